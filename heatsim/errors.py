@@ -1,0 +1,88 @@
+"""Every error heatsim raises on purpose.
+
+HeatsimError
+├── InputError             the user's input is wrong, or the run cannot fit: exit code 2
+│   ├── ScenarioError      a scenario file; carries all of its mistakes
+│   ├── FolderError        an output folder that cannot be used, resumed or read
+│   ├── DeviceError        the device or kernel asked for is not there
+│   └── CapacityError      more memory or disk than there is
+├── RunError               the run failed: exit code 1
+│   ├── NotFiniteError     NaN or infinity in the field
+│   └── StorageError       a file could not be written or read back
+└── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class HeatsimError(Exception):
+    """Base of all errors below; its text is one message for the user."""
+
+    exit_code = 1
+
+
+class InputError(HeatsimError):
+    """The user's input is wrong, or the run cannot fit."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a scenario: where it is and what to do about it.
+
+    ``key`` is the dotted path (``boundaries.x_min.value``), empty for the file as a whole;
+    ``message`` gives the value received and what is allowed.
+    """
+
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+
+class ScenarioError(InputError):
+    """A scenario that cannot be used; ``problems`` holds every mistake found."""
+
+    def __init__(self, path: Path | str, problems: Sequence[Problem]) -> None:
+        self.path = Path(path)
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            text = f"{path}: {self.problems[0]}"
+        else:
+            lines = "".join(f"\n  {problem}" for problem in self.problems)
+            text = f"{path}: {len(self.problems)} problems{lines}"
+        super().__init__(text)
+
+
+class FolderError(InputError):
+    """An output folder that cannot be used, resumed or read."""
+
+
+class DeviceError(InputError):
+    """The device or kernel asked for is not there."""
+
+
+class CapacityError(InputError):
+    """More memory or disk would be needed than there is."""
+
+
+class RunError(HeatsimError):
+    """The run failed after it had started."""
+
+
+class NotFiniteError(RunError):
+    """NaN or infinity was seen in the field."""
+
+
+class StorageError(RunError):
+    """A file could not be written or read back."""
+
+
+class Interrupted(HeatsimError):
+    """Stopped by a signal after a checkpoint was saved."""
+
+    exit_code = 130

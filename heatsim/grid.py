@@ -1,0 +1,56 @@
+"""The uniform box grid: its shape and where its cells are."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+AXES = ("x", "y", "z")
+FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A box of equal cells, temperatures at their centres.
+
+    Vectors are (x, y, z); arrays are indexed [z, y, x], x fastest.
+
+    Attributes:
+        cells: number of cells along x, y, z.
+        size: edge lengths of the box in m.
+        origin: the corner with the smallest coordinates in m.
+    """
+
+    cells: tuple[int, int, int]
+    size: tuple[float, float, float]
+    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of a field: (nz, ny, nx)."""
+        nx, ny, nz = self.cells
+        return (nz, ny, nx)
+
+    @property
+    def spacing(self) -> tuple[float, float, float]:
+        """(dx, dy, dz) in m."""
+        dx, dy, dz = (length / n for length, n in zip(self.size, self.cells, strict=True))
+        return (dx, dy, dz)
+
+    @property
+    def cell_count(self) -> int:
+        """Number of cells."""
+        return prod(self.cells)
+
+    @property
+    def cell_volume(self) -> float:
+        """Volume of one cell in m³."""
+        return prod(self.spacing)
+
+    def centres(self, axis: int) -> NDArray[np.float64]:
+        """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""
+        n = self.cells[axis]
+        # One rounding each: (2i + 1)/(2n) keeps centres of a symmetric box symmetric.
+        fractions = (2.0 * np.arange(n) + 1.0) / (2.0 * n)
+        return self.origin[axis] + self.size[axis] * fractions

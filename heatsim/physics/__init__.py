@@ -1,0 +1,1 @@
+"""Heat conduction in a box: from a scenario's parameters to the numbers that the kernels consume."""

@@ -1,0 +1,202 @@
+"""The command line: arguments in, exit code out."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from heatsim.errors import HeatsimError, InputError
+
+if TYPE_CHECKING:
+    from heatsim.simulation import Simulation
+
+app = App(
+    name="heatsim",
+    help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes what it finds to outputs/.",
+    help_format="markdown",
+    version_flags=["--version"],
+)
+
+Overrides = Annotated[
+    tuple[str, ...],
+    Parameter(name="--set", help="Replace one value of the scenario, KEY.PATH=VALUE; can be given many times.", negative=""),
+]
+Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Instead of the scenario's solver.device.")]
+Kernel = Annotated[str | None, Parameter(help="Instead of solver.kernel; `heatsim kernels` lists them.")]
+Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Instead of solver.precision.")]
+Folder = Annotated[Path, Parameter(help="A folder that a run has written.")]
+
+
+@app.default
+@app.command(name="run")
+def run(
+    scenario: Annotated[Path, Parameter(help="A TOML file.")],
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace what an unfinished run left there.", negative="")] = False,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False,
+) -> int:
+    """Run a scenario (the same as `heatsim SCENARIO`)."""
+    _check_is_file(scenario)
+    from heatsim.simulation import Simulation
+
+    simulation = Simulation.from_scenario(
+        scenario, _all_overrides(overrides, device, kernel, precision), output=output, overwrite=overwrite
+    )
+    return _run(simulation, quiet)
+
+
+@app.command
+def resume(folder: Folder, /, *, quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False) -> int:
+    """Go on with an interrupted run from its last good checkpoint."""
+    from heatsim.simulation import Simulation
+
+    simulation = Simulation.resume(folder)
+    if simulation.finished:
+        print(f"{folder}: the run is complete; there is nothing to go on with")
+        return 0
+    return _run(simulation, quiet)
+
+
+@app.command
+def plan(
+    scenario: Annotated[Path, Parameter(help="A TOML file.")],
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder that the run would write to.")] = None,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+) -> int:
+    """Show what a run would do and need, without running it: c0…c6, time step, memory, disk, time."""
+    _check_is_file(scenario)
+    from heatsim.physics.problem import HeatProblem
+    from heatsim.plan import Plan, describe
+    from heatsim.scenario import load
+
+    problem = HeatProblem.from_scenario(load(scenario, _all_overrides(overrides, device, kernel, precision)))
+    planned = Plan.of(problem)
+    print(describe(planned))
+    planned.check_capacity(output or Path("outputs") / scenario.stem)
+    return 0
+
+
+@app.command
+def render(folder: Folder, /) -> int:
+    """Draw pictures from what a run wrote, into its folder figures/."""
+    from heatsim.render import render
+
+    for path in render(folder):
+        print(path)
+    return 0
+
+
+@app.command
+def export(
+    folder: Folder,
+    /,
+    *,
+    format: Annotated[Literal["vti", "pvd"], Parameter(help="pvd adds an index of all times to the VTI files.")] = "pvd",
+) -> int:
+    """Write the fields as VTI files, one a time, into the folder export/."""
+    from heatsim.export import export
+
+    for path in export(folder, format):
+        print(path)
+    return 0
+
+
+@app.command
+def kernels() -> int:
+    """List the kernels and say which of them this machine can run."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from heatsim.device import choose
+    from heatsim.errors import DeviceError
+    from heatsim.kernels.catalog import AUTO, KERNELS
+
+    table = Table("kernel", "device", "here", "idea")
+    for kernel in KERNELS:
+        try:
+            here = choose(kernel.backend).name
+        except DeviceError:
+            here = "no GPU or no CuPy"
+        name = f"{kernel.name} (auto)" if AUTO[kernel.backend] == kernel.name else kernel.name
+        table.add_row(name, kernel.backend, here, kernel.idea)
+    Console().print(table)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+    try:
+        with _no_traceback():
+            return int(app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0)
+    except HeatsimError as error:
+        print(f"heatsim: {error}", file=sys.stderr)
+        return error.exit_code
+    except CycloptsError as error:
+        print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("heatsim: interrupted", file=sys.stderr)
+        return 130
+
+
+@contextmanager
+def _no_traceback() -> Any:
+    """Memory that runs out is the run's failure, a closed pipe nobody's."""
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(f"out of memory: {error}; use fewer cells or precision float32") from None
+    except BrokenPipeError:
+        sys.stderr.close()
+
+
+def _run(simulation: "Simulation", quiet: bool) -> int:
+    from heatsim.report import summarise
+
+    simulation.run(progress=not quiet)
+    scenario = simulation.plan.problem.scenario
+    if scenario.output.figures:
+        from heatsim.render import render
+
+        try:
+            render(simulation.folder)
+        except HeatsimError as error:
+            simulation.warnings.append(f"no pictures: {error}")
+    for warning in simulation.warnings:
+        print(f"heatsim: warning: {warning}", file=sys.stderr)
+    if not quiet:
+        from rich.console import Console
+
+        Console().print(summarise(simulation.folder))
+    return 0
+
+
+def _check_is_file(scenario: Path) -> None:
+    """A word that is neither a file nor a command gets a hint at both."""
+    if scenario.exists() or scenario.suffix:
+        return
+    from heatsim.scenario import suggest
+
+    commands = ("run", "resume", "plan", "render", "export", "kernels")
+    near = suggest(str(scenario), commands)
+    hint = f'; did you mean the command "{near}"?' if near else ""
+    raise InputError(f'"{scenario}" is neither a file nor a command; commands: {", ".join(commands)}{hint}')
+
+
+def _all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
+    options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}
+    return [*overrides, *(f"{key}={value}" for key, value in options.items() if value is not None)]

@@ -1,0 +1,108 @@
+"""Where a field lives: the host's memory with NumPy, or a GPU's with CuPy. The only place that chooses."""
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import DeviceError
+
+Backend = Literal["cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A processor with its array library.
+
+    Attributes:
+        backend: "cpu" or "cuda"; kernels are written for one of them.
+        xp: the array module, NumPy or CuPy.
+        name: what to print, such as "NVIDIA H100 80GB HBM3".
+    """
+
+    backend: Backend
+    xp: ModuleType
+    name: str
+
+    def free_memory(self) -> int:
+        """Bytes that can still be allocated on the device."""
+        if self.backend == "cuda":
+            free: int = self.xp.cuda.runtime.memGetInfo()[0]
+            return free + self.xp.get_default_memory_pool().free_bytes()  # type: ignore[no-any-return]
+        return host_memory()
+
+    def synchronise(self) -> None:
+        """Wait for all queued work."""
+        if self.backend == "cuda":
+            self.xp.cuda.get_current_stream().synchronize()
+
+    def to_host(self, array: Any) -> NDArray[Any]:
+        """A NumPy array with the values of a device array; on the CPU the array itself."""
+        return np.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)  # type: ignore[no-any-return]
+
+
+def choose(requested: str) -> Device:
+    """The device for "auto", "cuda" or "cpu"; auto takes a GPU where one can be used.
+
+    Raises:
+        DeviceError: "cuda" was asked for and cannot be used; the message says why.
+    """
+    if requested == "cpu":
+        return _cpu()
+    try:
+        return _cuda()
+    except DeviceError:
+        if requested == "auto":
+            return _cpu()
+        raise
+
+
+def host_memory() -> int:
+    """Bytes of host memory that can be allocated without swapping; the physical size where the system does not tell."""
+    import os
+
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 62
+
+
+def _cpu() -> Device:
+    import os
+    import platform
+
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Device("cpu", np, f"{model}, {cores} cores")
+
+
+def _cuda() -> Device:
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceError(
+            f'device "cuda" needs CuPy, which cannot be imported ({error}); '
+            'install heatsim[cuda13] or heatsim[cuda12], or use device "cpu"'
+        ) from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(f'device "cuda" cannot be used: {error}; use device "cpu" or check `nvidia-smi`') from None
+    if count == 0:
+        raise DeviceError('device "cuda" cannot be used: no GPU is visible; use device "cpu" or check CUDA_VISIBLE_DEVICES')
+    name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"].decode()
+    return Device("cuda", cupy, name)

@@ -1,0 +1,36 @@
+// 02 tiled: the block is the input tile. Every thread loads one cell into shared memory; the threads of the outermost
+// layer stop there, the inner ones update their cell from the tile.
+//
+//        TILE_X = 8:   h o o o o o o h      h: loads only   o: loads and updates
+//
+// Each value is loaded once a tile, but tiles overlap by two cells along each axis: the loads a cell are
+// TILE_X TILE_Y TILE_Z / ((TILE_X-2)(TILE_Y-2)(TILE_Z-2)), which is 2.4 for 8x8x8, and as many threads idle after the
+// barrier. The tile's rows begin one cell before an aligned address. Expected: slower than 01 wherever the caches
+// already do what the tile is for.
+
+#include "stencil.cuh"
+
+extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y * TILE_Z)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    __shared__ Real tile[TILE_Z][TILE_Y][TILE_X];
+    const int i = threadIdx.x, j = threadIdx.y, k = threadIdx.z;
+    const int x = blockIdx.x * (TILE_X - 2) + i - 1;
+    const int y = grid.first_y + blockIdx.y * (TILE_Y - 2) + j - 1;
+    const int z = grid.first_z + blockIdx.z * (TILE_Z - 2) + k - 1;
+
+    // 1. Load the tile, halo included.
+    tile[k][j][i] = T[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))];
+    __syncthreads();  // neighbours' values are needed below
+
+    // 2. Inner threads update their cell.
+    const bool inner = i > 0 && i < TILE_X - 1 && j > 0 && j < TILE_Y - 1 && k > 0 && k < TILE_Z - 1;
+    if (inner && x < grid.nx && y < grid.ny && z < grid.nz)
+        T_new[cell_index(grid, x, y, z)] = update(
+            grid, c, sweep, ledger, x, y, z, touches_face(grid, x, y, z),
+            tile[k][j][i],
+            tile[k][j][i - 1], tile[k][j][i + 1],
+            tile[k][j - 1][i], tile[k][j + 1][i],
+            tile[k - 1][j][i], tile[k + 1][j][i]);
+}

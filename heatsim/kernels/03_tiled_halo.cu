@@ -1,0 +1,42 @@
+// 03 tiled with halo: the block is the output tile. No thread idles during the update; the larger input tile is loaded
+// by all threads in the order of memory, so that whole warps load the halo rather than the few threads at an edge.
+//
+// Loads a cell are (TILE_X+2)(TILE_Y+2)(TILE_Z+2) / (TILE_X TILE_Y TILE_Z), the corners, which nobody needs, among them
+// because skipping them would cost more than loading them. Expected: better than 02, for the same reasons behind 01.
+
+#include "stencil.cuh"
+
+#define THREADS (TILE_X * TILE_Y * TILE_Z)
+#define INPUT_X (TILE_X + 2)
+#define INPUT_Y (TILE_Y + 2)
+#define INPUT_Z (TILE_Z + 2)
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    __shared__ Real tile[INPUT_Z][INPUT_Y][INPUT_X];
+    const int thread = (threadIdx.z * TILE_Y + threadIdx.y) * TILE_X + threadIdx.x;
+    const int i = threadIdx.x + 1, j = threadIdx.y + 1, k = threadIdx.z + 1;
+    const int x0 = blockIdx.x * TILE_X;
+    const int y0 = grid.first_y + blockIdx.y * TILE_Y;
+    const int z0 = grid.first_z + blockIdx.z * TILE_Z;
+
+    // 1. Load the input tile: consecutive threads, consecutive cells.
+    for (int n = thread; n < INPUT_X * INPUT_Y * INPUT_Z; n += THREADS) {
+        const int ni = n % INPUT_X, nj = n / INPUT_X % INPUT_Y, nk = n / (INPUT_X * INPUT_Y);
+        tile[nk][nj][ni] = T[cell_index(grid, neighbour_x(grid, x0 + ni - 1), neighbour_y(grid, y0 + nj - 1),
+                                        neighbour_z(grid, z0 + nk - 1))];
+    }
+    __syncthreads();  // values loaded by other threads are needed below
+
+    // 2. Every thread updates its cell.
+    const int x = x0 + threadIdx.x, y = y0 + threadIdx.y, z = z0 + threadIdx.z;
+    if (x < grid.nx && y < grid.ny && z < grid.nz)
+        T_new[cell_index(grid, x, y, z)] = update(
+            grid, c, sweep, ledger, x, y, z, touches_face(grid, x, y, z),
+            tile[k][j][i],
+            tile[k][j][i - 1], tile[k][j][i + 1],
+            tile[k][j - 1][i], tile[k][j + 1][i],
+            tile[k - 1][j][i], tile[k + 1][j][i]);
+}

@@ -1,0 +1,57 @@
+// 04 coarsened (2.5-D): the block is a flat input tile that marches along z, three planes of it in shared memory.
+// Halos are paid along x and y only, and a thread updates a column of cells.
+//
+//        plane z+1   just loaded; of it a thread needs its own cell only
+//        plane z     the plane being updated; its x and y neighbours are read from shared memory
+//        plane z-1   of it a thread needs its own cell only
+//
+// Loads a cell: TILE_X TILE_Y / ((TILE_X-2)(TILE_Y-2)), 1.14 for 32x32, plus two planes for each block's column.
+// Expected: better than 02 and 03, which load a halo along z too; the idle edge threads and a barrier a plane remain.
+
+#include "stencil.cuh"
+
+extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    __shared__ Real plane[3][TILE_Y][TILE_X];
+    const int i = threadIdx.x, j = threadIdx.y;
+    const int x = blockIdx.x * (TILE_X - 2) + i - 1;
+    const int y = grid.first_y + blockIdx.y * (TILE_Y - 2) + j - 1;
+    const int z_begin = grid.first_z + blockIdx.z * PLANES, z_end = min(z_begin + PLANES, grid.nz);
+    const bool updates = i > 0 && i < TILE_X - 1 && j > 0 && j < TILE_Y - 1 && x < grid.nx && y < grid.ny;
+
+    const Real* column = T + cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), 0);
+    const size_t plane_cells = (size_t)grid.nx * grid.ny;
+    size_t cell = cell_index(grid, x, y, z_begin);
+
+    // 1. The two planes before the march.
+    int previous = 0, current = 1, next = 2;
+    plane[previous][j][i] = column[neighbour_z(grid, z_begin - 1) * plane_cells];
+    plane[current][j][i] = column[z_begin * plane_cells];
+
+    for (int z = z_begin; z < z_end; ++z) {
+        // 2. Load the plane above.
+        plane[next][j][i] = column[neighbour_z(grid, z + 1) * plane_cells];
+
+        // One barrier a plane: it makes `current`, written an iteration ago, visible, and it stands between the
+        // reading of a plane by neighbours and its overwriting two iterations later.
+        __syncthreads();
+
+        // 3. Update the plane in the middle.
+        if (updates)
+            T_new[cell] = update(
+                grid, c, sweep, ledger, x, y, z, touches_face(grid, x, y, z),
+                plane[current][j][i],
+                plane[current][j][i - 1], plane[current][j][i + 1],
+                plane[current][j - 1][i], plane[current][j + 1][i],
+                plane[previous][j][i], plane[next][j][i]);
+        cell += plane_cells;
+
+        // 4. Rotate the planes.
+        const int free = previous;
+        previous = current;
+        current = next;
+        next = free;
+    }
+}

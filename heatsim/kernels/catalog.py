@@ -1,0 +1,65 @@
+"""The ladder of kernels. A new kernel is one file in this folder and one line here."""
+
+from dataclasses import dataclass
+
+from heatsim.device import Backend
+from heatsim.errors import DeviceError
+from heatsim.scenario import suggest
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """A kernel and its launch shape.
+
+    Attributes:
+        name: what users call it.
+        backend: the kind of device that it runs on.
+        source: its file in this folder.
+        idea: one line for `heatsim kernels`.
+        block: threads along x, y, z (CUDA).
+        tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised``.
+        vectorised: whether a thread owns a vector of neighbouring cells in x.
+    """
+
+    name: str
+    backend: Backend
+    source: str
+    idea: str
+    block: tuple[int, int, int] = (1, 1, 1)
+    tile: tuple[int, int, int] = (1, 1, 1)
+    vectorised: bool = False
+
+
+KERNELS = (
+    KernelSpec("naive", "cuda", "01_naive.cu", "a thread a cell, from global memory", (32, 16, 1), (32, 16, 1)),
+    KernelSpec("tiled", "cuda", "02_tiled.cu", "block = input tile in shared memory", (16, 8, 8), (14, 6, 6)),
+    KernelSpec("tiled_halo", "cuda", "03_tiled_halo.cu", "block = output tile, halo by whole warps", (8, 8, 8), (8, 8, 8)),
+    KernelSpec("coarsened", "cuda", "04_coarsened.cu", "marches along z, three planes shared", (32, 16, 1), (30, 14, 32)),
+    KernelSpec("register_tiled", "cuda", "05_register_tiled.cu", "one plane shared", (32, 16, 1), (30, 14, 32)),
+    KernelSpec("streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 8, 1), (32, 8, 32), True),
+    KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
+    KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
+)
+
+# What "auto" takes: the fastest of each backend.
+AUTO = {"cuda": "naive", "cpu": "numba"}
+
+
+def choose(requested: str, backend: Backend) -> KernelSpec:
+    """The kernel of a name, or the fastest one for "auto".
+
+    Raises:
+        DeviceError: no such kernel, or one for another device.
+    """
+    name = AUTO[backend] if requested == "auto" else requested
+    spec = next((kernel for kernel in KERNELS if kernel.name == name), None)
+    here = ", ".join(kernel.name for kernel in KERNELS if kernel.backend == backend)
+    if spec is None:
+        near = suggest(name, [kernel.name for kernel in KERNELS])
+        hint = f'; did you mean "{near}"?' if near else ""
+        raise DeviceError(f'solver.kernel = "{name}": no such kernel; on device "{backend}" there are auto, {here}{hint}')
+    if spec.backend != backend:
+        raise DeviceError(
+            f'solver.kernel = "{name}" runs on device "{spec.backend}", but the device is "{backend}"; there: auto, {here}'
+        )
+    return spec

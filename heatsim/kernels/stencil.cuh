@@ -1,0 +1,162 @@
+// What a cell does in one time step. Every kernel moves data in its own way and calls update() for the physics.
+//
+// Explicit finite volumes on the cells' own values, stored as deviations T from a reference temperature:
+//
+//     T_new = c0 T + c1 T(x-) + c2 T(x+) + c3 T(y-) + c4 T(y+) + c5 T(z-) + c6 T(z+) + sum over faces (f - g T)
+//
+// There are no stored halos. A neighbour outside the grid is the cell itself, so its term vanishes against c0, and the
+// face it lies behind adds f - g T, the heat that the boundary condition lets through, in kelvin of this cell:
+//
+//        outside  |  cell 0  |  cell 1  |
+//                 |    T     |   T(x+)  |        T(x-) = T,  plus  f - g T  on the cells of the face
+//                face
+//
+// All kernels give equal bits: the sum below has one order, each fma is written out, contraction is off (--fmad=false).
+//
+// Macros given by the compiler's command line:
+//     REAL             float or double
+//     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
+//     TILE_X/Y/Z       threads of a block along each axis
+//     PLANES           planes that a block marches through, for kernels that march along z
+//     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
+
+#define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
+#define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
+#define STOCHASTIC 2  // INCREMENTS, the result rounded up or down by a hash of (step, cell): no change is too small to count
+
+typedef REAL Real;
+
+struct Grid {
+    int nx, ny, nz;
+    int periodic;          // bit 0: x, bit 1: y, bit 2: z
+    int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
+};
+
+struct Coefficients {
+    Real c0, c1, c2, c3, c4, c5, c6;
+};
+
+// What changes from step to step: the faces, in the order x_min, x_max, y_min, y_max, z_min, z_max, and the step's number.
+struct Sweep {
+    Real f[6], g[6];
+    unsigned int step;
+};
+
+// Sums of f - g T over all steps, one for each cell of a face; null where nobody asked.
+struct Ledger {
+    double* face[6];
+};
+
+// Cells are counted in 64 bits: grids go beyond 2^31 of them.
+__device__ __forceinline__ size_t cell_index(const Grid& grid, int x, int y, int z)
+{
+    return ((size_t)z * grid.ny + y) * grid.nx + x;
+}
+
+// Whether the cell touches a face of the box, one comparison an axis: x - 1 wraps to a large number at x = 0.
+__device__ __forceinline__ bool touches_face(const Grid& grid, int x, int y, int z)
+{
+    return (unsigned)(x - 1) >= (unsigned)(grid.nx - 2) || (unsigned)(y - 1) >= (unsigned)(grid.ny - 2) ||
+           (unsigned)(z - 1) >= (unsigned)(grid.nz - 2);
+}
+
+// The cell that stands in position i of an axis of n cells: itself inside; beyond an end the end cell, or the other end
+// where the axis is periodic.
+__device__ __forceinline__ int neighbour(int i, int n, bool periodic)
+{
+    if (i < 0) return periodic ? n - 1 : 0;
+    if (i >= n) return periodic ? 0 : n - 1;
+    return i;
+}
+
+__device__ __forceinline__ int neighbour_x(const Grid& grid, int x) { return neighbour(x, grid.nx, grid.periodic & 1); }
+__device__ __forceinline__ int neighbour_y(const Grid& grid, int y) { return neighbour(y, grid.ny, grid.periodic & 2); }
+__device__ __forceinline__ int neighbour_z(const Grid& grid, int z) { return neighbour(z, grid.nz, grid.periodic & 4); }
+
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
+
+// Heat through one face into its cell i during this step, in kelvin of the cell; entered into the ledger by the one
+// thread that owns the cell. Nobody else adds to that sum: the atomic is there because it does not wait for the answer.
+__device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T)
+{
+    const Real heat = multiply_add(-sweep->g[face], T, sweep->f[face]);
+    if (ledger.face[face]) atomicAdd(ledger.face[face] + i, (double)heat);
+    return heat;
+}
+
+// sum, plus the heat through every face that the cell touches.
+__device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+                                          int x, int y, int z, Real T, Real sum)
+{
+    const size_t nx = grid.nx, ny = grid.ny;
+    if (x == 0)           sum += face_heat(sweep, ledger, 0, z * ny + y, T);
+    if (x == grid.nx - 1) sum += face_heat(sweep, ledger, 1, z * ny + y, T);
+    if (y == 0)           sum += face_heat(sweep, ledger, 2, z * nx + x, T);
+    if (y == grid.ny - 1) sum += face_heat(sweep, ledger, 3, z * nx + x, T);
+    if (z == 0)           sum += face_heat(sweep, ledger, 4, y * nx + x, T);
+    if (z == grid.nz - 1) sum += face_heat(sweep, ledger, 5, y * nx + x, T);
+    return sum;
+}
+
+#if SCHEME == STOCHASTIC
+// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean exact: a
+// number uniform in (-1/2, 1/2) units in the last place of T is added before rounding to nearest. It is a hash of step
+// and cell, two rounds of xor-shift and multiply over a linear combination, so that every kernel draws the same one.
+__device__ __forceinline__ float rounded_sum(unsigned int step, int x, int y, int z, float T, float increment)
+{
+    unsigned int h = x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
+    h ^= h >> 15;
+    h *= 0x2C1B3C6Du;
+    h ^= h >> 12;
+    h *= 0x297A2D39u;
+    const float power_of_two = __uint_as_float(__float_as_uint(T) & 0x7F800000u);  // below |T|; 2^23 units in its last place
+    const float dither = fmaf(__uint2float_rn(h >> 8), 0x1p-47f, -0x1p-24f + 0x1p-48f);
+    return T + fmaf(dither, power_of_two, increment);
+}
+#endif
+
+// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old.
+__device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
+                                              Real below, Real above)
+{
+#if SCHEME == SEVEN_TERM
+    Real sum = c.c0 * T;
+    sum = multiply_add(c.c1, west, sum);
+    sum = multiply_add(c.c2, east, sum);
+    sum = multiply_add(c.c3, south, sum);
+    sum = multiply_add(c.c4, north, sum);
+    sum = multiply_add(c.c5, below, sum);
+    return multiply_add(c.c6, above, sum);
+#else
+    Real sum = c.c1 * (west - T);
+    sum = multiply_add(c.c2, east - T, sum);
+    sum = multiply_add(c.c3, south - T, sum);
+    sum = multiply_add(c.c4, north - T, sum);
+    sum = multiply_add(c.c5, below - T, sum);
+    return multiply_add(c.c6, above - T, sum);
+#endif
+}
+
+// The new value from the sum over neighbours and faces.
+__device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, Real T, Real sum)
+{
+#if SCHEME == SEVEN_TERM
+    return sum;
+#elif SCHEME == INCREMENTS
+    return T + sum;
+#else
+    return rounded_sum(sweep->step, x, y, z, T, sum);
+#endif
+}
+
+// The new value of cell (x, y, z) from its own and its six neighbours' values. Where `at_face` is false the cell touches
+// no face.
+__device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                       int x, int y, int z, bool at_face,
+                                       Real T, Real west, Real east, Real south, Real north, Real below, Real above)
+{
+    Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
+    if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this
+    return finish(sweep, x, y, z, T, sum);
+}

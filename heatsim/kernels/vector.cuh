@@ -1,0 +1,45 @@
+// VECTOR neighbouring cells in x, owned by one thread and moved by one instruction; 16 bytes where the rows allow it.
+
+#include "stencil.cuh"
+
+#define WARP 32
+#define ALL_LANES 0xFFFFFFFFu
+
+struct __align__(sizeof(Real) * VECTOR) Cells {
+    Real at[VECTOR];
+};
+
+__device__ __forceinline__ Cells load(const Real* T) { return *reinterpret_cast<const Cells*>(T); }
+__device__ __forceinline__ void store(Real* T, const Cells& cells) { *reinterpret_cast<Cells*>(T) = cells; }
+
+// As add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, the last x_max.
+__device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+                                          int x, int y, int z, const Cells& T, Cells& sum)
+{
+    const size_t nx = grid.nx, ny = grid.ny;
+    if (x == 0) sum.at[0] += face_heat(sweep, ledger, 0, z * ny + y, T.at[0]);
+    if (x + VECTOR == grid.nx) sum.at[VECTOR - 1] += face_heat(sweep, ledger, 1, z * ny + y, T.at[VECTOR - 1]);
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) {
+        if (y == 0)           sum.at[i] += face_heat(sweep, ledger, 2, z * nx + x + i, T.at[i]);
+        if (y == grid.ny - 1) sum.at[i] += face_heat(sweep, ledger, 3, z * nx + x + i, T.at[i]);
+        if (z == 0)           sum.at[i] += face_heat(sweep, ledger, 4, y * nx + x + i, T.at[i]);
+        if (z == grid.nz - 1) sum.at[i] += face_heat(sweep, ledger, 5, y * nx + x + i, T.at[i]);
+    }
+}
+
+// As update() for a vector of cells; `west` and `east` are the values beside it.
+__device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                        int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,
+                                        const Cells& south, const Cells& north, const Cells& below, const Cells& above)
+{
+    Cells sum;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+        sum.at[i] = neighbour_sum(c, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
+                                  south.at[i], north.at[i], below.at[i], above.at[i]);
+    if (at_face) add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) sum.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
+    return sum;
+}

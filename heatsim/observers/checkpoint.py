@@ -1,0 +1,57 @@
+"""Saves everything that is needed to resume, by the wall clock, at the end and when the run is interrupted."""
+
+import time
+from collections.abc import Sequence
+
+from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.storage import checkpoint
+
+
+class Checkpoints(Observer):
+    """Writes checkpoint.h5, in which every other observer says how far its files have come.
+
+    Args:
+        observers: the others.
+        identity: what a resumed run must share or is told about: kernel, device, precision, ….
+    """
+
+    def __init__(self, observers: Sequence[Observer], identity: Values) -> None:
+        self._observers = observers
+        self._identity = identity
+        self._written_at = time.monotonic()
+
+    def start(self, state: RunState, saved: Values | None) -> None:
+        """The clock starts."""
+        self._written_at = time.monotonic()
+
+    def poll(self, state: RunState) -> None:
+        """Write one if the last is older than checkpoint_wall."""
+        if time.monotonic() - self._written_at >= state.problem.scenario.output.checkpoint_wall:
+            self.write(state)
+
+    def finish(self, state: RunState) -> None:
+        """The last state is kept too."""
+        self.write(state)
+
+    def write(self, state: RunState) -> Values:
+        """Write one for the current step and return what it says beside the arrays.
+
+        Raises:
+            NotFiniteError: the field is not finite; the checkpoints that were there stay.
+            StorageError: the disk refused.
+        """
+        state.total()  # nothing is saved unchecked
+        values: dict[str, Value] = {
+            **self._identity,
+            "step": state.step,
+            "reference": state.field.reference,
+            "initial_total": state.initial_total,
+            "wall_time": state.wall_time,
+        }
+        for observer in self._observers:
+            observer.flush()
+            values.update(observer.save())
+        arrays = {"deviation": state.field.device.to_host(state.field.deviation), **state.ledger.save()}
+        checkpoint.write(state.folder, checkpoint.Checkpoint(arrays, values))
+        self._written_at = time.monotonic()
+        return values

@@ -1,0 +1,70 @@
+"""The energy balance, written to energy.csv.
+
+All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
+face, and the residual = stored − sources − Σ faces, which is rounding and nothing else.
+"""
+
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.storage import folder
+from heatsim.storage.tables import TableWriter
+
+COLUMNS = ("time", "stored", "sources", *FACES, "residual")
+
+_RELATIVE_TOLERANCE = 1e-12
+_UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+def balance(state: RunState) -> dict[str, float]:
+    """The row of energy.csv for the current step, by column."""
+    heats = state.ledger.heats(state.problem.cell_heat_capacity)
+    stored, sources = state.stored_heat(), 0.0
+    row = (state.time, stored, sources, *heats, stored - sources - fsum(heats))
+    return dict(zip(COLUMNS, row, strict=True))
+
+
+def bound(state: RunState, row: dict[str, float]) -> float:
+    """How large the residual in J may be: rounding of the sums, and of every cell in every step."""
+    turned_over = fsum(abs(row[name]) for name in ("stored", "sources", *FACES))
+    rounded = state.step * _UNIT_ROUNDOFF[state.field.precision] * state.field.absolute_total()
+    return _RELATIVE_TOLERANCE * turned_over + rounded * state.problem.cell_heat_capacity
+
+
+class Energy(Observer):
+    """At 0, probe_every, 2·probe_every, … and the end."""
+
+    _table: TableWriter
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        """Steps at which a row is written."""
+        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
+
+    def start(self, state: RunState, saved: Values | None) -> None:
+        """Create the table, or cut it back to what the checkpoint knows."""
+        path = state.folder / folder.ENERGY
+        if saved is None:
+            self._table = TableWriter.create(path, COLUMNS)
+        else:
+            self._table = TableWriter.reopen(path, COLUMNS, keep_rows=int(saved["energy_rows"]))
+
+    def handle(self, state: RunState) -> None:
+        """Append a row."""
+        self._table.append(list(balance(state).values()))
+
+    def save(self) -> dict[str, Value]:
+        """How many rows are in the table."""
+        return {"energy_rows": self._table.rows}
+
+    def flush(self) -> None:
+        """Bring the table to disk."""
+        self._table.flush()
+
+    def close(self) -> None:
+        """Close the table."""
+        if hasattr(self, "_table"):
+            self._table.close()

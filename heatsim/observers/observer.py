@@ -1,0 +1,105 @@
+"""What every observer is and sees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import NotFiniteError
+from heatsim.field import Field
+from heatsim.ledger import Ledger
+from heatsim.physics.problem import HeatProblem
+
+Value = int | float | str | bool
+Values = Mapping[str, Value]
+
+
+@dataclass
+class RunState:
+    """A run as its observers see it.
+
+    Attributes:
+        problem: the numbers of the scenario.
+        field: the temperatures after ``step`` steps; device work up to there is done.
+        ledger: the heat through the faces up to there.
+        folder: where the run writes.
+        step: number of steps done.
+        initial_total: sum of the deviations in K at step 0.
+        wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
+    """
+
+    problem: HeatProblem
+    field: Field
+    ledger: Ledger
+    folder: Path
+    step: int = 0
+    initial_total: float = 0.0
+    wall_time: float = 0.0
+
+    _total: tuple[int, float] | None = None
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self.problem.timeline.time(self.step)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last step is done."""
+        return self.step >= self.problem.timeline.last_step
+
+    def total(self) -> float:
+        """Sum of the deviations in K, calculated once a step.
+
+        Raises:
+            NotFiniteError: there is NaN or infinity in the field.
+        """
+        if self._total is None or self._total[0] != self.step:
+            total = self.field.total()
+            if not np.isfinite(total):
+                raise NotFiniteError(
+                    f"NaN or infinity in the field, seen at step {self.step} (t = {self.time!r} s); nothing of it was "
+                    "saved. The files up to the step before are good, the last checkpoint too"
+                )
+            self._total = (self.step, total)
+        return self._total[1]
+
+    def stored_heat(self) -> float:
+        """Heat in J that the body has gained since the start."""
+        return (self.total() - self.initial_total) * self.problem.cell_heat_capacity
+
+
+class Observer:
+    """Something that looks at a run. Methods that a kind of observer has no use for do nothing.
+
+    ``due`` is known in whole steps beforehand, so that kernels run uninterrupted in between; ``poll`` is called between
+    batches, where only the clock may be looked at: nothing that is calculated may depend on where a batch ended.
+    """
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        """The steps, ascending, after which :meth:`handle` is to be called."""
+        return np.empty(0, dtype=np.int64)
+
+    def start(self, state: RunState, saved: Values | None) -> None:
+        """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""
+
+    def handle(self, state: RunState) -> None:
+        """Look at the field; called after each due step, step 0 included."""
+
+    def poll(self, state: RunState) -> None:
+        """Look at the clock."""
+
+    def save(self) -> dict[str, Value]:
+        """What a checkpoint has to keep for this observer, under names of its own."""
+        return {}
+
+    def flush(self) -> None:
+        """Bring to disk what a checkpoint is about to rely on."""
+
+    def finish(self, state: RunState) -> None:
+        """The run is complete."""
+
+    def close(self) -> None:
+        """Let go of files and terminal, whatever happened."""

@@ -1,0 +1,106 @@
+"""Temperatures at points, written to probes.csv.
+
+Between cell centres temperatures are interpolated linearly along each axis. The last half cell before a face lies
+between the outermost centre and the face's own temperature, which follows from the boundary condition:
+
+        face      cell 0      cell 1
+         |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
+         0     ½    1   3/2
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.physics.faces import Faces
+from heatsim.storage import folder
+from heatsim.storage.tables import TableWriter
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a point lies along one axis.
+
+    Attributes:
+        cells: the two cells that it lies between; twice the same in the half cell before a face.
+        weight: share of the second of the two values, 0…1.
+        face: number of the face whose own temperature is the first value, or None.
+    """
+
+    cells: tuple[int, int]
+    weight: float
+    face: int | None
+
+
+def locate(grid: Grid, faces: Faces, axis: int, coordinate: float) -> Position:
+    """Where a coordinate (m) lies along an axis of the grid."""
+    n = grid.cells[axis]
+    # In cells, counted from the first centre; rounding must not carry a point on a face outside.
+    s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
+    if faces.periodic(axis):
+        lower = int(np.floor(s))
+        return Position((lower % n, (lower + 1) % n), s - lower, None)
+    if s < 0.0:
+        return Position((0, 0), 2.0 * (s + 0.5), 2 * axis)
+    if s > n - 1:
+        return Position((n - 1, n - 1), 2.0 * (n - 0.5 - s), 2 * axis + 1)
+    lower = min(int(s), max(n - 2, 0))
+    return Position((lower, min(lower + 1, n - 1)), s - lower, None)
+
+
+class Probes(Observer):
+    """At 0, probe_every, 2·probe_every, … and the end."""
+
+    _table: TableWriter
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        """Steps at which a row is written."""
+        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
+
+    def start(self, state: RunState, saved: Values | None) -> None:
+        """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
+        probes, problem = state.problem.scenario.probes, state.problem
+        self._positions = [
+            tuple(locate(problem.grid, problem.faces, axis, probe.point[axis]) for axis in range(3)) for probe in probes
+        ]
+        # Axes of each probe's 2×2×2 block of cells, as open index arrays [probe, z, y, x].
+        indices = np.array([[position.cells for position in positions] for positions in self._positions], dtype=np.int64)
+        x, y, z = indices.reshape(len(probes), 3, 2).transpose(1, 0, 2)
+        self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
+
+        path, columns = state.folder / folder.PROBES, ["time", *(probe.name for probe in probes)]
+        if saved is None:
+            self._table = TableWriter.create(path, columns)
+        else:
+            self._table = TableWriter.reopen(path, columns, keep_rows=int(saved["probe_rows"]))
+
+    def handle(self, state: RunState) -> None:
+        """Append a row."""
+        time = state.time
+        surfaces = [state.problem.faces.surface(face, time) for face in range(6)]
+        row = [time]
+        for values, positions in zip(state.field.cells(self._x, self._y, self._z), self._positions, strict=True):
+            for position in positions:  # along x, then y, then z: the last index each time
+                first, second = values[..., 0], values[..., 1]
+                if position.face is not None:
+                    a, b = surfaces[position.face]
+                    first = a * second + b
+                values = first + position.weight * (second - first)
+            row.append(float(values))
+        self._table.append(row)
+
+    def save(self) -> dict[str, Value]:
+        """How many rows are in the table."""
+        return {"probe_rows": self._table.rows}
+
+    def flush(self) -> None:
+        """Bring the table to disk."""
+        self._table.flush()
+
+    def close(self) -> None:
+        """Close the table."""
+        if hasattr(self, "_table"):
+            self._table.close()

@@ -1,0 +1,121 @@
+"""The seven stencil coefficients c0…c6, and the largest time step they allow.
+
+Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid Flow*, §4.4), explicit in time:
+
+    T' = c0·T + c1·T(x−) + c2·T(x+) + c3·T(y−) + c4·T(y+) + c5·T(z−) + c6·T(z+)
+    c1 = c2 = αx·dt/dx²,  c3 = c4 = αy·dt/dy²,  c5 = c6 = αz·dt/dz²,  c0 = 1 − Σ,  α = k/(ρ·cp)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, get_args
+
+import numpy as np
+
+from heatsim.grid import Grid
+from heatsim.scenario import Scenario
+
+Precision = Literal["float32", "float64"]
+Rounding = Literal["nearest", "stochastic"]
+Scheme = Literal["seven_term", "increments", "stochastic"]
+
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)  # numbered as in stencil.cuh
+
+# Pairs of coefficients on this grid of numbers make c0 = 1 − Σ exact in the precision, so that a uniform field stays
+# put and no heat is made. Beyond the tolerance (relative) the change would be a wrong diffusivity: sum increments instead.
+_QUANTUM = {"float32": 2.0**-25, "float64": 2.0**-54}
+_TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """c0…c6 for one time step length.
+
+    Attributes:
+        dt: the time step in s.
+        c: (c0, …, c6), each exactly representable in the run's precision.
+        exchange: α·dt/d² of the three axes, from which the faces' terms are made. On an axis of several cells these are
+            c1, c3, c5; an axis of one cell has no neighbours (its c are 0) but may exchange heat through its faces.
+    """
+
+    dt: float
+    c: tuple[float, float, float, float, float, float, float]
+    exchange: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class StabilityLimit:
+    """The largest stable time step.
+
+    Attributes:
+        dt: in s; infinite if nothing conducts.
+        cell: (x, y, z) of a cell whose own coefficient reaches 0 there.
+    """
+
+    dt: float
+    cell: tuple[int, int, int]
+
+
+def diffusion_rates(scenario: Scenario) -> tuple[float, float, float]:
+    """α/d² of the three axes in 1/s."""
+    material = scenario.material
+    heat_capacity = material.density * material.specific_heat
+    rx, ry, rz = (
+        k / heat_capacity / d**2 for k, d in zip(material.conductivity, scenario.grid.spacing, strict=True)
+    )
+    return rx, ry, rz
+
+
+def stability_limit(
+    grid: Grid, rates: tuple[float, float, float], periodic: tuple[bool, bool, bool], betas: Sequence[float]
+) -> StabilityLimit:
+    """The largest dt for which every cell's own coefficient stays ≥ 0, faces included, so that no new extremes appear.
+
+    A cell loses c to each neighbour inside the grid and c·β through each face (``betas``, in the order of FACES). The
+    three axes are independent, so the worst cell is at the worst position along each.
+    """
+    rate, cell = 0.0, []
+    for axis, n in enumerate(grid.cells):
+        low, high = betas[2 * axis], betas[2 * axis + 1]
+        if n == 1:
+            losses = {0: low + high}
+        elif periodic[axis]:
+            losses = {0: 2.0}
+        else:
+            losses = {0: 1.0 + low, n - 1: 1.0 + high}
+            if n > 2:
+                losses[n // 2] = 2.0
+        worst = max(losses, key=lambda position: losses[position])
+        cell.append(worst)
+        rate += rates[axis] * losses[worst]
+    return StabilityLimit(1.0 / rate if rate > 0.0 else inf, (cell[0], cell[1], cell[2]))
+
+
+def choose_scheme(
+    grid: Grid, rates: tuple[float, float, float], smallest_dt: float, precision: Precision, rounding: Rounding
+) -> Scheme:
+    """How a run sums its steps; see stencil.cuh.
+
+    The seven-term sum is the shortest. It is given up for increments where an axis' coefficient is so small that
+    rounding it would change the diffusivity: flat cells, or a time step far below the limit.
+    """
+    if rounding == "stochastic" and precision == "float32":
+        return "stochastic"  # float64 does without
+    smallest = min((rate * smallest_dt for rate, n in zip(rates, grid.cells, strict=True) if n > 1), default=inf)
+    return "seven_term" if smallest * _TOLERANCE[precision] >= _QUANTUM[precision] / 2.0 else "increments"
+
+
+def derive(
+    grid: Grid, rates: tuple[float, float, float], dt: float, precision: Precision, scheme: Scheme
+) -> Coefficients:
+    """c0…c6 for a time step of ``dt`` seconds; for the seven-term sum rounded so that c0 = 1 − Σ is exact."""
+    number = np.dtype(precision).type
+    exchange = [rate * dt for rate in rates]
+    if scheme == "seven_term":
+        quantum = _QUANTUM[precision]
+        exchange = [round(c / quantum) * quantum if n > 1 else c for c, n in zip(exchange, grid.cells, strict=True)]
+    exchange = [float(number(c)) for c in exchange]
+    cx, cy, cz = (c if n > 1 else 0.0 for c, n in zip(exchange, grid.cells, strict=True))
+    c0 = float(number(1.0 - 2.0 * (cx + cy + cz)))
+    return Coefficients(dt, (c0, cx, cx, cy, cy, cz, cz), (exchange[0], exchange[1], exchange[2]))

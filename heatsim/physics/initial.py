@@ -1,0 +1,82 @@
+"""The temperature at the start, slab by slab, so that a large grid needs no second copy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
+
+Array = NDArray[np.float64]
+
+_CELLS_PER_SLAB = 2**22
+
+
+@dataclass(frozen=True)
+class InitialField:
+    """The initial temperature of a scenario.
+
+    Attributes:
+        scenario: whose initial temperature it is.
+        lowest, highest: its range in K.
+    """
+
+    scenario: Scenario
+    lowest: float
+    highest: float
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> "InitialField":
+        """Look through the whole field once.
+
+        Raises:
+            ScenarioError: a value is not a temperature; names the cell.
+        """
+        lowest, highest = np.inf, -np.inf
+        for z, slab in _slabs(scenario):
+            _check(scenario, z, slab)
+            lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
+        return cls(scenario, lowest, highest)
+
+    @property
+    def reference(self) -> float:
+        """The temperature in K from which deviations are stored: the initial one if uniform, else mid-range."""
+        return self.lowest if self.lowest == self.highest else 0.5 * (self.lowest + self.highest)
+
+    def slabs(self) -> Iterator[tuple[int, Array]]:
+        """(first z index, temperatures in K of shape (planes, ny, nx)), from the bottom up, together the whole grid."""
+        return _slabs(self.scenario)
+
+
+def _slabs(scenario: Scenario) -> Iterator[tuple[int, Array]]:
+    grid, temperature = scenario.grid, scenario.initial.temperature
+    nz, ny, nx = grid.shape
+    planes = max(1, _CELLS_PER_SLAB // (nx * ny))
+    x, y, z = (grid.centres(axis) for axis in range(3))
+    array = temperature.load() if isinstance(temperature, ArrayFile) else None
+    image = temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
+    for first in range(0, nz, planes):
+        last = min(first + planes, nz)
+        shape = (last - first, ny, nx)
+        if array is not None:
+            slab = np.asarray(array[first:last], dtype=np.float64)
+        elif image is not None:
+            slab = np.broadcast_to(image, shape)
+        elif isinstance(temperature, Expression):
+            slab = np.broadcast_to(
+                temperature.evaluate(x=x[None, None, :], y=y[None, :, None], z=z[first:last, None, None]), shape
+            )
+        else:
+            slab = np.full(shape, temperature)
+        yield first, slab
+
+
+def _check(scenario: Scenario, first: int, slab: Array) -> None:
+    wrong = ~(np.isfinite(slab) & (slab >= 0.0))
+    if wrong.any():
+        k, j, i = (int(index[0]) for index in np.nonzero(wrong))
+        point = ", ".join(repr(float(scenario.grid.centres(axis)[n])) for axis, n in enumerate((i, j, first + k)))
+        problem = f"is {float(slab[k, j, i])!r} K at ({point}) m, cell [{i}, {j}, {first + k}]; allowed: finite and ≥ 0 K"
+        raise ScenarioError(scenario.path, [Problem("initial.temperature", problem)])

@@ -1,0 +1,150 @@
+"""A scenario turned into numbers: the coefficients of every step, without any array of the grid's size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.grid import FACES, Grid
+from heatsim.physics import timeline
+from heatsim.physics.coefficients import (
+    Coefficients,
+    Precision,
+    Rounding,
+    Scheme,
+    StabilityLimit,
+    choose_scheme,
+    derive,
+    diffusion_rates,
+    stability_limit,
+)
+from heatsim.physics.faces import Faces
+from heatsim.physics.timeline import Timeline
+from heatsim.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class HeatProblem:
+    """What the kernels and observers need to know of a scenario.
+
+    Attributes:
+        scenario: where it came from.
+        grid: the cells.
+        faces: the boundary conditions.
+        periodic: which axes wrap.
+        rates: α/d² of the three axes in 1/s.
+        limit: the largest stable time step.
+        timeline: due times and steps.
+        precision, rounding, scheme: how steps are summed.
+        coefficients: c0…c6 for every dt used.
+        cell_heat_capacity: ρ·cp·V of one cell in J/K.
+    """
+
+    scenario: Scenario
+    grid: Grid
+    faces: Faces
+    periodic: tuple[bool, bool, bool]
+    rates: tuple[float, float, float]
+    limit: StabilityLimit
+    timeline: Timeline
+    precision: Precision
+    rounding: Rounding
+    scheme: Scheme
+    coefficients: Mapping[float, Coefficients]
+    cell_heat_capacity: float
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> "HeatProblem":
+        """Derive everything.
+
+        Raises:
+            ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps.
+        """
+        grid, faces, time = scenario.grid, Faces.from_scenario(scenario), scenario.time
+        periodic = (faces.periodic(0), faces.periodic(1), faces.periodic(2))
+        rates = diffusion_rates(scenario)
+        limit = stability_limit(grid, rates, periodic, faces.largest_betas(time.end))
+        if not isinstance(time.dt, str) and time.dt > limit.dt * (1.0 + 1e-9):
+            x, y, z = limit.cell
+            raise _time_error(
+                scenario,
+                f"{time.dt!r} s is beyond the stability limit {limit.dt:.6g} s (set by cell [{x}, {y}, {z}]); "
+                f'use at most that, "auto", or coarser cells',
+            )
+        intervals = (scenario.output.every, scenario.output.probe_every)
+        try:
+            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt)
+        except timeline.TimelineError as error:
+            raise _time_error(scenario, str(error)) from None
+
+        precision, solver = scenario.solver.precision, scenario.solver
+        rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
+        scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, rounding)
+        material = scenario.material
+        return cls(
+            scenario=scenario,
+            grid=grid,
+            faces=faces,
+            periodic=periodic,
+            rates=rates,
+            limit=limit,
+            timeline=steps,
+            precision=precision,
+            rounding=rounding,
+            scheme=scheme,
+            coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
+            cell_heat_capacity=material.density * material.specific_heat * grid.cell_volume,
+        )
+
+    def face_terms(
+        self, times: NDArray[np.float64], dt: float, reference: float
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """f and g of the six faces for steps of ``dt`` seconds that start at ``times``.
+
+        Args:
+            times: in s, shape (n,).
+            dt: in s, one of the timeline's.
+            reference: the temperature in K that deviations are counted from.
+
+        Returns:
+            f (K) and g, each of shape (n, 6) in the run's precision. f is made from the rounded g, so that f/g is the
+            ambient temperature to within one rounding.
+
+        Raises:
+            ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.
+        """
+        f = np.zeros((len(times), 6), dtype=self.precision)
+        g = np.zeros((len(times), 6), dtype=self.precision)
+        betas = [0.0] * 6
+        for face in range(6):
+            if not self.faces.exchanging(face):
+                continue
+            axis = face // 2
+            c = self.coefficients[dt].exchange[axis]
+            exchange = self.faces.exchange(face, times)
+            g[:, face] = c * exchange.beta
+            flux = exchange.flux * self.grid.spacing[axis] / self.scenario.material.conductivity[axis]
+            f[:, face] = g[:, face].astype(np.float64) * (exchange.ambient - reference) + c * flux
+            betas[face] = float(exchange.beta.max())
+            finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face]) & (exchange.ambient >= 0.0)
+            if not finite.all():
+                time = float(times[int(np.argmin(finite))])
+                raise ScenarioError(
+                    self.scenario.path,
+                    [Problem(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
+                )
+        limit = stability_limit(self.grid, self.rates, self.periodic, betas)
+        if dt > limit.dt * (1.0 + 1e-9):
+            raise _time_error(
+                self.scenario,
+                f"{dt!r} s is beyond the stability limit {limit.dt:.6g} s that the convection coefficients reach near "
+                f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give them as a table",
+            )
+        return f, g
+
+
+def _time_error(scenario: Scenario, message: str) -> ScenarioError:
+    return ScenarioError(scenario.path, [Problem("time.dt", message)])

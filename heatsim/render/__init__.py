@@ -1,0 +1,180 @@
+"""Pictures of what a run wrote, drawn without a display from its folder alone."""
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import FolderError, InputError, StorageError
+from heatsim.render import curves, pictures
+from heatsim.render.scales import TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time, ticks
+from heatsim.render.scene import Scene, View, drawn_size, finish_trial, start_trial
+from heatsim.render.sections import choose_times, read_samples, read_sections, wide_axes
+from heatsim.storage import folder as run_folder
+from heatsim.storage import tables
+from heatsim.storage.disk import reason, resume_command
+from heatsim.storage.vtkhdf import FieldReader
+
+_MOST_PICTURES = 4
+_MOST_PROFILES = 8
+_OWN_PICTURES = ("slices_t*.png", "plane_t*.png", "isosurface.png", "profile.png", "probes.png", "energy.png")
+
+
+def render(folder: Path) -> list[Path]:
+    """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
+
+    A body in space gives ``slices_t….png`` at up to four times and ``isosurface.png``; a grid that is one cell thick
+    ``plane_t….png``; one that is one cell wide and thick ``profile.png``. Runs that were not finished can be drawn too.
+
+    Args:
+        folder: what a run wrote.
+
+    Returns:
+        The pictures' paths.
+
+    Raises:
+        FolderError: the folder is no run's, or holds nothing to draw.
+        InputError: views in space cannot be drawn on this machine; all other pictures have been.
+        StorageError: a file cannot be read, or a picture not be written.
+    """
+    run_folder.require_run(folder)
+    title = _read_title(folder)
+    figures = folder / run_folder.FIGURES
+    try:
+        figures.mkdir(exist_ok=True)
+        for pattern in _OWN_PICTURES:
+            for path in figures.glob(pattern):
+                path.unlink()
+    except OSError as error:
+        raise StorageError(f"{figures}: pictures could not be replaced: {reason(error)}") from error
+    with ExitStack() as stack:
+        fields = folder / run_folder.FIELDS
+        reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
+        if reader is None or len(reader) == 0:
+            drawn = list(_draw_tables(folder, figures, title))
+        elif len(wide_axes(reader.grid)) < 3:
+            drawn = [*_draw_flat(reader, figures, title), *_draw_tables(folder, figures, title)]
+        else:
+            trial = stack.enter_context(start_trial())
+            drawn = list(_draw_tables(folder, figures, title))
+            try:
+                finish_trial(trial)
+            except InputError as error:
+                names = " and ".join(path.name for path in drawn) or "nothing"
+                raise InputError(f"{folder}: {names} drawn, but no views in space: {error}") from error
+            drawn = [*_draw_body(reader, figures, title), *drawn]
+    if not drawn:
+        raise FolderError(
+            f"{folder}: no fields, probes or energy rows are there to draw; go on by `{resume_command(folder)}`"
+        )
+    return drawn
+
+
+def _read_title(folder: Path) -> str:
+    path = folder / run_folder.SCENARIO
+    try:
+        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FolderError(f"{path}: cannot be read as a scenario ({error})") from error
+
+
+def _scale_of_all(reader: FieldReader) -> TemperatureScale:
+    """One scale for all times, so that pictures can be compared."""
+    ranges = np.array([reader.range(index) for index in range(len(reader))])
+    return TemperatureScale.spanning(float(ranges[:, 0].min()), float(ranges[:, 1].max()), reader.dtype)
+
+
+def _name(kind: str, index: int, count: int) -> str:
+    return f"{kind}_t{index:0{max(4, len(str(count - 1)))}d}.png"
+
+
+def _time_unit(reader: FieldReader) -> Unit:
+    return choose_unit(TIMES, float(reader.times[-1]))
+
+
+def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]:
+    scale = _scale_of_all(reader)
+    unit = _time_unit(reader)
+    *_, width, height = pictures.VIEW
+    view = View.fitting(width, height, pictures.VIEW_MARGIN, drawn_size(reader.grid))
+    with Scene(reader.grid, view) as scene:
+        for index in choose_times(len(reader), _MOST_PICTURES):
+            path = figures / _name("slices", index, len(reader))
+            sections = read_sections(reader, index)
+            over = pictures.title_of(title, f"t = {format_time(float(reader.times[index]), unit)}")
+            image = scene.slices(sections, scale)
+            pictures.draw_slices(path, over, reader.grid, scale, sections, view, image)
+            yield path
+        path = figures / "isosurface.png"
+        _draw_isosurfaces(reader, scene, view, path, title)
+        yield path
+
+
+def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, title: str) -> None:
+    """The last field on a scale of its own: what is left of it may be a small part of the scale of all times."""
+    last = len(reader) - 1
+    low, high = reader.range(last)
+    scale = TemperatureScale.spanning(low, high, reader.dtype)
+    bottom, top = scale.limits
+    inside = {} if scale.uniform else ticks(bottom, top, 7)
+    levels = {level: text for level, text in inside.items() if bottom < level < top}
+    colours = [_hexadecimal(fraction) for fraction in np.linspace(0.2, 0.9, len(levels))] or [_hexadecimal(0.5)]
+    image = scene.isosurfaces(read_samples(reader, last), scale, list(levels), colours)
+    over = pictures.title_of(title, f"t = {format_time(float(reader.times[last]), _time_unit(reader))}")
+    remark = f"Temperatures from {low:.9g} K to {high:.9g} K."
+    pictures.draw_isosurfaces(path, over, reader.grid, scale, levels, colours, view, image, remark)
+
+
+def _hexadecimal(fraction: float) -> str:
+    from matplotlib.colors import to_hex
+
+    return str(to_hex(colour_map()(fraction)))
+
+
+def _draw_flat(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]:
+    scale = _scale_of_all(reader)
+    unit = _time_unit(reader)
+    times = {index: format_time(float(reader.times[index]), unit) for index in range(len(reader))}
+    axes = wide_axes(reader.grid)
+    if len(axes) == 2:
+        for index in choose_times(len(reader), _MOST_PICTURES):
+            path = figures / _name("plane", index, len(reader))
+            over = pictures.title_of(title, f"t = {times[index]}")
+            pictures.draw_plane(path, over, reader.grid, scale, reader.read(index).squeeze())
+            yield path
+        return
+    path = figures / "profile.png"
+    if len(axes) == 1:
+        chosen = choose_times(len(reader), _MOST_PROFILES)
+        profiles = [(times[index], reader.read(index).reshape(-1)) for index in chosen]
+        pictures.draw_profile(
+            path, pictures.title_of(title, "temperature along the line"), reader.grid, axes[0], scale, profiles
+        )
+    else:
+        values = np.array([reader.read(index).item() for index in range(len(reader))])
+        curves.draw_temperatures(path, pictures.title_of(title, "the one cell"), reader.times, {"cell": values})
+    yield path
+
+
+def _draw_tables(folder: Path, figures: Path, title: str) -> Iterator[Path]:
+    probes = _read_columns(folder / run_folder.PROBES)
+    if len(probes) > 1 and len(probes["time"]):
+        times = probes.pop("time")
+        curves.draw_temperatures(figures / "probes.png", pictures.title_of(title, "probes"), times, probes)
+        yield figures / "probes.png"
+    energy = _read_columns(folder / run_folder.ENERGY)
+    if energy and len(energy["time"]):
+        bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
+        curves.draw_energy(figures / "energy.png", pictures.title_of(title, "energy balance"), energy, bound)
+        yield figures / "energy.png"
+
+
+def _read_columns(path: Path) -> dict[str, NDArray[np.float64]]:
+    """A table's columns by name; none where the run wrote no such table."""
+    if not path.exists():
+        return {}
+    names, rows = tables.read(path)
+    return dict(zip(names, rows.T, strict=True))

@@ -1,0 +1,117 @@
+"""Curves over time: what the probes measured, and where the heat went."""
+
+from pathlib import Path
+from textwrap import fill, shorten
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.render.pictures import new_figure
+from heatsim.render.scales import ENERGIES, TIMES, TemperatureScale, Unit, choose_unit
+
+# Lines are told apart by colour first and by dashes where the colours come round again.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_DASHES = ("-", "--", ":", "-.")
+_MOST_IN_LEGEND = 28
+
+
+def _line_style(number: int) -> dict[str, Any]:
+    dashes = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": dashes, "linewidth": 2.0}
+
+
+def _finish(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
+    axes.set_xlabel(f"Time ({unit.symbol})")
+    if times[-1] > times[0]:
+        axes.set_xlim(times[0] / unit.size, times[-1] / unit.size)
+    axes.grid(alpha=0.25)
+
+
+def _add_legend(axes: Any, lines: dict[str, Any]) -> None:
+    texts = [fill(shorten(name, 60, placeholder=" …"), 20) for name in lines][:_MOST_IN_LEGEND]
+    handles = list(lines.values())[:_MOST_IN_LEGEND]
+    remark = f"{_MOST_IN_LEGEND} of {len(lines)}" if len(lines) > _MOST_IN_LEGEND else None
+    axes.legend(handles, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, title=remark)
+
+
+def draw_temperatures(
+    path: Path, title: str, times: NDArray[np.float64], curves: dict[str, NDArray[np.float64]]
+) -> None:
+    """Temperatures in K over times in s, one curve a name."""
+    everything = np.stack(list(curves.values()))
+    scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32)
+    unit = choose_unit(TIMES, float(times[-1]))
+    with new_figure(path, title) as figure:
+        axes = figure.add_axes((0.085, 0.09, 0.7, 0.82))
+        marker = "o" if len(times) == 1 else None
+        lines = {
+            name: axes.plot(times / unit.size, scale.drawn(values), marker=marker, **_line_style(number))[0]
+            for number, (name, values) in enumerate(curves.items())
+        }
+        if scale.uniform:
+            axes.set_ylim(*scale.limits)
+        axes.set_ylabel(scale.label)
+        _finish(axes, unit, times)
+        _add_legend(axes, lines)
+
+
+def _join_equal(curves: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """The same with curves that would hide each other as one, as those of a symmetric body's faces do."""
+    tolerance = 2e-3 * max(float(np.abs(values).max()) for values in curves.values())
+    groups: list[tuple[list[str], NDArray[np.float64]]] = []
+    for name, values in curves.items():
+        same = [names for names, others in groups if name != "sources" and np.all(np.abs(values - others) <= tolerance)]
+        if same and same[0] != ["stored"]:
+            same[0].append(name)
+        else:
+            groups.append(([name], values))
+    return {(", ".join(names) + (" (each)" if len(names) > 1 else "")): values for names, values in groups}
+
+
+def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]], bound: float | None) -> None:
+    """The energy ledger: stored heat, sources and faces above, the residual and its bound below.
+
+    Args:
+        path: the picture.
+        title: what stands over it.
+        columns: of energy.csv: times in s, the others in J since the start.
+        bound: how large the residual may be at the end, in J, where it is known.
+    """
+    times = columns["time"]
+    terms = {name: columns[name] for name in ("stored", "sources", *FACES) if name in columns}
+    # Insulated faces would only be lines upon lines at zero.
+    shown = {name: values for name, values in terms.items() if name == "stored" or np.any(values != 0.0)}
+    quiet = [name for name in terms if name not in shown]
+    residual = columns["residual"]
+    time_unit = choose_unit(TIMES, float(times[-1]))
+    energy_unit = choose_unit(ENERGIES, max(float(np.abs(values).max()) for values in shown.values()))
+    residual_unit = choose_unit(ENERGIES, max(float(np.abs(residual).max()), bound or 0.0))
+    marker = "o" if len(times) == 1 else None
+    with new_figure(path, title) as figure:
+        upper = figure.add_axes((0.095, 0.37, 0.7, 0.54))
+        lines = {
+            text: upper.plot(times / time_unit.size, values / energy_unit.size, marker=marker, **_line_style(number))[0]
+            for number, (text, values) in enumerate(_join_equal(shown).items())
+        }
+        lines["stored"].set(color="black", linewidth=3.0, linestyle="-")
+        upper.set_ylabel(f"Heat into the body since the start ({energy_unit.symbol})")
+        _finish(upper, time_unit, times)
+        upper.set_xlabel("")
+        upper.tick_params(labelbottom=False)
+        _add_legend(upper, lines)
+        if quiet:
+            figure.text(0.803, 0.38, "Zero throughout:\n" + "\n".join(quiet), va="bottom", color="#444444", fontsize=12)
+
+        lower = figure.add_axes((0.095, 0.09, 0.7, 0.22))
+        lower.plot(times / time_unit.size, residual / residual_unit.size, color="black", marker=marker)
+        if bound is not None:
+            for sign in (-1.0, 1.0):
+                lower.axhline(sign * bound / residual_unit.size, color="#d55e00", linestyle="--", linewidth=1.5)
+            figure.text(
+                0.803, 0.29, "dashed: largest residual\nallowed at the end", va="top", color="#444444", fontsize=12
+            )
+        lower.set_ylabel(f"Residual ({residual_unit.symbol})")
+        _finish(lower, time_unit, times)
+        figure.align_ylabels()

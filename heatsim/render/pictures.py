@@ -1,0 +1,280 @@
+"""Pictures of snapshots: slices and isosurfaces of a body in space, a plane as a flat picture, a line as curves."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill, shorten
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import StorageError
+from heatsim.grid import AXES, Grid
+from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
+from heatsim.render.scene import View, describe_stretch, drawn_size
+from heatsim.render.sections import Sections, wide_axes
+from heatsim.storage.disk import reason
+
+WIDTH, HEIGHT = 1600, 1200
+# The part of a picture of a body that the view in space takes, in pixels from the lower left: x, y, width, height.
+VIEW = (0, 40, 1030, 1080)
+VIEW_MARGIN = 128
+_ISOSURFACES_WIDTH = 1300
+_DPI = 100
+_QUIET = "#444444"
+
+# A flat picture is drawn at a whole number of pixels a cell, and larger than usual where it has more cells than that.
+_PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
+_LARGEST_PLANE = 4096
+
+_TEXT_SIZES = {"font.size": 14.0, "axes.titlesize": 15.0, "axes.labelsize": 14.0}
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "axes.formatter.useoffset": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.dpi": _DPI,
+    "savefig.dpi": _DPI,
+    "savefig.facecolor": "white",
+    "legend.frameon": False,
+    # A title or a probe's name is text, whatever dollar signs are in it.
+    "text.parse_math": False,
+}
+
+
+@contextmanager
+def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
+    """A matplotlib figure of ``width`` × ``height`` pixels with texts ``larger``, written to ``path`` at the end."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
+    with matplotlib.rc_context({**_STYLE, **sizes}):
+        figure = Figure(figsize=(width / _DPI, height / _DPI))
+        text = figure.text(0.5, 1.0 - 40.0 * larger / height, title, ha="center", va="center", fontsize=20.0 * larger)
+        text.set_fontsize(20.0 * larger * min(1.0, 0.94 * width / text.get_window_extent().width))
+        yield figure
+        try:
+            figure.savefig(path)
+        except OSError as error:
+            raise StorageError(f"{path}: could not be written: {reason(error)}") from error
+
+
+def title_of(title: str, remark: str) -> str:
+    """What stands over a picture: the scenario's title, shortened where it is too long, and a remark."""
+    return f"{shorten(title, 80, placeholder=' …')} — {remark}" if title else remark
+
+
+def _axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
+    """Axes at a place given in pixels from the lower left."""
+    across, up = figure.get_size_inches() * _DPI
+    return figure.add_axes((x / across, y / up, width / across, height / up))
+
+
+def _add_colour_bar(figure: Any, scale: TemperatureScale, place: tuple[float, float, float, float]) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = _axes(figure, *place)
+    orientation = "vertical" if place[3] > place[2] else "horizontal"
+    bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), colour_map()), cax=axes, orientation=orientation)
+    bar.set_label(scale.label, labelpad=10)
+    bar.outline.set_linewidth(0.8)
+
+
+def _length_unit(grid: Grid) -> Unit:
+    return choose_unit(LENGTHS, max(grid.size[axis] for axis in wide_axes(grid)))
+
+
+def _ends(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
+    low = grid.origin[axis] / unit.size
+    return low, low + grid.size[axis] / unit.size
+
+
+def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> None:
+    """A view in space with ticks along the three edges of the box that bound its outline."""
+    axes = _axes(figure, *VIEW)
+    figure.figimage(image, *VIEW[:2], origin="upper", zorder=-1)
+    axes.set_xlim(0, view.width)
+    axes.set_ylim(0, view.height)
+    axes.set_axis_off()
+    unit = _length_unit(grid)
+    x, y, z = view.size
+    # Where an edge begins and ends, and how texts stand beside it.
+    edges = (
+        ((0.0, 0.0, 0.0), (x, 0.0, 0.0), "right", "top"),
+        ((x, 0.0, 0.0), (x, y, 0.0), "left", "top"),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, z), "right", "center"),
+    )
+    body = view.project(0.5 * np.array([view.size]))[0]
+    for axis, (begin, end, across, up) in enumerate(edges):
+        low, high = _ends(grid, axis, unit)
+        begin_at, end_at = view.project(np.array([begin, end]))
+        along = end_at - begin_at
+        length = float(np.linalg.norm(along))
+        outward = np.array([along[1], -along[0]]) / length
+        outward *= np.sign(outward @ (0.5 * (begin_at + end_at) - body))
+        for value, text in ticks(low, high, min(5, int(length / 70))).items():
+            at = begin_at + along * (value - low) / (high - low)
+            axes.plot(*np.stack([at, at + 9 * outward]).T, color="black", linewidth=1.0)
+            axes.text(*(at + 14 * outward), text, ha=across, va=up, fontsize=13)
+        middle = 0.5 * (begin_at + end_at) + (80 if axis < 2 else 82) * outward
+        axes.text(*middle, f"{AXES[axis]} ({unit.symbol})", ha="center", va="center", fontsize=15)
+
+
+def draw_slices(
+    path: Path,
+    title: str,
+    grid: Grid,
+    scale: TemperatureScale,
+    sections: Sections,
+    view: View,
+    image: NDArray[np.uint8],
+) -> None:
+    """The three central planes in space (``image``, through ``view``) and beside it each of them flat."""
+    with new_figure(path, title) as figure:
+        _add_view(figure, grid, view, image)
+        unit = _length_unit(grid)
+        panels = ((2, 0, 1, sections.z), (1, 0, 2, sections.y), (0, 1, 2, sections.x))
+        for number, (normal, across, up, plane) in enumerate(panels):
+            # The longer axis lies level, so that a tall body's panels are as large as a flat one's.
+            turned = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
+            level, upright = (up, across) if turned else (across, up)
+            axes = _axes(figure, 1075, 825 - 355 * number, 350, 265)
+            _show_plane(axes, grid, scale, plane.T if turned else plane, level, upright)
+            centre = sum(_ends(grid, normal, unit)) / 2.0
+            axes.set_title(f"{AXES[normal]} = {centre:.4g} {unit.symbol}", loc="center", pad=8)
+        _add_colour_bar(figure, scale, (1478, 115, 26, 975))
+        figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
+
+
+def _show_plane(
+    axes: Any, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]], level: int, upright: int
+) -> None:
+    unit = _length_unit(grid)
+    horizontal, vertical = _ends(grid, level, unit), _ends(grid, upright, unit)
+    low, high = scale.limits
+    axes.imshow(
+        scale.drawn(plane),
+        extent=(*horizontal, *vertical),
+        origin="lower",
+        cmap=colour_map(),
+        vmin=low,
+        vmax=high,
+        aspect="auto",
+        interpolation="nearest" if max(plane.shape) < 256 else "auto",
+    )
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_linewidth(0.8)
+    size = drawn_size(grid)
+    axes.set_box_aspect(size[upright] / size[level])
+    axes.set_anchor("C")
+    for which, ends, axis in (
+        (axes.xaxis, horizontal, level),
+        (axes.yaxis, vertical, upright),
+    ):
+        extent = axes.bbox.width if which is axes.xaxis else axes.bbox.height
+        longest = max(size[level] / axes.bbox.width, size[upright] / axes.bbox.height)
+        pixels = min(extent, size[axis] / longest)
+        marks = ticks(*ends, min(6, int(pixels / (70 if which is axes.xaxis else 40))))
+        which.set_ticks(list(marks), list(marks.values()))
+        which.set_label_text(f"{AXES[axis]} ({unit.symbol})")
+
+
+def draw_isosurfaces(
+    path: Path,
+    title: str,
+    grid: Grid,
+    scale: TemperatureScale,
+    levels: dict[float, str],
+    colours: Sequence[str],
+    view: View,
+    image: NDArray[np.uint8],
+    remark: str,
+) -> None:
+    """Surfaces of equal temperature in space (``image``, through ``view``) with their temperatures beside it."""
+    from matplotlib.patches import Patch
+
+    with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
+        _add_view(figure, grid, view, image)
+        patches = [Patch(facecolor=colour, edgecolor="#333333", linewidth=0.6) for colour in colours]
+        texts = list(levels.values()) if levels else [f"{0.5 * (scale.low + scale.high):.7g}"]
+        legend = figure.legend(
+            patches[::-1],
+            texts[::-1],
+            loc="center left",
+            bbox_to_anchor=(1050.0 / _ISOSURFACES_WIDTH, 0.5),
+            title=("Isosurfaces\n" if levels else "Uniform\n") + fill(scale.label, 18),
+            fontsize=15,
+            title_fontsize=15,
+            labelspacing=0.7,
+            handlelength=2.0,
+            handleheight=1.1,
+            alignment="left",
+        )
+        legend.get_title().set_linespacing(1.4)
+        figure.text(
+            0.02, 20.0 / HEIGHT, "   ".join(filter(None, (remark, describe_stretch(grid)))), color=_QUIET, va="center"
+        )
+
+
+def draw_plane(path: Path, title: str, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]]) -> None:
+    """A grid of one cell's thickness as a flat picture, ``plane`` indexed [upright, level].
+
+    Square cells become squares of a whole number of pixels.
+    """
+    level, upright = wide_axes(grid)
+    rows, columns = plane.shape
+    size = drawn_size(grid)
+    square = abs(size[level] * rows / (size[upright] * columns) - 1.0) < 1e-9
+    pixels_a_cell = min(_PLANE_WIDTH // columns, _PLANE_HEIGHT // rows)
+    if square and max(rows, columns) <= _LARGEST_PLANE:
+        width, height = columns * max(pixels_a_cell, 1), rows * max(pixels_a_cell, 1)
+    else:
+        factor = min(_PLANE_WIDTH / size[level], _PLANE_HEIGHT / size[upright])
+        width, height = round(size[level] * factor), round(size[upright] * factor)
+    larger = max(1.0, width / _PLANE_WIDTH)
+    beside = height >= 400
+    left, right, below, above = (round(margin * larger) for margin in (130, 230 if beside else 60, 100, 90))
+    if not beside:
+        below = 250
+    figure_width, figure_height = max(left + width + right, 900), below + height + above
+    left += (figure_width - left - width - right) // 2
+    with new_figure(path, title, figure_width, figure_height, larger) as figure:
+        axes = _axes(figure, left, below, width, height)
+        _show_plane(axes, grid, scale, plane, level, upright)
+        axes.images[0].set_interpolation("nearest")
+        axes.set_box_aspect(None)
+        place = (left + width + 35 * larger, below, 28 * larger, height) if beside else (left, 110, width, 26)
+        _add_colour_bar(figure, scale, place)
+        figure.text(0.01, 16.0 * larger / figure_height, describe_stretch(grid), color=_QUIET)
+
+
+def draw_profile(
+    path: Path,
+    title: str,
+    grid: Grid,
+    axis: int,
+    scale: TemperatureScale,
+    curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
+) -> None:
+    """Temperatures along a line of cells, one curve a time: its text in the legend and its values in K."""
+    unit = choose_unit(LENGTHS, grid.size[axis])
+    with new_figure(path, title) as figure:
+        axes = _axes(figure, 130, 110, 1200, 990)
+        colours = colour_map()(np.linspace(0.0, 0.85, len(curves)))
+        marker = "o" if grid.cells[axis] <= 50 else None
+        for (text, values), colour in zip(curves, colours, strict=True):
+            position = grid.centres(axis) / unit.size
+            axes.plot(
+                position, scale.drawn(values), color=colour, linewidth=2.2, marker=marker, markersize=5, label=text
+            )
+        axes.set_xlim(*_ends(grid, axis, unit))
+        if scale.uniform:
+            axes.set_ylim(*scale.limits)
+        axes.set_xlabel(f"{AXES[axis]} ({unit.symbol})")
+        axes.set_ylabel(scale.label)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="Time", fontsize=14)

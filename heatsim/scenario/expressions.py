@@ -1,0 +1,227 @@
+"""Formulas in a scenario: read by a whitelist, evaluated with NumPy, never run as code."""
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatsim.scenario.problems import did_you_mean, show
+
+MAX_LENGTH = 1000
+MAX_DEPTH = 100
+MAX_NODES = 1000
+FORBIDDEN = re.compile(r"[^A-Za-z0-9_.+\-*/^%(),<>=! ]")
+
+CONSTANTS = {"pi": np.float64(np.pi), "e": np.float64(np.e)}
+
+
+def _truth(value: Any) -> Any:
+    """Comparisons give 1.0 and 0.0: NumPy refuses to subtract booleans."""
+    return np.asarray(value).astype(np.float64)
+
+
+# Name: function, fewest arguments, most arguments.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "sin": (np.sin, 1, 1),
+    "cos": (np.cos, 1, 1),
+    "tan": (np.tan, 1, 1),
+    "asin": (np.arcsin, 1, 1),
+    "acos": (np.arccos, 1, 1),
+    "atan": (np.arctan, 1, 1),
+    "atan2": (np.arctan2, 2, 2),
+    "sinh": (np.sinh, 1, 1),
+    "cosh": (np.cosh, 1, 1),
+    "tanh": (np.tanh, 1, 1),
+    "exp": (np.exp, 1, 1),
+    "log": (np.log, 1, 1),
+    "log10": (np.log10, 1, 1),
+    "sqrt": (np.sqrt, 1, 1),
+    "abs": (np.abs, 1, 1),
+    "floor": (np.floor, 1, 1),
+    "ceil": (np.ceil, 1, 1),
+    "sign": (np.sign, 1, 1),
+    "min": (lambda *values: reduce(np.minimum, values), 2, 20),
+    "max": (lambda *values: reduce(np.maximum, values), 2, 20),
+    "where": (lambda condition, yes, no: np.where(np.not_equal(condition, 0.0), yes, no), 3, 3),
+}
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Mod: np.mod,
+    ast.Pow: np.power,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.UAdd: lambda value: value,
+    ast.USub: np.negative,
+    ast.Not: lambda value: _truth(np.equal(value, 0.0)),
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+BOOLEAN: dict[type[ast.boolop], Callable[[Any, Any], Any]] = {ast.And: np.logical_and, ast.Or: np.logical_or}
+
+ALLOWED = (
+    "numbers, + - * / % ^ (or **), comparisons, and, or, not, pi, e, and the functions "
+    + ", ".join(FUNCTIONS)
+    + " are allowed"
+)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula such as "300 + 80*exp(-x^2)" in the variables ``names``.
+
+    Equal texts in equal variables are equal. ``used`` holds the variables that the text mentions.
+
+    Raises:
+        ValueError: a text that is too long, nested too deeply or outside the whitelist; the message is the user's.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    used: frozenset[str] = field(init=False, repr=False, compare=False)
+    _tree: ast.expr = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        tree = _parse(self.text)
+        _check(tree, self.names)
+        mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        object.__setattr__(self, "used", frozenset(mentioned & set(self.names)))
+        object.__setattr__(self, "_tree", tree)
+
+    def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
+        """The values at the points given, one array for each variable.
+
+        The arrays are broadcast against each other and the result has their common shape, for a constant expression
+        too. Values can be infinite or NaN, without a warning: whoever uses them looks.
+        """
+        if set(arrays) != set(self.names):
+            raise TypeError(f"variables {sorted(arrays)} given, {sorted(self.names)} needed")
+        variables = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
+        result = np.empty(np.broadcast_shapes(*(array.shape for array in variables.values())))
+        with np.errstate(all="ignore"):
+            result[...] = _value(self._tree, variables)
+        return result
+
+
+def _parse(text: str) -> ast.expr:
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"an expression of {len(text)} characters is too long; at most {MAX_LENGTH} are allowed")
+    plain = re.sub(r"\s", " ", text).strip()
+    if not plain:
+        raise ValueError("an empty expression")
+    strange = FORBIDDEN.search(plain)
+    if strange:
+        raise ValueError(f"{show(strange[0])} cannot stand in an expression; {ALLOWED}")
+    source = plain.replace("^", "**")
+    try:
+        with warnings.catch_warnings():
+            # Python comments on spellings such as "1or 2"; they are refused or understood like any other.
+            warnings.simplefilter("ignore")
+            return ast.parse(source, mode="eval").body
+    except SyntaxError as error:
+        rest = source[max((error.offset or 1) - 1, 0) :]
+        raise ValueError(f"cannot be read as an expression at {show(rest) if rest else 'its end'}") from None
+    except (RecursionError, MemoryError):
+        raise ValueError("an expression nested too deeply") from None
+    except ValueError:
+        raise ValueError("cannot be read as an expression") from None
+
+
+def _check(tree: ast.expr, names: tuple[str, ...]) -> None:
+    """Refuse whatever is not on the whitelist; walks without recursion, so that depth cannot overflow the stack."""
+    count = 0
+    stack: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while stack:
+        node, depth = stack.pop()
+        count += 1
+        if depth > MAX_DEPTH or count > MAX_NODES:
+            raise ValueError(f"too involved; at most {MAX_DEPTH} levels and {MAX_NODES} terms are allowed")
+        stack.extend((child, depth + 1) for child in _operands(node, names))
+
+
+def _operands(node: ast.AST, names: tuple[str, ...]) -> list[ast.expr]:
+    """The operands of an allowed node."""
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int() | float()):
+            return []
+        case ast.Name(id=name):
+            if name in FUNCTIONS:
+                raise ValueError(f"{name} is a function; write {name}(…)")
+            known = (*names, *CONSTANTS)
+            if name not in known:
+                raise ValueError(
+                    f'"{name}" is not known; known are {", ".join(known)}{did_you_mean(name, [*known, *FUNCTIONS])}'
+                )
+            return []
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in BINARY:
+            return [left, right]
+        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in UNARY:
+            return [operand]
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in COMPARISONS for op in ops):
+            return [left, *others]
+        case ast.BoolOp(values=values):
+            return values
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in FUNCTIONS:
+                known = tuple(FUNCTIONS)
+                raise ValueError(f"{show(name)} is no function that is known; {ALLOWED}{did_you_mean(name, known)}")
+            _, fewest, most = FUNCTIONS[name]
+            if not fewest <= len(arguments) <= most:
+                wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
+                raise ValueError(f"{name} takes {wanted} arguments, not {len(arguments)}")
+            return arguments
+        case _:
+            pass
+    part = ast.unparse(node) if isinstance(node, ast.Constant) else type(node).__name__
+    raise ValueError(f"{part} cannot stand in an expression; {ALLOWED}")
+
+
+def _value(node: ast.expr, variables: Mapping[str, NDArray[np.float64]]) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return _constant(number)
+        case ast.Name(id=name):
+            return variables[name] if name in variables else CONSTANTS[name]
+        case ast.BinOp(left=left, op=operator, right=right):
+            return BINARY[type(operator)](_value(left, variables), _value(right, variables))
+        case ast.UnaryOp(op=sign, operand=operand):
+            return UNARY[type(sign)](_value(operand, variables))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            values = [_value(operand, variables) for operand in (left, *others)]
+            results = [COMPARISONS[type(op)](values[i], values[i + 1]) for i, op in enumerate(ops)]
+            return _truth(reduce(np.logical_and, results))
+        case ast.BoolOp(op=operator, values=operands):
+            return _truth(
+                reduce(BOOLEAN[type(operator)], [_truth_of(_value(operand, variables)) for operand in operands])
+            )
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return FUNCTIONS[name][0](*(_value(argument, variables) for argument in arguments))
+    raise AssertionError(f"{type(node).__name__} passed the whitelist")
+
+
+def _truth_of(value: Any) -> Any:
+    return np.not_equal(value, 0.0)
+
+
+def _constant(number: int | float) -> np.float64:
+    """Floats throughout: a tower of powers of Python's integers would never end, one of floats is infinite."""
+    try:
+        return np.float64(number)
+    except OverflowError:
+        return np.float64(np.inf)

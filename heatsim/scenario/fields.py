@@ -1,0 +1,142 @@
+"""The kinds of fields that the models are made of: what each accepts and says."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, PlainValidator, ValidationInfo
+
+from heatsim.scenario.context import note, reading
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
+from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, refuse, show
+from heatsim.scenario.quantities import (
+    COEFFICIENT,
+    CONDUCTIVITY,
+    COORDINATE,
+    DENSITY,
+    DURATION,
+    FLUX,
+    FRACTION,
+    LENGTH,
+    SPECIFIC_HEAT,
+    TEMPERATURE,
+    Quantity,
+)
+from heatsim.scenario.timefunction import TimeFunction, read_time_function
+
+MAX_CELLS = 2**40
+STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+Vector = tuple[float, float, float]
+
+
+def _number(quantity: Quantity) -> PlainValidator:
+    return PlainValidator(quantity.read)
+
+
+def _vector(quantity: Quantity, scalar: bool = False) -> PlainValidator:
+    """Three values of a quantity; with ``scalar`` one value may stand for all three."""
+
+    def read(value: object) -> Vector:
+        if scalar and not isinstance(value, list | tuple):
+            number = quantity.read(value)
+            return (number, number, number)
+        faults, numbers = [], []
+        for index, entry in enumerate(_three(value, f"of {quantity.unit}")):
+            try:
+                numbers.append(quantity.read(entry))
+            except ValueError as error:
+                faults.append(fault(str(error), (index,)))
+        if faults:
+            refuse(faults)
+        x, y, z = numbers
+        return (x, y, z)
+
+    return PlainValidator(read)
+
+
+def _three(value: object, what: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        raise ValueError(f"got {show(value)}; a list of three numbers {what} is wanted, along x, y, z")
+    return value
+
+
+def _read_cells(value: object) -> tuple[int, int, int]:
+    entries = _three(value, "of cells")
+    faults = [
+        fault(f"got {show(entry)}; a whole number of cells from 1 is wanted", (index,))
+        for index, entry in enumerate(entries)
+        if isinstance(entry, bool) or not isinstance(entry, int) or entry < 1
+    ]
+    if faults:
+        refuse(faults)
+    nx, ny, nz = (entry for entry in entries if isinstance(entry, int))
+    if nx * ny * nz > MAX_CELLS:
+        raise ValueError(f"got {show(value)}, {show(nx * ny * nz)} cells in all; at most 2^40 are allowed")
+    return (nx, ny, nz)
+
+
+def _in_time(quantity: Quantity) -> PlainValidator:
+    def read(value: object, info: ValidationInfo) -> TimeFunction:
+        return read_time_function(value, quantity, reading(info).end)
+
+    return PlainValidator(read)
+
+
+def _read_initial(value: object, info: ValidationInfo) -> float | Expression | ArrayFile | ImageFile:
+    return read_initial(value, reading(info))
+
+
+def _choice(*names: str) -> PlainValidator:
+    def read(value: object) -> str:
+        if value not in names:
+            allowed = ", ".join(f'"{name}"' for name in names)
+            raise ValueError(f"got {show(value)}; one of {allowed} is wanted{did_you_mean(value, names)}")
+        return str(value)
+
+    return PlainValidator(read)
+
+
+def _read_flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"got {show(value)}; true or false is wanted, without quotes")
+    return value
+
+
+def _read_dt(value: object) -> float | Literal["auto"]:
+    if value == "auto":
+        return "auto"
+    try:
+        return DURATION.read(value)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "auto"{did_you_mean(value, ["auto"])}') from None
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or has_control_characters(value):
+        raise ValueError(f"got {show(value)}; a text in quotes is wanted, on one line and not empty")
+    return value
+
+
+_NOTE: Callable[[Any, ValidationInfo], Any] = note
+# Kept at hand, once valid, for the keys that follow.
+NOTED = AfterValidator(_NOTE)
+
+Text = Annotated[str, PlainValidator(_read_text)]
+Flag = Annotated[bool, PlainValidator(_read_flag)]
+Duration = Annotated[float, _number(DURATION)]
+Density = Annotated[float, _number(DENSITY)]
+SpecificHeat = Annotated[float, _number(SPECIFIC_HEAT)]
+Fraction = Annotated[float, _number(FRACTION)]
+Size = Annotated[Vector, _vector(LENGTH)]
+Point = Annotated[Vector, _vector(COORDINATE)]
+Conductivity = Annotated[Vector, _vector(CONDUCTIVITY, scalar=True)]
+Cells = Annotated[tuple[int, int, int], PlainValidator(_read_cells)]
+TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
+Device = Annotated[Literal["auto", "cuda", "cpu"], _choice("auto", "cuda", "cpu")]
+Precision = Annotated[Literal["float32", "float64"], _choice("float32", "float64")]
+Rounding = Annotated[Literal["auto", "nearest", "stochastic"], _choice("auto", "nearest", "stochastic")]
+TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE)]
+FluxInTime = Annotated[TimeFunction, _in_time(FLUX)]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT)]
+InitialTemperature = Annotated[float | Expression | ArrayFile | ImageFile, PlainValidator(_read_initial)]

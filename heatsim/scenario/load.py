@@ -1,0 +1,172 @@
+"""A TOML file read into a ``Scenario``, with all of its mistakes told at once."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.scenario.boundaries import FACE_TYPES
+from heatsim.scenario.context import Reading
+from heatsim.scenario.model import Probe, Scenario
+from heatsim.scenario.overrides import Override, read_overrides
+from heatsim.scenario.problems import (
+    did_you_mean,
+    has_control_characters,
+    missing_key,
+    show,
+    show_key,
+    suggest,
+    unknown_key,
+)
+
+TABLES: dict[str, type[BaseModel]] = {
+    name: info.annotation
+    for name, info in Scenario.model_fields.items()
+    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)
+}
+FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
+PROBES_EXAMPLE = 'each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Read a scenario file.
+
+    Args:
+        path: the TOML file; paths inside it are relative to its folder.
+        overrides: ``key.path=value`` settings that replace or add to what the file says. A value is read as TOML, or
+            as plain text where it is not TOML.
+
+    Raises:
+        ScenarioError: carries every mistake of file and overrides.
+    """
+    file = Path(path)
+    document = _read_toml(file)
+    settings, problems = read_overrides(overrides)
+    for setting in settings:
+        refusal = setting.apply(document)
+        if refusal:
+            problems.append(refusal)
+    try:
+        scenario = parse(document, file)
+    except ScenarioError as error:
+        problems.extend(_with_origin(problem, settings) for problem in error.problems)
+        raise ScenarioError(path, problems) from None
+    if problems:
+        raise ScenarioError(path, problems)
+    return scenario
+
+
+def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
+    """A scenario from the tables of a TOML document; ``path`` is the file that they belong to.
+
+    Raises:
+        ScenarioError: carries every mistake.
+    """
+    file = Path(path)
+    title = "".join("_" if has_control_characters(character) else character for character in file.stem)
+    try:
+        scenario = Scenario.model_validate({"title": title, **document}, context=Reading(folder=file.parent))
+    except ValidationError as error:
+        raise ScenarioError(path, [_problem(details) for details in error.errors()]) from None
+    scenario._path = file
+    return scenario
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        # A byte order mark, which some editors write, is no part of the text.
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise ScenarioError(file, [Problem("", f"there is no such file{_nearest_file(file)}")]) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"byte {error.object[error.start]:#04x} in line {line} is not UTF-8; save the file as UTF-8 text"
+        raise ScenarioError(file, [Problem("", message)]) from None
+    except RecursionError:
+        raise ScenarioError(file, [Problem("", "not readable as TOML: nested too deeply")]) from None
+    except OSError as error:
+        raise ScenarioError(file, [Problem("", f"cannot be read: {error.strerror or error}")]) from None
+    except ValueError as error:
+        raise ScenarioError(file, [Problem("", f"not readable as TOML: {error}")]) from None
+
+
+def _nearest_file(file: Path) -> str:
+    try:
+        names = [entry.name for entry in file.parent.glob("*.toml")]
+    except OSError:
+        return ""
+    nearest = suggest(file.name, names)
+    return f'; did you mean "{file.parent / nearest}"?' if nearest else ""
+
+
+def _with_origin(problem: Problem, settings: Sequence[Override]) -> Problem:
+    """Say so where a mistake stands in an override and not in the file."""
+    for setting in settings:
+        key = show_key(setting.parts)
+        if problem.key == key or problem.key.startswith(f"{key}."):
+            return Problem(problem.key, f"{problem.message} (from --set)")
+    return problem
+
+
+def _problem(details: ErrorDetails) -> Problem:
+    """One of pydantic's errors in the user's terms."""
+    where = details["loc"]
+    # Pydantic names the type of a face after the face; the file does not.
+    at = where[:2] + where[3:] if where[0] == "boundaries" else where
+    value = details["input"]
+    match details["type"]:
+        case "missing":
+            message = missing_key(_example(where))
+        case "extra_forbidden":
+            message = _unknown(where, value)
+        case "union_tag_not_found":
+            at = (*at, "type")
+            message = f"{missing_key(FACE_EXAMPLE)}; the types are {_face_types()}"
+        case "union_tag_invalid":
+            at, given = (*at, "type"), value["type"]
+            message = f"got {show(given)}; one of {_face_types()} is wanted{did_you_mean(given, FACE_TYPES)}"
+        case "model_type" | "model_attributes_type" | "tuple_type":
+            message = f"got {show(value)}; {_table_wanted(at)}"
+        case "value_error":
+            message = str(details["ctx"]["error"])
+        case _:
+            message = details["msg"]
+    return Problem(show_key(at), message)
+
+
+def _model_at(where: tuple[str | int, ...]) -> type[BaseModel]:
+    """The model of the table that stands at a place."""
+    if not where:
+        return Scenario
+    if where[0] == "probes":
+        return Probe
+    return FACE_TYPES[str(where[2])] if len(where) == 3 else TABLES[str(where[0])]
+
+
+def _example(where: tuple[str | int, ...]) -> str:
+    examples = _model_at(where[:-1]).model_fields[str(where[-1])].examples
+    return str(examples[0]) if examples else str(where[-1])
+
+
+def _unknown(where: tuple[str | int, ...], value: object) -> str:
+    key = str(where[-1])
+    model = _model_at(where[:-1])
+    message = unknown_key(key, value, list(model.model_fields))
+    homes = [f'"{table}.{key}"' for table, other in TABLES.items() if other is not model and key in other.model_fields]
+    return f"{message}; there is {' and '.join(homes)}" if homes else message
+
+
+def _table_wanted(at: tuple[str | int, ...]) -> str:
+    if at[0] == "probes":
+        return f"write {PROBES_EXAMPLE}"
+    if len(at) == 2:
+        return f"write for example {FACE_EXAMPLE}"
+    return f"write a table, with the heading [{at[0]}] and its keys below it"
+
+
+def _face_types() -> str:
+    return ", ".join(f'"{name}"' for name in FACE_TYPES)

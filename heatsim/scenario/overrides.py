@@ -1,0 +1,76 @@
+"""Settings from the command line, key.path=value, put into the tables of a TOML document."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heatsim.errors import Problem
+from heatsim.scenario.problems import show, show_key
+
+PART = re.compile(r"[A-Za-z0-9_-]+")
+INDEX = re.compile(r"\d{1,6}")
+EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.0.point=[0,0,0]"
+
+
+@dataclass(frozen=True)
+class Override:
+    """A value and the place in the document where it goes; numbers count the entries of a list from 0."""
+
+    parts: tuple[str, ...]
+    value: object
+
+    def apply(self, document: dict[str, Any]) -> Problem | None:
+        """Put the value in its place, making tables that are not there; a problem if there is no such place."""
+        place: Any = document
+        for depth, part in enumerate(self.parts):
+            last = depth == len(self.parts) - 1
+            if isinstance(place, list):
+                if not INDEX.fullmatch(part) or int(part) > len(place):
+                    at = show_key(self.parts[:depth])
+                    reason = f"{at} is a list of {len(place)}: give a number from 0 to {len(place)}"
+                    return Problem("--set", f"got {show_key(self.parts)}; {reason}")
+                index = int(part)
+                if index == len(place):
+                    place.append(self._empty(depth))
+                if last:
+                    place[index] = self.value
+                place = place[index]
+            elif isinstance(place, dict):
+                if last:
+                    place[part] = self.value
+                elif part not in place:
+                    place[part] = self._empty(depth)
+                place = place[part]
+            else:
+                at = show_key(self.parts[:depth])
+                return Problem("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
+        return None
+
+    def _empty(self, depth: int) -> dict[str, Any] | list[Any]:
+        """What to make where nothing is: a list if the next part of the path is a number."""
+        following = self.parts[depth + 1 : depth + 2]
+        return [] if following and INDEX.fullmatch(following[0]) else {}
+
+
+def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]]:
+    """The settings of a command line, and the problems of those that cannot be read."""
+    overrides, problems = [], []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        parts = tuple(part.strip() for part in key.split("."))
+        if equals and all(PART.fullmatch(part) for part in parts):
+            overrides.append(Override(parts, _read_value(value.strip())))
+        else:
+            problems.append(Problem("--set", f"got {show(text)}; {EXAMPLE}"))
+    return overrides, problems
+
+
+def _read_value(text: str) -> object:
+    """A TOML value; text that is none is taken as it stands, so that quotes need no quoting in a shell."""
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return document["value"] if document.keys() == {"value"} else text

@@ -1,0 +1,110 @@
+"""Words for a user's mistakes: values shown as TOML, nearest names, faults at a place inside a value."""
+
+import difflib
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NoReturn
+
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+SHOWN_LENGTH = 80
+SHOWN_DEPTH = 4
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """The name in ``known`` nearest to ``name``, or None if none is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    # Of three letters one is a third: "gpu" is not meant to be "cpu".
+    cutoff = 0.6 if len(name) > 3 else 0.7
+    nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
+    return by_folded[nearest[0]] if nearest else None
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """``; did you mean "x"?``, or nothing where no known name is near."""
+    nearest = suggest(name, known) if isinstance(name, str) else None
+    return f'; did you mean "{nearest}"?' if nearest else ""
+
+
+def has_control_characters(text: str) -> bool:
+    """Whether a text holds what would break a line, a terminal or a UTF-8 file."""
+    return any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
+
+
+def show(value: object) -> str:
+    """A value as it stands in a TOML file, on one line and shortened to 80 characters."""
+    text = _toml(value, SHOWN_DEPTH)
+    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"
+
+
+def show_key(parts: Sequence[str | int]) -> str:
+    """The dotted path of a key; parts that TOML would quote are quoted."""
+    return ".".join(_key(str(part)) for part in parts)
+
+
+def fault(message: str, at: Sequence[str | int] = ()) -> InitErrorDetails:
+    """One fault inside the value being validated; ``at`` is the place within it."""
+    return InitErrorDetails(
+        type=PydanticCustomError("heatsim", "{message}", {"message": message}), loc=tuple(at), input=None
+    )
+
+
+def refuse(faults: Sequence[InitErrorDetails]) -> NoReturn:
+    """Refuse a value for several faults, each at its own place within the value."""
+    raise ValidationError.from_exception_data("scenario", list(faults))
+
+
+def key_faults(
+    table: Mapping[str, object], required: Mapping[str, str], optional: Sequence[str] = ()
+) -> list[InitErrorDetails]:
+    """Faults for unknown and missing keys of a table; ``required`` gives an example for each required key."""
+    known = [*required, *optional]
+    faults = [fault(unknown_key(key, value, known), (key,)) for key, value in table.items() if key not in known]
+    return faults + [fault(missing_key(example), (key,)) for key, example in required.items() if key not in table]
+
+
+def unknown_key(key: str, value: object, known: Sequence[str]) -> str:
+    """The message for a key that is not in the format."""
+    return f"got {show(value)}; unknown key: the keys allowed here are {', '.join(known)}{did_you_mean(key, known)}"
+
+
+def missing_key(example: str) -> str:
+    """The message for a required key that is not there."""
+    return f"missing; write for example {example}"
+
+
+def _toml(value: object, depth: int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int):
+        # Python refuses to print integers of thousands of digits.
+        return repr(value) if value.bit_length() < 512 else "an integer of more than 150 digits"
+    if isinstance(value, float):
+        return repr(float(value))
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return "{…}"
+        pairs = ", ".join(f"{_key(str(key))} = {_toml(item, depth - 1)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        if depth == 0:
+            return "[…]"
+        # Each item takes two characters at least: more than these are never shown.
+        return "[" + ", ".join(_toml(item, depth - 1) for item in value[:SHOWN_LENGTH]) + "]"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    quoted = json.dumps(text[: 2 * SHOWN_LENGTH], ensure_ascii=False)
+    return "".join(
+        f"\\u{ord(character):04x}" if has_control_characters(character) else character for character in quoted
+    )
+
+
+def _key(part: str) -> str:
+    bare = part != "" and all(character.isascii() and (character.isalnum() or character in "_-") for character in part)
+    return part if bare else _quoted(part)

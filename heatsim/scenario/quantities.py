@@ -1,0 +1,115 @@
+"""The physical quantities of a scenario: their unit, the range allowed, and how they are read."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from heatsim.scenario import units
+from heatsim.scenario.problems import show
+
+# Within these bounds products such as conductivity · dt / dx² neither overflow nor vanish in float64.
+SMALLEST = 1e-30
+LARGEST = 1e30
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of number.
+
+    Attributes:
+        name: what it is, with its article.
+        unit: its SI unit; "" for a pure number.
+        example: a text with a unit that would be accepted.
+        above: all values must be greater than this (and 1e-30 at least).
+        at_least: all values must be this or greater.
+        at_most: all values must be this or smaller.
+    """
+
+    name: str
+    unit: str
+    example: str = ""
+    above: float | None = None
+    at_least: float | None = None
+    at_most: float = LARGEST
+
+    @property
+    def wanted(self) -> str:
+        """What to write, for a message."""
+        if not self.unit:
+            return f"{self.name} is wanted, as a number"
+        return f'{self.name} is wanted, as a number in {self.unit} or as text with a unit such as "{self.example}"'
+
+    def range_fault(self, value: float) -> str | None:
+        """What is allowed, if ``value`` is outside of it; None if it is inside."""
+        if not isfinite(value):
+            return f"{self.name} must be finite"
+        if self.above is not None and value <= self.above:
+            limit = f" and at most {self._with_unit(self.at_most)}" if self.at_most < LARGEST else ""
+            return f"{self.name} must be greater than {self._with_unit(self.above)}{limit}"
+        if self.above is not None and value < SMALLEST:
+            return f"{self.name} must be at least {self._with_unit(SMALLEST)}"
+        if self.at_least is not None and value < self.at_least:
+            return f"{self.name} must be at least {self._with_unit(self.at_least)}"
+        if value > self.at_most:
+            return f"{self.name} must be at most {self._with_unit(self.at_most)}"
+        if value < -LARGEST:
+            return f"{self.name} must be at least {self._with_unit(-LARGEST)}"
+        return None
+
+    def read(self, value: object) -> float:
+        """The SI value of a number or of a text with a unit.
+
+        Raises:
+            ValueError: anything else, or a value out of range; the message is the user's.
+        """
+        if isinstance(value, str):
+            return self._read_text(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"got {show(value)}; {self.wanted}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = float("inf")
+        outside = self.range_fault(number)
+        if outside:
+            raise ValueError(f"got {show(value)}; {outside}")
+        return number
+
+    def _read_text(self, text: str) -> float:
+        parts = units.split(text)
+        if parts is None or not self.unit:
+            unquoted = ": no quotes around a plain number" if _is_number(text) else ""
+            raise ValueError(f"got {show(text)}; {self.wanted}{unquoted}")
+        try:
+            number = units.convert(*parts, self.unit)
+        except ValueError as error:
+            raise ValueError(f"got {show(text)}; {error}; {self.wanted}") from None
+        outside = self.range_fault(number)
+        if outside:
+            raise ValueError(f"got {show(text)}, which is {self._with_unit(number)}; {outside}")
+        return number
+
+    def _with_unit(self, value: float) -> str:
+        # 0.0 reads better as 0 in a message; numbers are otherwise shown in full.
+        number = repr(int(value)) if abs(value) < 1e6 and value == int(value) else repr(value)
+        return f"{number} {self.unit}".rstrip()
+
+
+LENGTH = Quantity("a length", "m", "5 mm", above=0.0)
+COORDINATE = Quantity("a coordinate", "m", "5 mm")
+DURATION = Quantity("a duration", "s", "10 min", above=0.0)
+TIME = Quantity("a time", "s", "10 min")
+TEMPERATURE = Quantity("a temperature", "K", "20 degC", at_least=0.0)
+CONDUCTIVITY = Quantity("a conductivity", "W/(m K)", "237 W/(m K)", above=0.0)
+DENSITY = Quantity("a density", "kg/m^3", "2.7 g/cm^3", above=0.0)
+SPECIFIC_HEAT = Quantity("a specific heat", "J/(kg K)", "0.9 kJ/(kg K)", above=0.0)
+FLUX = Quantity("a heat flux", "W/m^2", "2 kW/m^2")
+COEFFICIENT = Quantity("a heat transfer coefficient", "W/(m^2 K)", "500 W/(m^2 K)", at_least=0.0)
+FRACTION = Quantity("a fraction", "", above=0.0, at_most=1.0)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

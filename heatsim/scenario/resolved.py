@@ -1,0 +1,90 @@
+"""A scenario written out in full: every default filled in, SI numbers, input files beside it."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from heatsim.errors import StorageError
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.model import Scenario
+from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+
+NAME = "scenario.toml"
+HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
+
+# An array of three entries; no text reaches over the end of a line.
+VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
+
+
+def write_resolved(scenario: Scenario, folder: Path) -> None:
+    """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
+
+    Each file is complete before it takes its name; one that is already in place is left alone.
+
+    Raises:
+        StorageError: a file could not be written or copied.
+    """
+    import tomli_w
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in scenario.input_files:
+            _copy(path, folder)
+        beside = folder / f"{NAME}.part"
+        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
+        os.replace(beside, folder / NAME)
+    except OSError as error:
+        raise StorageError(f"{folder / NAME}: could not be written: {error}") from error
+
+
+def document(scenario: Scenario) -> dict[str, Any]:
+    """The tables of the resolved TOML file, as plain Python values; files by their base names."""
+    tables: dict[str, Any] = _plain(scenario)
+    return tables
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case BaseModel():
+            return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+        case TimeFunction():
+            return _plain_in_time(value)
+        case Expression():
+            return value.text
+        case ArrayFile():
+            return {"file": value.file.name}
+        case ImageFile():
+            return {"image": value.image.name, "range": list(value.range)}
+        case tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+def _plain_in_time(function: TimeFunction) -> Any:
+    match function:
+        case Constant(value=value):
+            return value
+        case Formula(expression=expression):
+            return expression.text
+        case Table(times=times, values=values, repeat=repeat):
+            return {"times": list(times), "values": list(values), "repeat": repeat}
+    raise AssertionError(f"{type(function).__name__} has no form in TOML")
+
+
+def _on_one_line(vector: re.Match[str]) -> str:
+    return f"[{', '.join(vector.groups())}]"
+
+
+def _copy(source: Path, folder: Path) -> None:
+    target = folder / source.name
+    if target.exists() and target.samefile(source):
+        return
+    beside = folder / f"{source.name}.part"
+    shutil.copyfile(source, beside)
+    os.replace(beside, target)

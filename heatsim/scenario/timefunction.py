@@ -1,0 +1,209 @@
+"""Numbers that may vary in time: the values that the conditions on the faces hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import InitErrorDetails
+
+from heatsim.scenario import units
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.problems import fault, key_faults, refuse, show
+from heatsim.scenario.quantities import TIME, Quantity
+
+SAMPLES = 4096
+# Steps of the golden ratio fill an interval evenly, and no periodic function keeps step with them.
+GOLDEN = 0.6180339887498949
+
+
+class TimeFunction:
+    """A number as a function of time: one of the three kinds below."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether the value is the same at all times."""
+        raise NotImplementedError
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at the times given in s; a value does not depend on which others are asked for with it."""
+        raise NotImplementedError
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """Times in [0, end] among which to look for the smallest and largest value, in ascending order."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Constant(TimeFunction):
+    """One value at all times."""
+
+    value: float
+
+    @property
+    def constant(self) -> bool:
+        """True."""
+        return True
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, as often as there are times."""
+        return np.full(np.shape(times), self.value)
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """Time 0 alone."""
+        return np.zeros(1)
+
+
+@dataclass(frozen=True)
+class Formula(TimeFunction):
+    """An expression in t."""
+
+    expression: Expression
+
+    @property
+    def constant(self) -> bool:
+        """Whether the expression does not mention t."""
+        return not self.expression.used
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the expression."""
+        return self.expression.evaluate(t=times)
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases."""
+        if self.constant:
+            return np.zeros(1)
+        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
+        return np.concatenate(([0.0], np.sort(between) * end, [end]))
+
+
+@dataclass(frozen=True)
+class Table(TimeFunction):
+    """Values at given times: linear in between, held at the ends or repeated.
+
+    Attributes:
+        times: ascending times in s.
+        values: one value for each time.
+        repeat: start again at the last time, which is the period; the first time is 0 then.
+    """
+
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+    repeat: bool = False
+    _nodes: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _heights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_nodes", np.array(self.times, dtype=np.float64))
+        object.__setattr__(self, "_heights", np.array(self.values, dtype=np.float64))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values are equal."""
+        return len(set(self.values)) == 1
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values interpolated in the table."""
+        local = np.mod(times, self.times[-1]) if self.repeat else times
+        return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """The table's own times within [0, end], and the ends; of a repeated table those of the first period."""
+        nodes = self._nodes[(self._nodes > 0.0) & (self._nodes < end)]
+        last = end
+        if self.repeat and end >= self.times[-1]:
+            # At the period itself the table has started again: the last value is reached just before.
+            nodes = nodes[nodes < self.times[-1]]
+            last = float(np.nextafter(self.times[-1], 0.0))
+        return np.unique(np.concatenate(([0.0], nodes, [last])))
+
+
+def read_time_function(value: object, quantity: Quantity, end: float | None) -> TimeFunction:
+    """A face value from TOML: number, text with a unit, expression in t, or table.
+
+    Args:
+        value: what stands in the file.
+        quantity: what it is; all values must be in its range.
+        end: the end of the run in s, up to which an expression is tried out; None where it is not known.
+
+    Raises:
+        ValueError: anything else; the message is the user's.
+        ValidationError: faults inside a table, each at its place.
+    """
+    if isinstance(value, TimeFunction):
+        return value
+    if isinstance(value, Mapping):
+        return _read_table(value, quantity)
+    if isinstance(value, str) and units.split(value) is None:
+        return _read_formula(value, quantity, end)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(
+            f"got {show(value)}; {quantity.wanted}, as an expression in t or as {{ times = […], values = […] }}"
+        )
+    return Constant(quantity.read(value))
+
+
+def _read_formula(text: str, quantity: Quantity, end: float | None) -> Formula:
+    try:
+        formula = Formula(Expression(text, ("t",)))
+    except ValueError as error:
+        raise ValueError(f"got {show(text)}; {error}; {quantity.wanted}, or as an expression in t (in s)") from None
+    if end is None:
+        return formula
+    times = formula.samples(end)
+    values = formula.at(times)
+    for time, number in zip(times.tolist(), values.tolist(), strict=True):
+        outside = quantity.range_fault(number)
+        if outside:
+            when = "always" if formula.constant else f"at t = {time!r} s"
+            raise ValueError(f"got {show(text)}, which is {number!r} {when}; {outside}")
+    return formula
+
+
+def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
+    faults = key_faults(
+        table, {"times": "times = [0.0, 60.0]", "values": "values = [1.0, 2.0], one for each time"}, ["repeat"]
+    )
+    times = _read_column(table, "times", TIME, faults)
+    values = _read_column(table, "values", quantity, faults)
+    repeat = table.get("repeat", False)
+    if not isinstance(repeat, bool):
+        faults.append(fault(f"got {show(repeat)}; true or false is wanted", ("repeat",)))
+    for index in range(1, len(times)):
+        before, after = times[index - 1 : index + 1]
+        if after <= before:
+            faults.append(fault(f"got {after!r} after {before!r}; times must increase", ("times", index)))
+    if repeat is True and times and times[0] != 0.0:
+        message = f"got {times[0]!r}; the times of a table with repeat = true must start at 0"
+        faults.append(fault(message, ("times", 0)))
+    lengths = [len(entries) for key in ("times", "values") if isinstance(entries := table.get(key), list | tuple)]
+    if len(set(lengths)) == 2 and min(lengths) > 1:
+        faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))
+    if not faults and not _slopes_are_finite(times, values):
+        faults.append(fault(f"got {show(times)}; times lie too near to each other for the change of the values"))
+    if faults:
+        refuse(faults)
+    return Table(tuple(times), tuple(values), bool(repeat))
+
+
+def _read_column(
+    table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
+) -> list[float]:
+    """The entries of a list in a table; empty, and ``faults`` longer, where they cannot be used."""
+    entries = table.get(key, ())
+    if not isinstance(entries, list | tuple) or len(entries) < 2:
+        if key in table:
+            faults.append(fault(f"got {show(entries)}; a list of two or more entries is wanted", (key,)))
+        return []
+    column = []
+    for index, entry in enumerate(entries):
+        try:
+            column.append(quantity.read(entry))
+        except ValueError as error:
+            faults.append(fault(str(error), (key, index)))
+    return column if len(column) == len(entries) else []
+
+
+def _slopes_are_finite(times: list[float], values: list[float]) -> bool:
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.diff(values) / np.diff(times)).all())

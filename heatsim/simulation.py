@@ -1,0 +1,394 @@
+"""A run from start to end: the only place that puts the parts together."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import FolderError, Interrupted, StorageError
+from heatsim.field import Field
+from heatsim.ledger import Ledger
+from heatsim.observers import energy
+from heatsim.observers.checkpoint import Checkpoints
+from heatsim.observers.energy import Energy
+from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.probes import Probes
+from heatsim.observers.progress import Progress
+from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.watchdog import Watchdog
+from heatsim.physics.initial import InitialField
+from heatsim.physics.problem import HeatProblem
+from heatsim.plan import Plan
+from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.stepper import Stepper
+from heatsim.storage import checkpoint, folder
+from heatsim.storage.disk import resume_command
+
+# Device work is queued for about this long before the clock and signals are looked at.
+_BATCH_SECONDS = 0.25
+
+
+@dataclass
+class Timing:
+    """Wall-clock seconds of a run's parts.
+
+    Attributes:
+        preparing: reading the initial field and compiling.
+        stepping: the kernels.
+        observing: writing fields, rows and checkpoints.
+    """
+
+    preparing: float = 0.0
+    stepping: float = 0.0
+    observing: float = 0.0
+
+
+@dataclass
+class Simulation:
+    """A scenario that can be run, or gone on with.
+
+    >>> import heatsim
+    >>> simulation = heatsim.Simulation.from_scenario("scenarios/cube.toml")
+    >>> simulation.run()
+    >>> simulation.temperature.max()
+
+    Attributes:
+        plan: what the run needs and does.
+        folder: where it writes.
+        state: field, step and time.
+        timing: where the wall-clock time went.
+        warnings: what the user should know although it did not stop the run.
+    """
+
+    plan: Plan
+    folder: Path
+    state: RunState
+    timing: Timing = field(default_factory=Timing)
+    warnings: list[str] = field(default_factory=list)
+
+    _saved: Values | None = None
+    _overwrite: bool = False
+    _resuming: bool = False
+
+    @classmethod
+    def from_scenario(
+        cls,
+        path: str | Path,
+        overrides: Sequence[str] = (),
+        *,
+        output: str | Path | None = None,
+        overwrite: bool = False,
+    ) -> "Simulation":
+        """Read a scenario and set its field to the initial temperature; nothing is written yet.
+
+        Args:
+            path: the TOML file.
+            overrides: "key.path=value" texts that replace single values of it.
+            output: the folder to write to; outputs/<the file's stem> if not given.
+            overwrite: replace what an unfinished run left in that folder.
+
+        Raises:
+            ScenarioError, DeviceError, CapacityError: it cannot be run; says why.
+        """
+        scenario = load(path, overrides)
+        target = Path("outputs") / Path(path).stem if output is None else Path(output)
+        return cls._assemble(scenario, target, overwrite=overwrite)
+
+    @classmethod
+    def resume(cls, path: str | Path) -> "Simulation":
+        """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
+
+        Raises:
+            FolderError: not the folder of a run.
+            StorageError: all checkpoints are damaged.
+        """
+        target = folder.require_run(Path(path))
+        saved, warnings = checkpoint.read_last_good(target)
+        simulation = cls._assemble(load(target / folder.SCENARIO), target, saved, resuming=True)
+        simulation.warnings.extend(warnings)
+        return simulation
+
+    @classmethod
+    def _assemble(
+        cls,
+        scenario: Scenario,
+        target: Path,
+        saved: checkpoint.Checkpoint | None = None,
+        *,
+        overwrite: bool = False,
+        resuming: bool = False,
+    ) -> "Simulation":
+        started = time.perf_counter()
+        problem = HeatProblem.from_scenario(scenario)
+        plan = Plan.of(problem)
+        plan.check_capacity(target)
+        if saved is None:
+            initial = InitialField.from_scenario(scenario)
+            temperatures = Field(plan.device, problem.grid, problem.precision, initial.reference)
+            temperatures.load_temperatures(initial.slabs())
+        else:
+            temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
+        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy)
+        state = RunState(problem, temperatures, ledger, target)
+        simulation = cls(
+            plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
+        )
+        if saved is None:
+            state.initial_total = state.total()
+        else:
+            simulation._restore(saved)
+        simulation.timing.preparing = time.perf_counter() - started
+        return simulation
+
+    @property
+    def temperature(self) -> NDArray[np.float64]:
+        """The temperatures in K after the steps done so far, shape (nz, ny, nx)."""
+        return self.state.field.temperature()
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self.state.time
+
+    @property
+    def step(self) -> int:
+        """Number of steps done."""
+        return self.state.step
+
+    @property
+    def finished(self) -> bool:
+        """Whether a summary says that the run in the folder is complete, with nothing left to do."""
+        return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
+
+    def run(self, *, progress: bool = False) -> None:
+        """Run to the end and write everything to the folder; pictures are left to :func:`heatsim.render.render`.
+
+        After an interruption it can be called again to go on.
+
+        Args:
+            progress: say on stderr how far it is.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            NotFiniteError, StorageError: the run failed; what was written before is good.
+            Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
+        """
+        scenario = self.plan.problem.scenario
+        if self.finished:
+            return
+        if self.step != (self._saved["step"] if self._saved else 0):
+            raise FolderError(
+                f"{self.folder}: the run failed at step {self.step:,}; go on from its last checkpoint with "
+                f"`{resume_command(self.folder)}` or Simulation.resume"
+            )
+        if not self._resuming:
+            folder.prepare(self.folder, self._overwrite, inputs=scenario.input_files)
+        with ExitStack() as stack:
+            stack.enter_context(folder.claim(self.folder))
+            if not self._resuming:
+                write_resolved(scenario, self.folder)
+                self._resuming = True
+            observers = self._observers(progress)
+            for observer in observers:
+                stack.callback(observer.close)
+            stop = stack.enter_context(_signals())
+            self._loop(observers, stop)
+            folder.write_summary(self.folder, self._summary())
+
+    def _observers(self, progress: bool) -> list[Observer]:
+        scenario = self.plan.problem.scenario
+        observers: list[Observer] = [Watchdog(), Snapshots()]
+        if scenario.probes:
+            observers.append(Probes())
+        if scenario.output.energy:
+            observers.append(Energy())
+        if progress:
+            observers.append(Progress())
+        observers.append(Checkpoints(tuple(observers), self._identity()))
+        return observers
+
+    def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
+        state, timing = self.state, self.timing
+        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
+        started = time.perf_counter()
+        stepper.prepare()
+        timing.preparing += time.perf_counter() - started
+
+        saved = self._saved
+        due = [observer.due(state) for observer in observers]
+        with _timed(timing, "observing"):
+            for observer in observers:
+                observer.start(state, saved)
+            if saved is None:
+                self._notify(observers, due)
+        batch = 1
+        while not state.finished:
+            next_due = min(_next_after(state.step, steps) for steps in due)
+            while state.step < next_due:
+                if stop.requested:
+                    self._interrupt(observers[-1])
+                steps = min(batch, next_due - state.step)
+                seconds = self._advance(stepper, steps)
+                if steps == batch or seconds > _BATCH_SECONDS:
+                    batch = max(1, min(2 * steps, int(steps * _BATCH_SECONDS / max(seconds, 1e-9))))
+                with _timed(timing, "observing"):
+                    # At a due step observers are notified first: a checkpoint counts what has been written.
+                    if state.step == next_due:
+                        self._notify(observers, due)
+                    for observer in observers:
+                        observer.poll(state)
+        with _timed(timing, "observing"):
+            for observer in observers:
+                observer.finish(state)
+
+    def _advance(self, stepper: Stepper, steps: int) -> float:
+        started = time.perf_counter()
+        stepper.advance(steps)
+        self.plan.device.synchronise()
+        self.state.step = stepper.step
+        seconds = time.perf_counter() - started
+        self.timing.stepping += seconds
+        self.state.wall_time += seconds
+        return seconds
+
+    def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
+        for observer, steps in zip(observers, due, strict=True):
+            if _next_after(self.state.step - 1, steps) == self.state.step:
+                observer.handle(self.state)
+
+    def _interrupt(self, checkpoints: Observer) -> None:
+        assert isinstance(checkpoints, Checkpoints)
+        self._saved = checkpoints.write(self.state)
+        raise Interrupted(
+            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
+            f"go on with `{resume_command(self.folder)}`"
+        )
+
+    def _identity(self) -> Values:
+        """What decides the bits of a run; a resumed one is compared with it."""
+        return {
+            "kernel": self.plan.kernel.name,
+            "device": self.plan.device.name,
+            "backend": self.plan.device.backend,
+            "cells": " × ".join(str(n) for n in self.plan.problem.grid.cells),
+            "precision": self.plan.problem.precision,
+        }
+
+    def _restore(self, saved: checkpoint.Checkpoint) -> None:
+        identity = self._identity()
+        for name in ("cells", "precision"):
+            if saved.values[name] != identity[name]:
+                raise StorageError(
+                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint {saved.values[name]}; "
+                    "the file was changed after the run: put it back, or start again with `heatsim run`"
+                )
+        if saved.values["backend"] != identity["backend"]:
+            self.warnings.append(
+                f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
+                "will agree to rounding, not to the bit"
+            )
+        self.state.field.load_deviations(saved.arrays["deviation"])
+        self.state.ledger.restore(saved.arrays)
+        self.state.step = int(saved.values["step"])
+        self.state.initial_total = float(saved.values["initial_total"])
+        self.state.wall_time = float(saved.values["wall_time"])
+
+    def _summary(self) -> dict[str, Any]:
+        problem, state = self.plan.problem, self.state
+        extremes = state.field.extremes()
+        mean = state.total() / problem.grid.cell_count + state.field.reference
+        names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+        summary: dict[str, Any] = {
+            "title": problem.scenario.title,
+            "versions": _versions(self.plan.device.backend),
+            "device": self.plan.device.name,
+            "backend": self.plan.device.backend,
+            "kernel": self.plan.kernel.name,
+            "precision": problem.precision,
+            "rounding": problem.rounding,
+            "scheme": problem.scheme,
+            "cells": list(problem.grid.cells),
+            "time": state.time,
+            "steps": state.step,
+            "dt": list(problem.timeline.step_lengths),
+            "dt_limit": problem.limit.dt,
+            "coefficients": [
+                {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
+                for dt, steps in problem.timeline.step_lengths.items()
+            ],
+            "reference_temperature": state.field.reference,
+            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": mean},
+            "wall_time": self.timing.preparing + self.timing.observing + state.wall_time,
+            "preparing_time": self.timing.preparing,
+            "stepping_time": state.wall_time,
+            "observing_time": self.timing.observing,
+            "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
+        }
+        if problem.scenario.output.energy:
+            row = energy.balance(state)
+            summary["energy"] = row
+            summary["energy_bound"] = energy.bound(state, row)
+        return summary
+
+
+class _Stop:
+    """Set when the user or the system asks to stop."""
+
+    requested = False
+
+
+@contextmanager
+def _signals() -> Iterator[_Stop]:
+    """Turn SIGINT and SIGTERM into a request; only a process' main thread can."""
+    stop = _Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def request(number: int, frame: object) -> None:
+        stop.requested = True
+
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _timed(timing: Timing, part: str) -> Iterator[None]:
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        setattr(timing, part, getattr(timing, part) + time.perf_counter() - started)
+
+
+def _next_after(step: int, due: NDArray[np.int64]) -> int:
+    """The first due step after ``step``; far away if there is none."""
+    i = int(np.searchsorted(due, step, side="right"))
+    return int(due[i]) if i < len(due) else 1 << 62
+
+
+def _versions(backend: str) -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    import platform
+
+    packages = ["heatsim", "numpy", "h5py"]
+    packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,93 @@
+"""Advance a field by whole steps: the only caller of kernels."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.field import Field
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.ledger import Ledger
+from heatsim.physics.problem import HeatProblem
+
+# Steps whose face terms are made and sent to the device together.
+_SWEEPS_PER_TABLE = 16_384
+
+
+class Stepper:
+    """Steps of one problem on one field with one kernel.
+
+    Attributes:
+        step: number of steps done, or queued on the device.
+    """
+
+    def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, step: int = 0) -> None:
+        self.step = step
+        self._problem = problem
+        self._field = field
+        self._ledger = ledger
+        self._spec = spec
+        self._constant_faces = problem.faces.constant()
+
+    def prepare(self) -> None:
+        """Compile the kernel, which the first step would do otherwise."""
+        if self._spec.backend == "cuda":
+            self._compiled()
+
+    def advance(self, steps: int) -> None:
+        """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.
+
+        Raises:
+            ScenarioError: a face's value at one of the steps cannot be used.
+        """
+        last = self.step + steps
+        while self.step < last:
+            interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
+            until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)
+            if self._spec.backend == "cuda":
+                self._advance_cuda(until)
+            else:
+                self._advance_cpu(until)
+
+    def _sweeps(self, until: int) -> tuple[float, NDArray[Any]]:
+        """dt, and what changes from step to step (struct Sweep) for the steps before ``until``."""
+        problem, timeline = self._problem, self._problem.timeline
+        dt = float(timeline.dts[timeline.interval(self.step)])
+        sweeps = np.zeros(until - self.step, dtype=launch.sweep_dtype(problem.precision))
+        times = timeline.step_times(self.step, self.step + 1 if self._constant_faces else until)
+        sweeps["f"], sweeps["g"] = problem.face_terms(times, dt, self._field.reference)
+        sweeps["step"] = np.arange(self.step, until) & 0xFFFFFFFF
+        return dt, sweeps
+
+    def _compiled(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
+        problem = self._problem
+        vector = launch.vector_width(self._spec, problem.precision, problem.grid.cells[0])
+        kernel = launch.compile_kernel(self._spec, problem.precision, problem.scheme, vector)
+        return kernel, launch.launches(self._spec, problem.grid, problem.periodic, vector)
+
+    def _advance_cuda(self, until: int) -> None:
+        problem, field = self._problem, self._field
+        kernel, launches = self._compiled()
+        dt, sweeps = self._sweeps(until)
+        table = field.device.xp.asarray(sweeps.view(np.uint8))
+        coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
+        pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
+        ledger = np.array((pointers,), dtype=launch.LEDGER)
+        for index in range(len(sweeps)):
+            sweep = table.data.ptr + index * sweeps.itemsize
+            kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)
+            field.swap()
+        self.step = until
+
+    def _advance_cpu(self, until: int) -> None:
+        problem, field = self._problem, self._field
+        kernel = CPU_KERNELS[self._spec.name]
+        dt, sweeps = self._sweeps(until)
+        c = np.array(problem.coefficients[dt].c, dtype=problem.precision)
+        for sweep in sweeps:
+            f, g, step = sweep["f"], sweep["g"], int(sweep["step"])
+            kernel(field.deviation, field.spare, problem.periodic, c, f, g, step, self._ledger.faces, problem.scheme)
+            field.swap()
+        self.step = until

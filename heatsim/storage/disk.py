@@ -1,0 +1,103 @@
+"""The disk under the files: its errors with advice, and writes that are whole or not there at all."""
+
+import errno
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from heatsim.errors import StorageError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Run a block that writes `path`; what the system or HDF5 raise there becomes a message with advice.
+
+    Raises:
+        StorageError: naming the file, the reason and how to go on.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
+        raise StorageError(
+            f"{path}: could not be written: {reason(error)}; {remedy} and run `{resume_command(path.parent)}`"
+        ) from error
+
+
+def reason(error: Exception) -> str:
+    """Why, in the system's words where it gave a number, else in those of the library."""
+    number = _number(error)
+    if number:
+        return os.strerror(number)
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _number(error: Exception) -> int | None:
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    # Some of HDF5's errors carry the system's number in their text only.
+    found = re.search(r"errno = (\d+)", str(error))
+    return int(found[1]) if found else None
+
+
+def resume_command(folder: Path) -> str:
+    """The command that goes on with the run in `folder`, quoted for a shell."""
+    return f"heatsim resume {shlex.quote(str(folder))}"
+
+
+def reserve(descriptor: int, start: int, count: int) -> None:
+    """Have the file system set aside the bytes [start, start + count) of an open file.
+
+    A disk that fills up halfway through an update of a file's index destroys what was there before; asked for
+    beforehand, it refuses while the file is still whole. Where the system cannot reserve, nothing is done.
+
+    Raises:
+        OSError: no space left, or a quota or limit reached; the file's length is as before.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    length = os.fstat(descriptor).st_size
+    try:
+        os.posix_fallocate(descriptor, start, count)
+    except OSError as error:
+        if error.errno in FULL:
+            with suppress(OSError):
+                os.ftruncate(descriptor, length)
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a loss of power (POSIX wants the folder itself synced)."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def part_of(path: Path) -> Path:
+    """The name under which a file is written before it is renamed into place."""
+    return path.with_name(path.name + ".part")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a small file so that a reader finds the old content or all of the new one.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    part = part_of(path)
+    with writing(path):
+        with open(part, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        sync_folder(path.parent)

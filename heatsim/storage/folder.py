@@ -1,0 +1,254 @@
+"""The folder of a run: the names of what a run writes, and which folders may be written to.
+
+Nothing is ever removed from a folder but files of these names, pictures in figures/, exported fields in export/ and
+the copies of input files that the run's scenario.toml names. Symbolic links are never heatsim's.
+"""
+
+import errno
+import json
+import math
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import FolderError, StorageError
+from heatsim.storage.disk import reason, resume_command, write_whole
+
+SCENARIO = "scenario.toml"
+FIELDS = "fields.vtkhdf"
+CHECKPOINT = "checkpoint.h5"
+PREVIOUS = "checkpoint.previous.h5"
+PROBES = "probes.csv"
+ENERGY = "energy.csv"
+SUMMARY = "summary.json"
+FIGURES = "figures"
+EXPORT = "export"
+
+# The scenario last and the summary before it: a removal that is cut short leaves what is still a run's folder.
+FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
+SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
+# The keys of a scenario whose value is the path of an input file.
+INPUT_KEYS = ("file", "image", "stl")
+
+
+def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Make `folder` an empty folder that a run can write to.
+
+    A folder that is missing is created. What a finished run wrote is removed; what an unfinished one wrote only with
+    `overwrite`. A folder with anything else in it is refused, and then nothing is removed.
+
+    Args:
+        folder: where the run will write.
+        overwrite: replace an unfinished run too.
+        inputs: files the coming run reads, which must not be among those removed.
+
+    Raises:
+        FolderError: the folder cannot be used; says why and what to do.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FolderError(f"{folder}: is a file or inside of one; choose another --output") from None
+    except OSError as error:
+        raise FolderError(f"{folder}: could not be created: {reason(error)}; choose another --output") from error
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise FolderError(f"{folder}: may not be written to; change its permissions or choose another --output")
+    with claim(folder):
+        try:
+            ours, others = _contents(folder)
+        except OSError as error:
+            raise FolderError(f"{folder}: could not be read: {reason(error)}; choose another --output") from error
+        if not ours and not others:
+            return
+        if others or folder / SCENARIO not in ours:
+            raise FolderError(
+                f"{folder}: holds files that are not from a heatsim run ({_few(folder, others or ours)}); nothing was "
+                f"removed; move them away or choose another --output"
+            )
+        if folder / SUMMARY not in ours and not overwrite:
+            raise FolderError(
+                f"{folder}: holds an unfinished run; go on with it by `{resume_command(folder)}`, or replace it "
+                f"with --overwrite, or choose another --output"
+            )
+        kept = {path.resolve() for path in inputs} & {path.resolve() for path in ours}
+        if kept:
+            raise FolderError(
+                f"{folder}: holds input files of this very run ({_few(folder.resolve(), sorted(kept))}), which "
+                f"replacing the run there would remove; choose another --output"
+            )
+        try:
+            for path in ours:
+                if path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink()
+        except OSError as error:
+            raise FolderError(
+                f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
+            ) from error
+
+
+@contextmanager
+def claim(folder: Path) -> Iterator[None]:
+    """Hold `folder` for this process while a run writes to it; a killed process lets go by itself.
+
+    Raises:
+        FolderError: another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            # Network file systems may not lock folders at all; that is no reason not to run.
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise FolderError(
+                    f"{folder}: another heatsim process is writing there; wait for it or choose another --output"
+                ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def require_run(folder: Path) -> Path:
+    """Return `folder` if a run wrote it.
+
+    Raises:
+        FolderError: it is not there or is not the folder of a run.
+    """
+    advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
+    if not folder.is_dir():
+        raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
+    if not (folder / SCENARIO).is_file():
+        raise FolderError(f"{folder}: is not the folder of a heatsim run, {SCENARIO} is missing; {advice}")
+    return folder
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Write summary.json, whole or not at all, its keys in the order given.
+
+    NumPy's numbers and arrays and paths are allowed; a number that is not finite becomes null.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(folder / SUMMARY, (text + "\n").encode())
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """What summary.json of a finished run holds.
+
+    Raises:
+        FolderError: the run has not finished, or the folder is not a run's.
+        StorageError: the file is damaged.
+    """
+    path = require_run(folder) / SUMMARY
+    try:
+        summary = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FolderError(
+            f"{path}: is not there, the run has not finished; go on with it by `{resume_command(folder)}`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+    if not isinstance(summary, dict):
+        raise StorageError(f"{path}: holds a {type(summary).__name__} where an object was expected")
+    return summary
+
+
+def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
+    """What a run wrote, in the order in which it can be removed, and everything else."""
+    names = [name + suffix for name in FILES for suffix in (".part", "")]
+    # Without fields there has been no run yet, and the files a scenario names may be the user's own.
+    copies = _input_copies(folder) if _is_file(folder / FIELDS) else []
+    expected: list[Path] = []
+    for sub, suffixes in SUFFIXES.items():
+        if _is_folder(folder / sub):
+            found = sorted(path for path in (folder / sub).iterdir() if _is_file(path))
+            expected += [path for path in found if path.name.removesuffix(".part").endswith(suffixes)]
+            expected.append(folder / sub)
+    expected += copies
+    parents = {parent for copy in copies for parent in copy.parents if folder in parent.parents}
+    expected += sorted(parents, key=lambda path: len(path.parts), reverse=True)
+    expected += [folder / name for name in names if _is_file(folder / name)]
+    ours = list(dict.fromkeys(expected))
+    others = sorted(path for path in _walk(folder) if path not in ours)
+    return ours, others
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Everything below a folder, links not followed."""
+    for path in folder.iterdir():
+        yield path
+        if _is_folder(path):
+            yield from _walk(path)
+
+
+def _input_copies(folder: Path) -> list[Path]:
+    """The files inside `folder` that its scenario.toml names as input."""
+    try:
+        scenario = tomllib.loads((folder / SCENARIO).read_text("utf-8"))
+    except (OSError, ValueError):
+        return []
+    copies = []
+    for name in _input_names(scenario):
+        relative = PurePosixPath(name)
+        path = folder / relative
+        inside = not relative.is_absolute() and ".." not in relative.parts
+        # Nothing that is reached through a link is inside.
+        if inside and _is_file(path) and path.resolve() == folder.resolve() / relative:
+            copies.append(path)
+    return copies
+
+
+def _input_names(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in INPUT_KEYS and isinstance(value, str):
+                yield value
+            else:
+                yield from _input_names(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _input_names(value)
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _few(folder: Path, paths: Sequence[Path]) -> str:
+    names = [path.relative_to(folder).as_posix() for path in paths[:4]]
+    return ", ".join(names) + (f" and {len(paths) - 4} more" if len(paths) > 4 else "")
+
+
+def _plain(value: Any) -> Any:
+    """The same with JSON's own types."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float():
+            return float(value) if math.isfinite(value) else None
+        case Path():
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,376 @@
+"""fields.vtkhdf: the temperature over time in one file that grows, opened by ParaView and VTK as it is.
+
+VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with cell data:
+
+    /VTKHDF                        Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
+    /VTKHDF/CellData/temperature   (time, z, y, x) in K
+    /VTKHDF/Steps                  NSteps, the number of times that count
+    /VTKHDF/Steps/Values           the times in s
+    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …
+
+A time is written first, then flushed, then counted in NSteps: what a crash leaves beyond NSteps is never read.
+HDF5's oldest file version, h5py's default, has no mark of a file being open for writing and so opens after a crash.
+
+Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
+does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
+The room not used is given back on closing, so that then the field's length is NSteps.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from math import ceil, prod
+from os import fsync
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import h5py
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from heatsim.errors import FolderError, StorageError
+from heatsim.grid import Grid
+from heatsim.storage.disk import reason, reserve, writing
+
+ROOT = "VTKHDF"
+TEMPERATURE = "CellData/temperature"
+VALUES = "Steps/Values"
+OFFSETS = "Steps/CellDataOffsets/temperature"
+
+SLAB_BYTES = 4 << 20
+# Smaller than a full slab's chunk: HDF5 then writes whole chunks from where they are, without copying them first.
+CACHE_BYTES = 1 << 20
+# Upper bounds of what one more chunk adds to HDF5's index, and of what else a longer field needs.
+INDEX_BYTES_PER_CHUNK = 256
+INDEX_BYTES = 1 << 16
+
+Field = NDArray[np.floating[Any]]
+
+
+class FieldWriter:
+    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`."""
+
+    def __init__(self, path: Path, file: h5py.File, grid: Grid, dtype: DTypeLike, count: int) -> None:
+        self.path = path
+        self.grid = grid
+        self.dtype = np.dtype(dtype)
+        self._file = file
+        self._root = file[ROOT]
+        self._count = count
+
+    @classmethod
+    def create(cls, path: Path, grid: Grid, dtype: DTypeLike, expected: int = 0) -> Self:
+        """Start a file without any time in it; an existing one is replaced.
+
+        Args:
+            path: the file to write.
+            grid: where the cells are.
+            dtype: float32 or float64.
+            expected: number of times to set room aside for; more can be appended, with less safety.
+
+        Raises:
+            StorageError: the disk refused or has too little room.
+            ValueError: another dtype.
+        """
+        dtype = _float_type(dtype)
+        with writing(path):
+            # Readers may look while the run writes: nothing here relies on HDF5's locks.
+            file = h5py.File(path, "w", locking=False, rdcc_nbytes=CACHE_BYTES)
+            _create_layout(file, grid, dtype, expected)
+            writer = cls(path, file, grid, dtype, 0)
+        writer._make_room(expected)
+        return writer
+
+    @classmethod
+    def reopen(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, expected: int = 0) -> Self:
+        """Go on after the first `keep` times; whatever follows them is removed. `expected` is as in `create`.
+
+        Raises:
+            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times.
+            ValueError: another dtype than float32 or float64.
+        """
+        dtype = _float_type(dtype)
+        again = "start again with `heatsim run … --overwrite`"
+        if not path.is_file():
+            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {again}")
+        with FieldReader(path) as found:
+            if (found.grid, found.dtype) != (grid, dtype):
+                raise StorageError(
+                    f"{path}: holds {found.dtype} on {found.grid}, the run needs {dtype} on {grid}; {again}"
+                )
+            if len(found) < keep:
+                raise StorageError(f"{path}: holds {len(found)} times, the checkpoint counts {keep}; {again}")
+        with writing(path):
+            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
+            root = file[ROOT]
+            # Not counted first, removed afterwards: never a moment with times that are counted and not there.
+            root["Steps"].attrs.modify("NSteps", np.int64(keep))
+            file.flush()
+            for name in (VALUES, OFFSETS):
+                root[name].resize(keep, axis=0)
+            writer = cls(path, file, grid, dtype, keep)
+        writer._make_room(max(keep, expected))
+        return writer
+
+    def __len__(self) -> int:
+        """Number of times in the file."""
+        return self._count
+
+    def append(self, time: float, planes: Iterable[Field]) -> None:
+        """Append the field at one time.
+
+        Args:
+            time: in s, later than the one before.
+            planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in all; slabs of
+                some MiB are the fastest.
+
+        Raises:
+            StorageError: the disk refused; the times before are still there.
+            ValueError: slabs of another shape.
+        """
+        nz, ny, nx = self.grid.shape
+        index = self._count
+        field = self._root[TEMPERATURE]
+        if index == len(field):
+            self._make_room(index + 1)
+        filled = 0
+        for slab in planes:
+            if slab.shape[1:] != (ny, nx) or filled + len(slab) > nz:
+                raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, ny, nx)}")
+            with writing(self.path):
+                field[index, filled : filled + len(slab)] = np.asarray(slab, dtype=self.dtype)
+            filled += len(slab)
+        if filled != nz:
+            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
+        with writing(self.path):
+            for name, value in ((VALUES, time), (OFFSETS, index)):
+                self._root[name].resize(index + 1, axis=0)
+                self._root[name][index] = value
+            self._file.flush()
+            self._root["Steps"].attrs.modify("NSteps", np.int64(index + 1))
+            self._file.flush()
+        self._count = index + 1
+
+    def flush(self) -> None:
+        """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        with writing(self.path):
+            self._file.flush()
+            fsync(self._file.id.get_vfd_handle())
+
+    def close(self) -> None:
+        """Close the file; it can be closed twice.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        if self._file:
+            self._make_room(self._count)
+        with writing(self.path):
+            self._file.close()
+
+    def _make_room(self, times: int) -> None:
+        """Give the field exactly this length."""
+        field = self._root[TEMPERATURE]
+        more = times - len(field)
+        if not more:
+            return
+        with writing(self.path):
+            if more > 0:
+                chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
+                per_chunk = prod(field.chunks) * self.dtype.itemsize + INDEX_BYTES_PER_CHUNK
+                end = self._file.id.get_filesize()
+                reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
+            field.resize(times, axis=0)
+            self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            with suppress(StorageError):
+                self.close()
+
+
+class FieldReader:
+    """Reads fields by the number of their time; can look at a file that is being written.
+
+    Attributes:
+        times: in s, shape (times,).
+        grid: where the cells are.
+        dtype: float32 or float64.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            FolderError: there is no such file.
+            StorageError: it is damaged or not one that heatsim wrote.
+        """
+        if not path.is_file():
+            raise FolderError(f"{path}: is not there; give the folder of a run that wrote it")
+        self.path = path
+        with self._reading():
+            self._file = h5py.File(path, "r", locking=False)
+        try:
+            with self._reading():
+                root = self._file[ROOT]
+                count = int(root["Steps"].attrs["NSteps"])
+                self.grid = _grid(root)
+                self.times: NDArray[np.float64] = root[VALUES][:count]
+                self._field = root[TEMPERATURE]
+                self.dtype = _float_type(self._field.dtype)
+                if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != self.grid.shape:
+                    raise ValueError(
+                        f"{count} times of {self.grid.shape} are announced, {len(self.times)} times and fields "
+                        f"of shape {self._field.shape} are there"
+                    )
+        except StorageError:
+            self._file.close()
+            raise
+
+    def __len__(self) -> int:
+        """Number of times in the file."""
+        return len(self.times)
+
+    def read(self, i: int) -> Field:
+        """The temperature in K at time number `i`, shape (nz, ny, nx).
+
+        Raises:
+            IndexError: there is no such time.
+            StorageError: the file is damaged.
+        """
+        return self._slab(i, slice(None))
+
+    def read_plane(self, i: int, axis: int, index: int) -> Field:
+        """One plane of cells at time number `i`, without holding more than a slab of the field.
+
+        Args:
+            i: the number of the time.
+            axis: the one the plane is normal to: 0 = x gives shape (nz, ny), 1 = y (nz, nx), 2 = z (ny, nx).
+            index: which plane along that axis.
+
+        Raises:
+            IndexError: there is no such time or plane.
+            StorageError: the file is damaged.
+        """
+        if not 0 <= index < self.grid.cells[axis]:
+            raise IndexError(f"plane {index} of {self.grid.cells[axis]} along {'xyz'[axis]}")
+        plane: Field
+        if axis == 2:
+            plane = self._slab(i, slice(index, index + 1))[0]
+            return plane
+        # Whole slabs from the disk: picking single cells of a row apart is far slower than reading the row.
+        across = 2 if axis == 0 else 1
+        plane = np.concatenate([slab.take(index, axis=across) for slab in self._slabs(i)])
+        return plane
+
+    def range(self, i: int) -> tuple[float, float]:
+        """The lowest and the highest temperature in K at time number `i`, read slab by slab.
+
+        Raises:
+            IndexError: there is no such time.
+            StorageError: the file is damaged.
+        """
+        extremes = [(slab.min(), slab.max()) for slab in self._slabs(i)]
+        return float(min(low for low, _ in extremes)), float(max(high for _, high in extremes))
+
+    def close(self) -> None:
+        """Close the file; it can be closed twice."""
+        self._file.close()
+
+    def _slabs(self, i: int) -> Iterator[Field]:
+        nz, ny, nx = self.grid.shape
+        planes = max(1, 4 * SLAB_BYTES // (ny * nx * self.dtype.itemsize))
+        for start in range(0, nz, planes):
+            yield self._slab(i, slice(start, min(start + planes, nz)))
+
+    def _slab(self, i: int, planes: slice) -> Field:
+        if not 0 <= i < len(self.times):
+            raise IndexError(f"{self.path}: time {i} of {len(self.times)}")
+        with self._reading():
+            slab: Field = self._field[i, planes]
+        return slab
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+            raise StorageError(
+                f"{self.path}: could not be read: {reason(error)}; it is damaged or was not written by heatsim"
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype {found}; allowed are float32 and float64")
+    return found
+
+
+def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int) -> None:
+    nx, ny, nz = grid.cells
+    root = file.create_group(ROOT)
+    root.attrs["Version"] = np.array([2, 0], np.int64)
+    root.attrs.create("Type", b"ImageData", dtype=h5py.string_dtype("ascii", len("ImageData")))
+    root.attrs["WholeExtent"] = np.array([0, nx, 0, ny, 0, nz], np.int64)
+    root.attrs["Origin"] = np.array(grid.origin, np.float64)
+    root.attrs["Spacing"] = np.array(grid.spacing, np.float64)
+    # Nine numbers in a row: as a matrix, VTK finds a mesh without arrays.
+    root.attrs["Direction"] = np.eye(3).ravel()
+    # The box itself: spacing times cells may differ from it in the last digit.
+    root.attrs["Size"] = np.array(grid.size, np.float64)
+    storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    field = root.create_dataset(
+        TEMPERATURE,
+        shape=(0, *grid.shape),
+        maxshape=(None, *grid.shape),
+        chunks=_chunks(grid.shape, dtype.itemsize),
+        dtype=dtype,
+        dcpl=storage,
+    )
+    field.attrs.create("Attribute", b"Scalars", dtype=h5py.string_dtype("ascii", len("Scalars")))
+    # One chunk for all the times expected: it comes into being with the first of them.
+    rows = (max(512, expected),)
+    root.create_dataset(VALUES, shape=(0,), maxshape=(None,), chunks=rows, dtype=np.float64)
+    root.create_dataset(OFFSETS, shape=(0,), maxshape=(None,), chunks=rows, dtype=np.int64)
+    root["Steps"].attrs["NSteps"] = np.int64(0)
+
+
+def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, int]:
+    """One time and as many whole rows, then whole planes, as a slab's bytes allow, in pieces of nearly equal size."""
+    room = SLAB_BYTES // itemsize
+    lengths = []
+    for n in reversed(shape):
+        length = ceil(n / ceil(n / min(n, max(room, 1))))
+        lengths.append(length)
+        room //= length
+    x, y, z = lengths
+    return (1, z, y, x)
+
+
+def _grid(root: h5py.Group) -> Grid:
+    extent = [int(value) for value in root.attrs["WholeExtent"]]
+    size = [float(value) for value in root.attrs["Size"]]
+    origin = [float(value) for value in root.attrs["Origin"]]
+    return Grid((extent[1], extent[3], extent[5]), (size[0], size[1], size[2]), (origin[0], origin[1], origin[2]))

@@ -1,0 +1,59 @@
+"""What all tests share: a GPU or the reason why there is none, and scenarios run in a folder of their own."""
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from heatsim import device
+from heatsim.errors import DeviceError
+from heatsim.simulation import Simulation
+
+Simulate = Callable[..., Simulation]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is not None:
+        require_gpu()
+
+
+def require_gpu() -> None:
+    """Skip the test that runs, with the reason, where no GPU can be used; fail it if HEATSIM_REQUIRE_GPU=1."""
+    reason = _why_no_gpu()
+    if reason and os.environ.get("HEATSIM_REQUIRE_GPU") == "1":
+        pytest.fail(f"HEATSIM_REQUIRE_GPU=1, but {reason}", pytrace=False)
+    if reason:
+        pytest.skip(reason)
+
+
+@cache
+def _why_no_gpu() -> str:
+    """Empty if a GPU can be used."""
+    try:
+        device.choose("cuda")
+    except DeviceError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Simulate:
+    """Runs a scenario's text to its end: simulate(text, "key.path=value", …), in a folder of its own each time."""
+    runs = 0
+
+    def run(text: str, *overrides: str) -> Simulation:
+        nonlocal runs
+        runs += 1
+        path = tmp_path / f"case_{runs}.toml"
+        path.write_text(text, encoding="utf-8")
+        simulation = Simulation.from_scenario(path, overrides, output=tmp_path / f"run_{runs}")
+        simulation.run()
+        return simulation
+
+    return run

@@ -1,0 +1,260 @@
+// Executes a grid of blocks of CUDA threads on one processor core.
+//
+// Blocks run one after another; the threads of a block are fibers that run in turn, each until it has to wait. Warps
+// of 32 threads go on until all their lanes have exited or wait at a barrier of the block. The order of blocks and
+// threads is given: two threads that touch the same memory without a barrier between them meet in opposite order in
+// "forward" and "reverse", so results that differ show a race.
+#pragma once
+
+#include "fiber.h"
+
+#include <link.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+struct uint3 {
+    unsigned x, y, z;
+};
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+
+static uint3 threadIdx, blockIdx;
+static dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace cuda_host {
+
+constexpr unsigned full_block = 1024;
+constexpr int poison = 0xFF;  // as float or double: a NaN
+
+struct Place {
+    const char* what;
+    const char* file;
+    int line;
+
+    static bool same(const char* a, const char* b) { return a == b || !strcmp(a, b); }
+    bool operator==(const Place& other) const {
+        return line == other.line && same(what, other.what) && same(file, other.file);
+    }
+};
+
+enum class State { ready, at_barrier, at_warp_operation, exited };
+
+struct Thread {
+    Fiber fiber;
+    State state;
+    uint3 index;
+    Place place;            // where it waits
+    unsigned mask;          // lanes that its warp operation names
+    unsigned participants;  // of those, the ones that took part
+    uint64_t given;         // its value for the warp operation it waits at
+    uint64_t published;     // its value in the warp operation completed last
+};
+
+static Thread threads[full_block];
+static unsigned thread_count;
+static unsigned current;  // number of the thread that runs
+static Fiber scheduler;
+static void (*kernel_call)(void*);
+static void* kernel_arguments;
+static bool reverse;
+static char error[1024];
+static char* dynamic_shared;
+static thread_local char first_shared;  // makes sure that there is some
+
+struct Bytes {
+    char* begin;
+    size_t size;
+};
+
+// The static shared memory of the kernel: the thread-local storage of the library that holds this function.
+inline Bytes static_shared() {
+    Bytes found{&first_shared, sizeof first_shared};
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* data) {
+            Bytes& bytes = *static_cast<Bytes*>(data);
+            for (int i = 0; i < library->dlpi_phnum; ++i) {
+                const auto& segment = library->dlpi_phdr[i];
+                char* begin = static_cast<char*>(library->dlpi_tls_data);
+                if (segment.p_type != PT_TLS || bytes.begin < begin || bytes.begin >= begin + segment.p_memsz) continue;
+                bytes = {begin, segment.p_memsz};
+                return 1;
+            }
+            return 0;
+        },
+        &found);
+    return found;
+}
+
+// Ends the launch with a message; the fiber that calls it is never resumed.
+[[noreturn]] inline void fail(const char* format, ...) {
+    const uint3 t = threadIdx, b = blockIdx;
+    int used = snprintf(error, sizeof error, "block (%u, %u, %u), thread (%u, %u, %u): ", b.x, b.y, b.z, t.x, t.y, t.z);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(error + used, sizeof error - used, format, values);
+    va_end(values);
+    threads[current].fiber.switch_to(scheduler);
+    abort();
+}
+
+inline void run_thread() {
+    kernel_call(kernel_arguments);
+    threads[current].state = State::exited;
+    threads[current].fiber.switch_to(scheduler);
+}
+
+inline void wait(State state, Place place) {
+    Thread& thread = threads[current];
+    thread.state = state;
+    thread.place = place;
+    thread.fiber.switch_to(scheduler);
+}
+
+inline unsigned lane() { return current % warpSize; }
+
+// Waits until all lanes in `mask` that have not exited are here, and leaves what each gave in `published`.
+inline void exchange(unsigned mask, uint64_t value, Place place) {
+    Thread& thread = threads[current];
+    if (!(mask >> lane() & 1))
+        fail("%s in %s:%d: mask 0x%08x does not name lane %u itself", place.what, place.file, place.line, mask, lane());
+    thread.mask = mask;
+    thread.given = value;
+    wait(State::at_warp_operation, place);
+}
+
+// Lets go on every group of lanes that is complete; false where there is none.
+inline bool complete_warp_operations(unsigned first, unsigned lanes) {
+    bool any = false;
+    for (unsigned i = 0; i < lanes; ++i) {
+        const Thread& thread = threads[first + i];
+        if (thread.state != State::at_warp_operation) continue;
+        bool complete = true;
+        unsigned participants = 0;
+        for (unsigned j = 0; j < lanes; ++j) {
+            const Thread& other = threads[first + j];
+            if (!(thread.mask >> j & 1) || other.state == State::exited) continue;
+            participants |= 1u << j;
+            complete = complete && other.state == State::at_warp_operation && other.mask == thread.mask &&
+                       other.place == thread.place;
+        }
+        if (!complete) continue;
+        any = true;
+        for (unsigned j = 0; j < lanes; ++j) {
+            if (!(participants >> j & 1)) continue;
+            Thread& other = threads[first + j];
+            other.published = other.given;
+            other.participants = participants;
+            other.state = State::ready;
+        }
+    }
+    return any;
+}
+
+// Runs the threads of a warp until each has exited or waits; false after an error.
+inline bool run_warp(unsigned first, unsigned lanes) {
+    do {
+        for (unsigned i = 0; i < lanes; ++i) {
+            current = first + (reverse ? lanes - 1 - i : i);
+            if (threads[current].state != State::ready) continue;
+            threadIdx = threads[current].index;
+            scheduler.switch_to(threads[current].fiber);
+            if (error[0]) return false;
+        }
+    } while (complete_warp_operations(first, lanes));
+    return true;
+}
+
+// Says who waits where; called when none of the threads can go on.
+inline void describe_deadlock() {
+    int used = snprintf(error, sizeof error, "block (%u, %u, %u): threads wait for each other for ever:",
+                        blockIdx.x, blockIdx.y, blockIdx.z);
+    bool told[full_block] = {};
+    for (unsigned i = 0; i < thread_count && used < int(sizeof error); ++i) {
+        const Thread& thread = threads[i];
+        if (thread.state == State::exited || told[i]) continue;
+        unsigned count = 0;
+        for (unsigned j = i; j < thread_count; ++j) {
+            if (threads[j].state == State::exited || !(threads[j].place == thread.place)) continue;
+            told[j] = true;
+            ++count;
+        }
+        used += snprintf(error + used, sizeof error - used, " %u at %s in %s:%d (the first is thread (%u, %u, %u));",
+                         count, thread.place.what, thread.place.file, thread.place.line, thread.index.x,
+                         thread.index.y, thread.index.z);
+    }
+}
+
+// Runs one block from its start to the exit of its last thread; false after an error.
+inline bool run_block(const Stacks& stacks, Bytes shared, size_t dynamic_bytes) {
+    memset(shared.begin, poison, shared.size);
+    memset(dynamic_shared, poison, dynamic_bytes);
+    for (unsigned i = 0; i < thread_count; ++i) {
+        threads[i].state = State::ready;
+        threads[i].index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
+        threads[i].fiber.start(stacks, i, run_thread);
+    }
+    const unsigned warps = (thread_count + warpSize - 1) / warpSize;
+    for (;;) {
+        for (unsigned i = 0; i < warps; ++i) {
+            const unsigned first = warpSize * (reverse ? warps - 1 - i : i);
+            const unsigned lanes = thread_count - first < warpSize ? thread_count - first : warpSize;
+            if (!run_warp(first, lanes)) return false;
+        }
+        // A thread that has exited counts as arrived, as on the hardware since Volta.
+        const Thread* waiting = nullptr;
+        for (unsigned i = 0; i < thread_count; ++i) {
+            const Thread& thread = threads[i];
+            if (thread.state == State::exited) continue;
+            if (!waiting) waiting = &thread;
+            if (thread.state != State::at_barrier || !(thread.place == waiting->place)) {
+                describe_deadlock();
+                return false;
+            }
+        }
+        if (!waiting) return true;
+        for (unsigned i = 0; i < thread_count; ++i)
+            if (threads[i].state == State::at_barrier) threads[i].state = State::ready;
+    }
+}
+
+// Runs a grid; returns null, or what went wrong.
+inline const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_reverse, void (*call)(void*),
+                            void* arguments) {
+    error[0] = 0;
+    const uint64_t size = uint64_t(block.x) * block.y * block.z;
+    const uint64_t blocks = uint64_t(grid.x) * grid.y * grid.z;
+    if (!size || size > full_block || block.z > 64 || !blocks || grid.y > 65535 || grid.z > 65535) {
+        snprintf(error, sizeof error, "no such launch: grid (%u, %u, %u), block (%u, %u, %u)", grid.x, grid.y, grid.z,
+                 block.x, block.y, block.z);
+        return error;
+    }
+    gridDim = grid;
+    blockDim = block;
+    thread_count = unsigned(size);
+    reverse = in_reverse;
+    kernel_call = call;
+    kernel_arguments = arguments;
+    // 128 bytes are the alignment of the hardware; the rest is poisoned ground behind the end.
+    const size_t padded = (shared_bytes + 127) / 128 * 128;
+    dynamic_shared = static_cast<char*>(aligned_alloc(128, padded + 128));
+    memset(dynamic_shared, poison, padded + 128);
+    const Stacks stacks(thread_count);
+    const Bytes shared = static_shared();
+    for (uint64_t i = 0; i < blocks; ++i) {
+        const uint64_t number = reverse ? blocks - 1 - i : i;
+        blockIdx = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
+        if (!run_block(stacks, shared, shared_bytes)) break;
+    }
+    for (size_t i = shared_bytes; i < padded + 128 && !error[0]; ++i)
+        if (dynamic_shared[i] != char(poison))
+            snprintf(error, sizeof error, "written behind the %zu bytes of dynamic shared memory", shared_bytes);
+    free(dynamic_shared);
+    return error[0] ? error : nullptr;
+}
+
+}  // namespace cuda_host

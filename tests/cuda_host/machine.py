@@ -1,0 +1,219 @@
+"""CUDA C kernels compiled by g++ and executed on the host.
+
+``cuda_host.h`` gives g++ the words of CUDA C and runs blocks, threads, shared memory, barriers and warps;
+``compile_kernel`` makes a kernel of a .cu file as it stands, ``HostKernel.launch`` runs it on NumPy arrays.
+
+A launch raises ``KernelError`` for what would hang or damage memory on a GPU: threads that wait at different barriers,
+an index beyond a shared or local array, a misaligned address. Shared memory is filled with NaN before each block.
+A race between threads shows as a difference between ``order="forward"`` and ``order="reverse"``; an access outside an
+array shows in ``Guarded``.
+"""
+
+import atexit
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+FOLDER = Path(__file__).parent
+COMPILER_OPTIONS = (
+    *("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
+    *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
+)
+
+Dim3 = tuple[int, int, int]
+Order = Literal["forward", "reverse"]
+
+
+class KernelError(Exception):
+    """A launch that would have hung or damaged memory on a GPU."""
+
+
+class _Parameter(ctypes.Structure):
+    _fields_ = (("is_pointer", ctypes.c_int), ("size", ctypes.c_uint))
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """A compiled kernel; each parameter is (is a pointer, bytes of the value or of what it points to)."""
+
+    name: str
+    library: ctypes.CDLL
+    parameters: tuple[tuple[bool, int], ...]
+
+    def launch(self, grid: Dim3, block: Dim3, *arguments: Any, order: Order = "forward", shared_bytes: int = 0) -> None:
+        """Run a grid to its end.
+
+        Args:
+            grid: blocks along x, y, z.
+            block: threads of a block along x, y, z.
+            arguments: for a pointer an array or NumPy scalar, whose address is passed, or None; for a value a NumPy
+                scalar or 0-d array, structured for a struct, or bytes.
+            order: in which blocks and threads take turns.
+            shared_bytes: dynamic shared memory of a block.
+
+        Raises:
+            KernelError: the launch went wrong; the text says where.
+            TypeError: arguments that the kernel cannot take.
+        """
+        if len(arguments) != len(self.parameters):
+            raise TypeError(f"{self.name} takes {len(self.parameters)} arguments, not {len(arguments)}")
+        slots = [
+            self._slot(number, argument, *parameter)
+            for number, (argument, parameter) in enumerate(zip(arguments, self.parameters, strict=True))
+        ]
+        addresses = (ctypes.c_void_p * len(slots))(*(slot.ctypes.data for slot, _ in slots))
+        unsigned3 = ctypes.c_uint * 3
+        error = self.library.cuda_host_launch(
+            unsigned3(*grid), unsigned3(*block), shared_bytes, order == "reverse", addresses
+        )
+        if error:
+            raise KernelError(f"{self.name}: {error.decode()}")
+
+    def _slot(self, number: int, argument: Any, is_pointer: bool, size: int) -> tuple[NDArray[Any], Any]:
+        """The memory that holds the value to pass, and what must live as long as it."""
+        where = f"{self.name}, argument {number}"
+        if not is_pointer:
+            value = np.frombuffer(argument, np.uint8) if isinstance(argument, bytes) else np.array(argument)
+            if value.nbytes != size:
+                raise TypeError(f"{where}: a value of {size} bytes is expected, not {value.nbytes}")
+            return value, None
+        if argument is None:
+            return np.zeros(1, np.uintp), None
+        target = argument if isinstance(argument, np.ndarray) else np.array(argument)
+        if size and target.itemsize != size:
+            raise TypeError(f"{where}: a pointer to items of {size} bytes is expected, not {target.itemsize}")
+        if not target.flags.c_contiguous:
+            raise TypeError(f"{where}: the array is not contiguous")
+        return np.array([target.ctypes.data], np.uintp), target
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """An array between two zones in which every byte is 0xFF: NaN to whoever reads them, and found out if written."""
+
+    memory: NDArray[np.uint8]
+    array: NDArray[Any]
+
+    def assert_guards_untouched(self) -> None:
+        """Fail if anything was written outside the array."""
+        zone = (self.memory.nbytes - self.array.nbytes) // 2
+        for side, guard in (("before", self.memory[:zone]), ("behind", self.memory[zone + self.array.nbytes :])):
+            touched = np.flatnonzero(guard != 0xFF)
+            assert touched.size == 0, f"{touched.size} bytes written {side} the array of shape {self.array.shape}"
+
+
+def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
+    """A copy of an array with guard zones of so many bytes on both sides."""
+    memory = np.full(values.nbytes + 2 * zone, 0xFF, np.uint8)
+    array = memory[zone : zone + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return Guarded(memory, array)
+
+
+def compile_kernel(
+    source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = ()
+) -> HostKernel:
+    """The kernel of a .cu file, compiled once a session for each set of options.
+
+    Args:
+        source: the .cu file.
+        options: macros, as ``-DREAL=float``.
+        name: the ``extern "C" __global__`` function.
+        include: folders for ``#include``; the source's own is searched first.
+
+    Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
+    """
+    return _compile(source.resolve(), tuple(options), name, tuple(include))
+
+
+def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
+    """``compile_kernel`` for several (source, options), on all processor cores at once."""
+    jobs = list(jobs)
+    _compiler()  # skips here, not in a thread
+    _build_folder()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda job: compile_kernel(*job), jobs))
+
+
+@cache
+def _compile(source: Path, options: tuple[str, ...], name: str, include: tuple[Path, ...]) -> HostKernel:
+    digest = hashlib.sha256(repr((source, options, name, include)).encode()).hexdigest()[:16]
+    stem = _build_folder() / f"{source.stem}-{digest}"
+    unit, object_file, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".so"))
+    text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
+    unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
+    folders = [f"-I{folder}" for folder in (source.parent, *include)]
+    _run(
+        *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), *options, *folders),
+        *("-include", str(FOLDER / "cuda_host.h"), "-c", str(unit), "-o", str(object_file)),
+    )
+    # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
+    _run(_compiler(), "-shared", str(object_file), "-o", str(library))
+    return _load(library, f"{source.name}:{name}")
+
+
+def _with_dynamic_shared(text: str) -> str:
+    """``extern __shared__ T name[];`` has no counterpart in C++: the name of an array whose memory the launch gives."""
+    return re.sub(
+        r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?([\w ]+?)\s+(\w+)\s*\[\s*\]\s*;",
+        r"\1* const \2 = reinterpret_cast<\1*>(cuda_host::dynamic_shared);",
+        text,
+    )
+
+
+def _load(path: Path, name: str) -> HostKernel:
+    library = ctypes.CDLL(str(path))
+    library.cuda_host_launch.restype = ctypes.c_char_p
+    library.cuda_host_launch.argtypes = (
+        *(ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint)),
+        *(ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p)),
+    )
+    parameters = (_Parameter * library.cuda_host_parameters(None))()
+    library.cuda_host_parameters(parameters)
+    return HostKernel(name, library, tuple((bool(item.is_pointer), item.size) for item in parameters))
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
+
+
+@cache
+def _build_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _compiler() -> str:
+    path = shutil.which("g++") if sys.platform == "linux" else None
+    if path is None:
+        reason = "no g++ on Linux to compile CUDA C for the host"
+        if os.environ.get("CI") == "true" or os.environ.get("HEATSIM_REQUIRE_GXX") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
+
+
+@cache
+def _fma_option() -> tuple[str, ...]:
+    """The processor's own fused multiply-add where it has one; the C library's is exact too, and slow."""
+    cpuinfo = Path("/proc/cpuinfo")
+    has_fma = cpuinfo.exists() and re.search(r"^flags\s*:.*\bfma\b", cpuinfo.read_text(), re.MULTILINE)
+    return ("-mfma",) if has_fma else ()

@@ -1,0 +1,197 @@
+"""Any kernel of the catalog on any data: CPU kernels called as they are, CUDA kernels on the host machine or a GPU.
+
+A sequence of steps runs on two buffers between guard zones, the output filled with NaN before each step.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.machine import HostKernel, compile_kernel, compile_kernels, guarded
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.physics.coefficients import SCHEMES, Scheme
+
+CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")
+CPU = tuple(spec for spec in KERNELS if spec.backend == "cpu")
+# Stochastic rounding is for float32 alone.
+VARIANTS: tuple[tuple[str, Scheme], ...] = tuple(
+    (precision, scheme)
+    for precision in ("float32", "float64")
+    for scheme in SCHEMES
+    if (precision, scheme) != ("float64", "stochastic")
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Some steps of a field, in numbers that float32 holds exactly.
+
+    Attributes:
+        cells: along x, y, z.
+        periodic: which axes wrap.
+        T: the field at the start, [z, y, x].
+        c: c0…c6.
+        f, g: the faces' terms, shape (steps, 6).
+        recorded: for which faces the ledger is kept.
+        first: the number of the first step.
+    """
+
+    cells: tuple[int, int, int]
+    periodic: tuple[bool, bool, bool]
+    T: NDArray[np.float32]
+    c: NDArray[np.float32]
+    f: NDArray[np.float32]
+    g: NDArray[np.float32]
+    recorded: tuple[bool, ...]
+    first: int = 0
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(self.cells, (1.0, 1.0, 1.0))
+
+    def empty_ledger(self) -> list[NDArray[np.float64]]:
+        nx, ny, nz = self.cells
+        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        return [np.zeros(shapes[face // 2] if recorded else (0, 0)) for face, recorded in enumerate(self.recorded)]
+
+    def sweeps(self, precision: str) -> NDArray[Any]:
+        """struct Sweep of every step."""
+        sweeps = np.zeros(len(self.f), launch.sweep_dtype(precision))
+        sweeps["f"], sweeps["g"] = self.f, self.g
+        sweeps["step"] = np.arange(self.first, self.first + len(self.f)) & 0xFFFFFFFF
+        return sweeps
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The field after the steps and the ledger's six arrays, those of faces that are not recorded empty."""
+
+    T: NDArray[Any]
+    ledger: tuple[NDArray[np.float64], ...]
+
+    def assert_same_bits(self, other: "Result") -> None:
+        for mine, others in zip((self.T, *self.ledger), (other.T, *other.ledger), strict=True):
+            assert mine.dtype == others.dtype
+            assert mine.shape == others.shape
+            assert mine.tobytes() == others.tobytes(), f"differ by up to {np.abs(mine - others).max()}"
+
+
+Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
+
+
+def on_cpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
+    """The CPU kernel, called."""
+    T, T_new = guarded(steps.T.astype(precision)), guarded(np.empty(steps.T.shape, precision))
+    ledger = [guarded(sums) for sums in steps.empty_ledger()]
+    c = steps.c.astype(precision)
+    for sweep in steps.sweeps(precision):
+        before = T.array.copy()
+        T_new.array[...] = np.nan
+        sums = [face.array for face in ledger]
+        CPU_KERNELS[spec.name](
+            T.array, T_new.array, steps.periodic, c, sweep["f"], sweep["g"], int(sweep["step"]), sums, scheme
+        )
+        np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
+        T, T_new = T_new, T
+    for zone in (T, T_new, *ledger):
+        zone.assert_guards_untouched()
+    return Result(T.array, tuple(face.array for face in ledger))
+
+
+def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
+    """The CUDA kernel, compiled by g++ and executed on the host."""
+    vector = launch.vector_width(spec, precision, steps.cells[0])
+    kernel = host_kernel(spec, precision, scheme, vector)
+    parts = launch.launches(spec, steps.grid, steps.periodic, vector)
+    T, T_new = guarded(steps.T.astype(precision)), guarded(np.empty(steps.T.shape, precision))
+    ledger = [guarded(sums) for sums in steps.empty_ledger()]
+    pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
+    coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
+    for sweep in steps.sweeps(precision):
+        before = T.array.copy()
+        T_new.array[...] = np.nan
+        for part in parts:
+            arguments = (T.array, T_new.array, part.grid, coefficients, sweep, np.array((pointers,), launch.LEDGER))
+            kernel.launch(part.blocks, spec.block, *arguments)
+        np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
+        T, T_new = T_new, T
+    for zone in (T, T_new, *ledger):
+        zone.assert_guards_untouched()
+    return Result(T.array, tuple(face.array for face in ledger))
+
+
+def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
+    """The CUDA kernel, on the GPU."""
+    import cupy
+
+    guard = 1 << 12
+
+    def guarded_on_gpu(values: NDArray[Any]) -> tuple[Any, Any]:
+        memory = cupy.full(values.nbytes + 2 * guard, 0xFF, cupy.uint8)
+        array = memory[guard : guard + values.nbytes].view(values.dtype).reshape(values.shape)
+        array[...] = cupy.asarray(values)
+        return memory, array
+
+    vector = launch.vector_width(spec, precision, steps.cells[0])
+    kernel = launch.compile_kernel(spec, precision, scheme, vector)
+    parts = launch.launches(spec, steps.grid, steps.periodic, vector)
+    memories, arrays = zip(
+        guarded_on_gpu(steps.T.astype(precision)),
+        guarded_on_gpu(np.empty(steps.T.shape, precision)),
+        *(guarded_on_gpu(sums) for sums in steps.empty_ledger()),
+        strict=True,
+    )
+    T, T_new, *ledger = arrays
+    pointers = [sums.data.ptr if sums.size else 0 for sums in ledger]
+    coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
+    sweeps = steps.sweeps(precision)
+    table = cupy.asarray(sweeps.view(np.uint8))
+    for index in range(len(sweeps)):
+        T_new[...] = cupy.nan
+        sweep = table.data.ptr + index * sweeps.itemsize
+        kernel(parts, T, T_new, coefficients, sweep, np.array((pointers,), launch.LEDGER))
+        T, T_new = T_new, T
+    for memory in memories:
+        assert bool((memory[:guard] == 0xFF).all()), "written before an array"
+        assert bool((memory[-guard:] == 0xFF).all()), "written behind an array"
+    return Result(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
+
+
+# Every kernel with everything that can execute it.
+EXECUTIONS = [
+    *(pytest.param(spec, on_cpu, id=spec.name) for spec in CPU),
+    *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in CUDA),
+    *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in CUDA),
+]
+
+
+def host_kernel(spec: KernelSpec, precision: str, scheme: Scheme, vector: int) -> HostKernel:
+    """A kernel for the host machine; the first call compiles all of them at once, on all cores."""
+    _compile_all()
+    return compile_kernel(*_source(spec, precision, scheme, vector))
+
+
+@cache
+def _compile_all() -> None:
+    compile_kernels(
+        [
+            _source(spec, precision, scheme, vector)
+            for spec in CUDA
+            for precision, scheme in VARIANTS
+            for vector in sorted({launch.vector_width(spec, precision, nx) for nx in range(1, 17)})
+        ]
+    )
+
+
+def _source(spec: KernelSpec, precision: str, scheme: Scheme, vector: int) -> tuple[Path, Sequence[str]]:
+    macros = [option for option in launch.options(spec, precision, scheme, vector) if option.startswith("-D")]
+    return launch.FOLDER / spec.source, macros

@@ -1,0 +1,319 @@
+"""Every kernel of the catalog computes the same step, on any grid, with any faces, in both precisions.
+
+The reference is the NumPy kernel in float64, and the reference of that is the formula, cell by cell.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.machine import compile_kernel
+from executor import CPU, CUDA, EXECUTIONS, VARIANTS, Executor, Result, Steps, on_cpu, on_gpu, on_host
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.cpu import FACE_SLICES, advance_numpy
+from heatsim.physics.coefficients import Scheme
+
+ORACLE = next(spec for spec in CPU if spec.name == "numpy")
+PERIODIC = tuple(product((False, True), repeat=3))
+WARP = 32
+# One cell to a few, a warp and a cell more or less, and what the tiles and blocks of no kernel divide.
+EDGES = {n for spec in CUDA for n in (*spec.tile, *spec.block) if n > 1}
+SIZES = tuple(sorted({1, 2, 3, WARP - 1, WARP + 1} | {n + extra for n in EDGES for extra in (-1, 1)}))
+# Along x also rows that consist of vectors of two and of four cells.
+ROWS = (*SIZES, *(4 * WARP + extra for extra in (-4, -2, 2, 4)))
+EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
+EVERY_EXECUTION = pytest.mark.parametrize(("spec", "execute"), EXECUTIONS)
+
+
+def random_steps(
+    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, steps: int = 3, first: int = 0
+) -> Steps:
+    """A random field and random faces; six different coefficients, and never an own coefficient below 0.
+
+    Coefficients are multiples of 2^-12, so that c0 = 1 − Σ is exact in float32.
+    """
+    rng = np.random.default_rng(seed)
+    c = rng.integers(100, 450, 7) * 2.0**-12
+    c[0] = 1.0 - c[1:].sum()
+    exchanging = ~np.repeat(periodic, 2) & (rng.random(6) < 0.9)
+    shape = (steps, 6)
+    return Steps(
+        cells=cells,
+        periodic=periodic,
+        T=rng.uniform(-100.0, 100.0, cells[::-1]).astype(np.float32),
+        c=c.astype(np.float32),
+        f=(rng.uniform(-20.0, 20.0, shape) * exchanging).astype(np.float32),
+        g=(rng.uniform(0.0, 0.05, shape) * exchanging).astype(np.float32),
+        recorded=tuple(bool(recorded) for recorded in exchanging & (rng.random(6) < 0.8)),
+        first=first,
+    )
+
+
+def grids() -> Iterator[tuple[int, int, int]]:
+    """Each size along each axis, the other two axes one cell, one of them a few cells, both a few cells."""
+    for first, second in ((1, 1), (4, 1), (1, 2), (5, 3), (6, 2)):
+        yield from ((n, first, second) for n in ROWS)
+        yield from ((first, n, second) for n in SIZES)
+        yield from ((first, second, n) for n in SIZES)
+
+
+@cache
+def cases() -> tuple[Steps, ...]:
+    """All grids, the axes that are periodic in turn; one grid with all of them; one that many blocks share."""
+    first = 2**32 - 2  # the step's number wraps in the kernels
+    every_grid = dict.fromkeys(grids())
+    return (
+        *(random_steps(cells, PERIODIC[i % 8], seed=i, first=i) for i, cells in enumerate(every_grid)),
+        *(random_steps((4, 3, 2), periodic, seed=1, first=first) for periodic in PERIODIC),
+        *(random_steps((WARP + 3, 13, 9), periodic, seed=2) for periodic in PERIODIC),
+        random_steps((35, 34, 67), (False, True, False), seed=3, steps=2),
+    )
+
+
+@cache
+def results(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> tuple[Result, ...]:
+    return tuple(execute(spec, case, precision, scheme) for case in cases())
+
+
+@cache
+def exact_results() -> tuple[Result, ...]:
+    """In float64 a seven-term sum and summed increments are the same but for rounding."""
+    return tuple(on_cpu(ORACLE, case, "float64", "increments") for case in cases())
+
+
+def rounding_bound(steps: Steps, exact: Result, precision: str) -> float:
+    """How far rounding can carry a field or its ledger from the exact result.
+
+    On its way into the result no term is rounded more than 16 times in a step: difference, product, 6 sums over
+    neighbours, 6 over faces, the last sum, and the dither of at most one rounding. The own coefficient being
+    positive, no error of earlier steps grows.
+    """
+    unit_roundoff = np.finfo(precision).eps / 2.0
+    size = 2.0 * max(np.abs(steps.T).max(), np.abs(exact.T).max()) + 6.0 * np.abs(steps.f).max()
+    return float(16.0 * len(steps.f) * unit_roundoff * size)
+
+
+def assert_close(actual: NDArray[Any], exact: NDArray[Any], bound: float, what: str) -> None:
+    assert actual.shape == exact.shape, what
+    assert np.isfinite(actual).all(), f"{what}: cells that nobody wrote"
+    if exact.size:
+        worst = np.abs(actual.astype(np.float64) - exact).max()
+        assert worst <= bound, f"{what}: off by {worst}, rounding explains {bound}"
+
+
+@EVERY_VARIANT
+@EVERY_EXECUTION
+def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> None:
+    for case, result, exact in zip(cases(), results(spec, execute, precision, scheme), exact_results(), strict=True):
+        bound = rounding_bound(case, exact, precision)
+        where = f"{case.cells}, periodic {case.periodic}"
+        assert result.T.dtype == precision
+        assert_close(result.T, exact.T, bound, where)
+        for face, sums in enumerate(result.ledger):
+            assert_close(sums, exact.ledger[face], bound, f"{where}, ledger of face {face}")
+
+
+def test_the_oracle_is_the_formula() -> None:
+    """T' = c0·T + c1·T(x−) + c2·T(x+) + … + Σ over faces of f − g·T, written out for each cell."""
+    for periodic, seed in product(PERIODIC, range(3)):
+        case = random_steps(((4, 3, 2), (1, 5, 2), (3, 1, 1))[seed], periodic, seed, steps=1)
+        result = on_cpu(ORACLE, case, "float64", "seven_term")
+        T, c, f, g = (values.astype(np.float64) for values in (case.T, case.c, case.f[0], case.g[0]))
+        for z, y, x in np.ndindex(T.shape):
+            expected, here = c[0] * T[z, y, x], (x, y, z)
+            for axis, side in product(range(3), (0, 1)):
+                n, beyond = case.cells[axis], list(here)
+                beyond[axis] += 2 * side - 1
+                at_face = not 0 <= beyond[axis] < n
+                if at_face:
+                    beyond[axis] = beyond[axis] % n if periodic[axis] else here[axis]
+                face = 2 * axis + side
+                expected += c[1 + face] * T[beyond[2], beyond[1], beyond[0]]
+                if at_face:
+                    heat = f[face] - g[face] * T[z, y, x]
+                    expected += heat
+                    if case.recorded[face]:
+                        place = tuple(here[other] for other in (2, 1, 0) if other != axis)
+                        assert result.ledger[face][place] == pytest.approx(heat, abs=1e-12)
+            assert result.T[z, y, x] == pytest.approx(expected, abs=1e-11)
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize("spec", CPU[1:], ids=lambda spec: spec.name)
+def test_cpu_kernels_give_the_same_bits(spec: KernelSpec, precision: str, scheme: Scheme) -> None:
+    for first, other in zip(
+        results(CPU[0], on_cpu, precision, scheme), results(spec, on_cpu, precision, scheme), strict=True
+    ):
+        other.assert_same_bits(first)
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize(
+    ("spec", "execute"),
+    [
+        *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in CUDA[1:]),
+        *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in CUDA),
+    ],
+)
+def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> None:
+    """As the first rung, executed on the host: fma is exact everywhere."""
+    for first, other in zip(
+        results(CUDA[0], on_host, precision, scheme), results(spec, execute, precision, scheme), strict=True
+    ):
+        other.assert_same_bits(first)
+
+
+@EVERY_VARIANT
+@EVERY_EXECUTION
+def test_the_ledger_changes_no_bit_of_the_field(
+    spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
+) -> None:
+    case = random_steps((9, 7, 5), (False, False, False), seed=4)
+    on, off = (
+        execute(spec, replace(case, recorded=(recorded,) * 6), precision, scheme) for recorded in (True, False)
+    )
+    assert on.T.tobytes() == off.T.tobytes()
+    assert all(sums.size and sums.any() for sums in on.ledger)
+
+
+@EVERY_VARIANT
+@EVERY_EXECUTION
+def test_a_uniform_field_without_heat_stays_to_the_bit(
+    spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
+) -> None:
+    case = random_steps((9, 4, 3), (True, False, False), seed=5, steps=8)
+    nothing = np.zeros_like(case.f)
+    for value in (0.0, 1.0, 99.7, -33.3):
+        uniform = replace(case, T=np.full_like(case.T, value), f=nothing, g=nothing)
+        result = execute(spec, uniform, precision, scheme)
+        assert (result.T == np.float32(value)).all()
+
+
+@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpec) -> None:
+    """65,535 blocks along y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+    for cells in ((1, 2**24, 1), (1, 1, 2**24), (2000, 2000, 1000), (1, 1, 1), (3, 1_000_000, 1_000_000)):
+        covered = 0
+        for part in launch.launches(spec, Grid(cells, (1.0, 1.0, 1.0)), (False, False, False)):
+            x, y, z = part.blocks
+            assert x * spec.tile[0] >= cells[0]
+            assert 1 <= y <= 65_535
+            assert 1 <= z <= 65_535
+            first_y, first_z = part.grid["first_yz"].tolist()
+            reach_y, reach_z = y * spec.tile[1], z * spec.tile[2]
+            covered += min(reach_y, cells[1] - first_y) * min(reach_z, cells[2] - first_z)
+        assert covered == cells[1] * cells[2]
+    threads = int(np.prod(spec.block))
+    assert threads % WARP == 0
+    assert threads <= 1024
+
+
+@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 2)
+    _, ty, tz = spec.tile
+    for cells in ((2, 4 * ty + 1, 3), (3, 2, 4 * tz + 1), (1, 4 * ty + 1, 2 * tz + 1)):
+        for periodic in ((False, False, False), (False, True, True)):
+            case = random_steps(cells, periodic, seed=6, steps=2)
+            assert len(launch.launches(spec, case.grid, periodic)) > 1
+            exact = on_cpu(ORACLE, case, "float64", "increments")
+            result = on_host(spec, case, "float32", "increments")
+            assert_close(result.T, exact.T, rounding_bound(case, exact, "float32"), str(cells))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("axis", [1, 2], ids=["y", "z"])
+@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+def test_grids_longer_than_the_hardware_has_blocks(spec: KernelSpec, axis: int) -> None:
+    cells = [1, 1, 1]
+    cells[axis] = 65_535 * spec.tile[axis] + 5
+    for periodic in ((False, False, False), (True, True, True)):
+        case = random_steps((cells[0], cells[1], cells[2]), periodic, seed=8, steps=2)
+        exact = on_cpu(ORACLE, case, "float64", "increments")
+        result = on_gpu(spec, case, "float32", "seven_term")
+        assert_close(result.T, exact.T, rounding_bound(case, exact, "float32"), str(cells))
+
+
+def test_cells_are_counted_in_64_bits() -> None:
+    nx, ny, nz = 2000, 2000, 1000
+    rng = np.random.default_rng(9)
+    x, y, z = (np.append(rng.integers(0, n, 63), n - 1).astype(np.int32) for n in (nx, ny, nz))
+    index = np.zeros(64, np.uint64)
+    source = Path(__file__).parent / "cell_index.cu"
+    macros = [option for option in launch.options(CUDA[0], "float32", "seven_term") if option.startswith("-D")]
+    kernel = compile_kernel(source, macros, "index_of", include=(launch.FOLDER,))
+    part, *_ = launch.launches(CUDA[0], Grid((nx, ny, nz), (1.0, 1.0, 1.0)), (False, False, False))
+    kernel.launch((1, 1, 1), (64, 1, 1), part.grid, x, y, z, index)
+    expected = [(int(k) * ny + int(j)) * nx + int(i) for i, j, k in zip(x, y, z, strict=True)]
+    assert index.tolist() == expected
+    assert max(expected) == nx * ny * nz - 1 > 2**31
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
+    """One step of 1,300³ cells in float32, compared plane by plane where the index passes 2³¹ and at the ends."""
+    import cupy
+
+    n = 1300
+    cupy.get_default_memory_pool().free_all_blocks()
+    free = cupy.cuda.runtime.memGetInfo()[0]
+    if free < 2.2 * 4 * n**3:
+        pytest.skip(f"two fields of {n}³ cells need {8 * n**3 / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} are free")
+    case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=1)
+    grid = Grid((n, n, n), (1.0, 1.0, 1.0))
+    T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
+    T_new = cupy.full_like(T, cupy.nan)
+    sweeps = case.sweeps("float32")
+    table = cupy.asarray(sweeps.view(np.uint8))
+    vector = launch.vector_width(spec, "float32", n)
+    coefficients = np.array((case.c,), launch.coefficients_dtype("float32"))
+    launch.compile_kernel(spec, "float32", "seven_term", vector)(
+        launch.launches(spec, grid, case.periodic, vector), T, T_new, coefficients, table.data.ptr, np.zeros((), launch.LEDGER)
+    )
+    passing = 2**31 // n**2
+    assert 0 < passing < n - 1
+    for z in (0, 1, passing, passing + 1, n - 1):
+        low, high = max(z - 1, 0), min(z + 1, n - 1)
+        planes = cupy.asnumpy(T[low : high + 1]).astype(np.float64)
+        f, g = case.f[0].astype(np.float64), case.g[0].astype(np.float64)
+        # Planes cut from inside have no faces at their ends.
+        f[4:], g[4:] = f[4:] * (z == 0, z == n - 1), g[4:] * (z == 0, z == n - 1)
+        expected = np.empty_like(planes)
+        no_ledger = [np.empty((0, 0))] * 6
+        advance_numpy(planes, expected, case.periodic, case.c.astype(np.float64), f, g, 0, no_ledger, "seven_term")
+        bound = 16.0 * 2.0**-24 * (2.0 + 6.0 * np.abs(f).max())
+        assert_close(cupy.asnumpy(T_new[z]), expected[z - low], float(bound), f"plane {z}")
+
+
+@EVERY_EXECUTION
+def test_stochastic_rounding_takes_one_of_the_two_nearest_values(spec: KernelSpec, execute: Executor) -> None:
+    """And not always the nearest, nor always the same: a fraction of the cells goes the other way."""
+    case = random_steps((40, 20, 10), (False, False, False), seed=12, steps=1)
+    exact = on_cpu(ORACLE, case, "float64", "increments").T
+    stochastic = execute(spec, case, "float32", "stochastic").T
+    # A unit in the last place of the old value, in which the dither is drawn, or of the new one, whichever is larger.
+    unit = np.maximum(np.spacing(np.abs(case.T)), np.spacing(np.abs(stochastic)))
+    summing = 16.0 * 2.0**-24 * np.abs(exact - case.T)
+    assert (np.abs(stochastic - exact) <= unit + summing).all()
+    other_way = np.abs(stochastic - exact) > 0.75 * unit
+    assert 0.02 < other_way.mean() < 0.2
+
+
+def test_every_face_has_its_own_slice() -> None:
+    """The ledger's arrays are [z, y] for x, [z, x] for y, [y, x] for z: the places where the cells of a face lie."""
+    x, y, z = np.meshgrid(np.arange(4), np.arange(3), np.arange(2), indexing="ij")
+    index = (x + 10 * y + 100 * z).transpose(2, 1, 0)
+    for face, expected in enumerate((index[:, :, 0], index[:, :, 3], index[:, 0], index[:, 2], index[0], index[1])):
+        cells = index[FACE_SLICES[face]]
+        assert cells.size == expected.size
+        assert (cells.reshape(expected.shape) == expected).all()

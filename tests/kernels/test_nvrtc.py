@@ -1,0 +1,104 @@
+"""NVRTC compiles every kernel for every generation of GPU, without a warning and without spilling registers.
+
+Neither a GPU nor a driver is needed: the compiler is a library of its own.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from cuda_host.machine import FOLDER
+
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.physics.coefficients import SCHEMES
+
+ARCHITECTURES = (75, 80, 90, 100, 120)
+LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
+VARIANTS = [
+    (precision, scheme)
+    for precision in ("float32", "float64")
+    for scheme in SCHEMES
+    if (precision, scheme) != ("float64", "stochastic")  # stochastic rounding is for float32 alone
+]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What NVRTC made of a source: the binary, and what the compiler and the assembler said."""
+
+    binary: bytes
+    log: str
+
+    @property
+    def local_memory(self) -> list[tuple[int, int, int]]:
+        """Bytes of (stack frame, spill stores, spill loads) of a thread, for each function."""
+        pattern = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+        return [(int(a), int(b), int(c)) for a, b, c in re.findall(pattern, self.log)]
+
+
+@cache
+def nvrtc() -> Any:
+    """CuPy's binding of NVRTC; skips the test where it is missing, fails it if CI=true."""
+    try:
+        from cupy_backends.cuda.libs import nvrtc
+
+        nvrtc.getVersion()
+    except (ImportError, RuntimeError) as error:
+        reason = f"no NVRTC: {error}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return nvrtc
+
+
+def compile_source(source: str, name: str, architecture: int, options: Sequence[str]) -> Compiled:
+    program = nvrtc().createProgram(source, name, [], [])
+    try:
+        nvrtc().compileProgram(program, (*options, f"--gpu-architecture=sm_{architecture}", "-Xptxas", "-v"))
+        return Compiled(nvrtc().getCUBIN(program), nvrtc().getProgramLog(program).rstrip("\0"))
+    except nvrtc().NVRTCError as error:
+        raise AssertionError(f"{name}, sm_{architecture}: {error}\n{nvrtc().getProgramLog(program)}") from None
+    finally:
+        nvrtc().destroyProgram(program)
+
+
+def skip_if_unknown(architecture: int) -> None:
+    if architecture not in nvrtc().getSupportedArchs():
+        pytest.skip(f"NVRTC {nvrtc().getVersion()} does not know sm_{architecture}")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
+def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
+    skip_if_unknown(architecture)
+
+    def build(variant: tuple[Any, Any]) -> Compiled:
+        return compile_source(launch.source(spec), spec.source, architecture, launch.options(spec, *variant))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(VARIANTS, pool.map(build, VARIANTS), strict=True):
+            assert compiled.binary[:4] == b"\x7fELF", variant
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
+
+
+def test_spills_are_seen_in_the_log() -> None:
+    compiled = compile_source((FOLDER / "spills.cu").read_text(), "spills.cu", 90, ("--maxrregcount=32",))
+    ((_, stores, loads),) = compiled.local_memory
+    assert stores > 0
+    assert loads > 0
+
+
+def test_an_error_of_the_compiler_names_file_and_line_as_the_author_wrote_them() -> None:
+    spec = LADDER[-1]
+    source = launch.source(spec).rstrip()
+    broken = source.removesuffix("}") + "missing();\n}\n"
+    last = len((launch.FOLDER / spec.source).read_text().rstrip().splitlines())
+    with pytest.raises(AssertionError, match=rf"{re.escape(spec.source)}\({last}\): error: .*missing"):
+        compile_source(broken, spec.source, 90, launch.options(spec, "float32", "seven_term"))

@@ -1,0 +1,156 @@
+"""Small runs for the tests of behaviour: a scenario, heatsim as a user starts it, and what a folder holds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heatsim
+from heatsim import simulation
+from heatsim.stepper import Stepper
+from heatsim.storage import checkpoint, folder
+from heatsim.storage.vtkhdf import FieldReader
+
+# 16 steps, due times every second one, fields at every fourth; each kind of face, a periodic axis, no two axes alike.
+TEXT = """
+title = "Every kind of face"
+
+[domain]
+size = [0.07, 0.05, 0.06]
+cells = [7, 5, 6]
+
+[material]
+conductivity = [20.0, 12.0, 16.0]
+density = 2000.0
+specific_heat = 500.0
+
+[initial]
+temperature = "320 + 30*sin(60*x)*cos(40*y)"
+
+[boundaries]
+x_min = { type = "temperature", value = "300 + 20*sin(t)" }
+x_max = { type = "convection", coefficient = { times = [0.0, 5.0], values = [100.0, 900.0] }, ambient = 280.0 }
+y_min = { type = "flux", value = 5e3 }
+z_min = { type = "periodic" }
+z_max = { type = "periodic" }
+
+[time]
+end = 10.0
+
+[solver]
+device = "cpu"
+
+[output]
+every = 2.5
+probe_every = 1.25
+figures = false
+
+[[probes]]
+name = "inside"
+point = [0.031, 0.02, 0.01]
+
+[[probes]]
+name = "warm, side"
+point = [0.0, 0.05, 0.06]
+"""
+LAST_STEP = 16
+FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
+
+# What a summary says of the clock on the wall.
+_TIMES = ("wall_time", "preparing_time", "stepping_time", "observing_time", "cells_per_second")
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+def write(at: Path, text: str = TEXT, name: str = "mixed.toml") -> Path:
+    path = at / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run(at: Path, *overrides: str, output: Path | None = None) -> Path:
+    """Run the scenario above without a break and return its folder."""
+    target = at / "whole" if output is None else output
+    heatsim.Simulation.from_scenario(write(at), overrides, output=target).run()
+    return target
+
+
+def results(at: Path) -> dict[str, Any]:
+    """All that a run found, to the bit, and nothing that depends on the clock."""
+    saved, warnings = checkpoint.read_last_good(at)
+    assert saved is not None
+    assert not warnings
+    with FieldReader(at / folder.FIELDS) as reader:
+        fields = {float(time): reader.read(i).tobytes() for i, time in enumerate(reader.times)}
+    summary = json.loads((at / folder.SUMMARY).read_text())
+    return {
+        "fields": fields,
+        "probes": (at / folder.PROBES).read_text(),
+        "energy": (at / folder.ENERGY).read_text(),
+        "checkpoint": {name: array.tobytes() for name, array in saved.arrays.items()},
+        "values": {name: value for name, value in saved.values.items() if name != "wall_time"},
+        "summary": {name: value for name, value in summary.items() if name not in _TIMES},
+    }
+
+
+def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the clock and at signals after every step."""
+    monkeypatch.setattr(simulation, "_BATCH_SECONDS", 0.0)
+
+
+def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:
+    """Call action(stepper) as soon as ``step`` steps are done; 0: before the first."""
+    step_by_step(monkeypatch)
+    advance, prepare = Stepper.advance, Stepper.prepare
+
+    def watched_advance(self: Stepper, steps: int) -> None:
+        advance(self, steps)
+        if self.step == step:
+            action(self)
+
+    def watched_prepare(self: Stepper) -> None:
+        prepare(self)
+        if step == 0:
+            action(self)
+
+    monkeypatch.setattr(Stepper, "advance", watched_advance)
+    monkeypatch.setattr(Stepper, "prepare", watched_prepare)
+
+
+def interrupt(stepper: Stepper) -> None:
+    """What Ctrl-C does."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def kill(stepper: Stepper) -> None:
+    raise Killed
+
+
+def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
+    """``heatsim ARGUMENTS`` as a process of its own."""
+    # The package under test, wherever the process starts.
+    package = str(Path(heatsim.__file__).parents[1])
+    paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, "-m", "heatsim", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
+        **options,
+    )
+
+
+def command(*arguments: str | Path, **options: Any) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of ``heatsim ARGUMENTS``."""
+    process = start(*arguments, **options)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err

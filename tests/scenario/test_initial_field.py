@@ -1,0 +1,229 @@
+import numpy as np
+import pytest
+from PIL import Image
+from pydantic import ValidationError
+
+from heatsim.scenario.context import Reading
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
+
+CELLS = (2, 3, 4)
+
+
+@pytest.fixture
+def context(tmp_path):
+    return Reading(folder=tmp_path, size=(1.0, 1.0, 1.0), cells=CELLS, origin=(0.0, 0.0, 0.0))
+
+
+def save_array(context, array, name="start.npy"):
+    np.save(context.folder / name, array)
+    return {"file": name}
+
+
+def save_picture(context, pixels, name="photo.png", **limits):
+    Image.fromarray(np.asarray(pixels)).save(context.folder / name)
+    return {"image": name, "range": limits.get("range", [300.0, 400.0])}
+
+
+def message_at(value, context):
+    """The place and text of the one fault that a value is refused for."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        read_initial(value, context)
+    if isinstance(caught.value, ValidationError):
+        (error,) = caught.value.errors()
+        return error["loc"], error["msg"]
+    return (), str(caught.value)
+
+
+def test_number_unit_and_expression(context):
+    assert read_initial(300, context) == 300.0
+    assert read_initial("20 degC", context) == 293.15
+    assert read_initial("300 + x*y", context) == Expression("300 + x*y", ("x", "y", "z"))
+    assert read_initial("300", context) == Expression("300", ("x", "y", "z"))
+
+
+@pytest.mark.parametrize(
+    ("value", "fragments"),
+    [
+        (-1, ["got -1; a temperature must be at least 0 K"]),
+        (False, ["got false", "start.npy"]),
+        ("300 + t", ['"t" is not known; known are x, y, z']),
+        (
+            "1000*x - 600",
+            ["which is -350.0 at x = 0.25, y = 0.16666666666666666, z = 0.125; a temperature must be at least 0 K"],
+        ),
+        ("300/(x - 0.25)", ["inf at x = 0.25", "finite"]),
+    ],
+)
+def test_unphysical_field_is_refused_with_a_place(value, fragments, context):
+    _, message = message_at(value, context)
+    for fragment in fragments:
+        assert fragment in message
+
+
+def test_huge_grids_are_tried_out_at_few_points():
+    context = Reading(size=(1.0, 1.0, 1.0), cells=(2**30, 2**10, 1), origin=(0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="at least 0 K"):
+        read_initial("0.5 - x", context)
+
+
+def test_expression_waits_for_a_valid_domain():
+    assert isinstance(read_initial("-1", Reading(size=(1.0, 1.0, 1.0))), Expression)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, ">f8"])
+def test_array_is_mapped_as_it_is(context, dtype):
+    values = np.arange(24).reshape(4, 3, 2).astype(dtype)
+    start = read_initial(save_array(context, values), context)
+    assert start == ArrayFile(context.folder / "start.npy")
+    array = start.load()
+    assert isinstance(array, np.memmap)
+    assert array.dtype == values.dtype
+    assert (array == values).all()
+
+
+def with_one(value):
+    array = np.full((4, 3, 2), 300.0)
+    array[2, 1, 0] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("array", "fragment"),
+    [
+        (np.ones((2, 3, 4)), "has shape (2, 3, 4); domain.cells needs (nz, ny, nx) = (4, 3, 2)"),
+        (np.ones(24), "has shape (24,)"),
+        (np.ones((4, 3, 2), dtype=complex), "holds complex128; real numbers"),
+        (np.ones((4, 3, 2), dtype=bool), "holds bool; real numbers"),
+        (np.full((4, 3, 2), None), "cannot be read as a .npy file"),
+        (with_one(-0.5), "holds -0.5 at [2, 1, 0] (z, y, x); a temperature must be at least 0 K"),
+        (with_one(np.nan), "holds nan at [2, 1, 0] (z, y, x); a temperature must be finite"),
+        (with_one(np.inf).astype(np.float16), "holds inf at [2, 1, 0]"),
+    ],
+)
+def test_wrong_array_is_refused(array, fragment, context):
+    place, message = message_at(save_array(context, array), context)
+    assert place == ("file",)
+    assert message.startswith('got "start.npy", which ')
+    assert fragment in message
+
+
+def test_fault_in_a_late_block_is_found_at_its_place(context, monkeypatch):
+    monkeypatch.setattr("heatsim.scenario.initial.CHUNK", 2)
+    _, message = message_at(save_array(context, with_one(-1.0)), context)
+    assert "[2, 1, 0]" in message
+
+
+def test_array_of_an_unknown_grid_is_still_looked_through(context):
+    context.cells = None
+    save_array(context, with_one(-1.0))
+    assert "holds -1.0" in message_at({"file": "start.npy"}, context)[1]
+    save_array(context, np.ones(3))
+    assert "three axes" in message_at({"file": "start.npy"}, context)[1]
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "fragment"),
+    [
+        ({}, ("file",), 'missing; write for example file = "start.npy"'),
+        ({"file": "none.npy"}, ("file",), 'got "none.npy"; there is no such file in '),
+        ({"file": "x" * 5000}, ("file",), "there is no such file"),
+        ({"file": "folder.npy"}, ("file",), "there is no such file"),
+        ({"file": "a\0b.npy"}, ("file",), "the name of a file is wanted"),
+        ({"file": 3}, ("file",), "got 3; the name of a file"),
+        ({"file": "notes.txt"}, ("file",), "ending in .npy"),
+        ({"file": "damaged.npy"}, ("file",), "cannot be read as a .npy file"),
+        (
+            {"file": "good.npy", "fill": 3},
+            ("fill",),
+            'unknown key: the keys allowed here are file; did you mean "file"?',
+        ),
+        ({"image": "photo.png"}, ("range",), "missing; write for example range"),
+        ({"image": "photo.png", "range": [300]}, ("range",), "two temperatures"),
+        ({"image": "photo.png", "range": [400, 300]}, ("range",), "black must be colder"),
+        ({"image": "photo.png", "range": [-1, 300]}, ("range", 0), "at least 0 K"),
+        ({"image": "photo.png", "range": [0, 300], "file": "x"}, ("file",), "unknown key"),
+        (
+            {"image": "damaged.png", "range": [0, 300]},
+            ("image",),
+            'got "damaged.png", which cannot be read as a picture',
+        ),
+        ({"image": "notes.txt", "range": [0, 300]}, ("image",), "ending in .png"),
+        ({"image": "drawing.png", "range": [0, 300]}, ("image",), "cannot be read as a picture"),
+        ({"image": "float.tif", "range": [0, 300]}, ("image",), "floating-point"),
+    ],
+)
+def test_wrong_file_table_is_refused_at_its_place(table, place, fragment, context):
+    save_array(context, np.ones((4, 3, 2)), "good.npy")
+    save_picture(context, np.zeros((3, 2), np.uint8))
+    save_picture(context, np.zeros((3, 2), np.float32), "float.tif")
+    (context.folder / "folder.npy").mkdir()
+    (context.folder / "notes.txt").write_text("notes")
+    (context.folder / "damaged.npy").write_bytes((context.folder / "good.npy").read_bytes()[:-8])
+    (context.folder / "damaged.png").write_bytes((context.folder / "photo.png").read_bytes()[:30])
+    (context.folder / "drawing.png").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 2 3\n")
+    where, message = message_at(table, context)
+    assert where == place
+    assert fragment in message
+
+
+def test_picture_black_to_white_with_its_top_at_y_max(context):
+    start = read_initial(save_picture(context, np.array([[0, 255], [51, 102], [204, 153]], np.uint8)), context)
+    assert start == ImageFile(context.folder / "photo.png", (300.0, 400.0))
+    np.testing.assert_allclose(start.load(2, 3), [[380, 360], [320, 340], [300, 400]], atol=1e-4)
+
+
+def test_picture_is_averaged_over_the_cells_it_covers(context):
+    pixels = np.kron(np.array([[0, 255], [255, 0]]), np.array([[0.0, 0.4], [0.4, 0.8]]))
+    start = read_initial(save_picture(context, pixels.astype(np.uint8), range=["0 degC", "100 degC"]), context)
+    np.testing.assert_allclose(start.load(2, 2), [[313.15, 273.15], [273.15, 313.15]], atol=1e-4)
+
+
+def test_picture_smaller_than_the_grid_gives_steps(context):
+    start = read_initial(save_picture(context, np.array([[0, 255]], np.uint8)), context)
+    np.testing.assert_array_equal(start.load(4, 2), [[300, 300, 400, 400]] * 2)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.array([[0, 65535]], np.uint16),
+        np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8),
+        np.array([[[0, 0, 0, 255], [255, 255, 255, 255]]], np.uint8),
+        np.array([[False, True]]),
+    ],
+    ids=["16 bit", "RGB", "RGBA", "1 bit"],
+)
+def test_all_kinds_of_pixels_span_the_range(context, pixels):
+    start = read_initial(save_picture(context, pixels), context)
+    np.testing.assert_array_equal(start.load(2, 1), [[300.0, 400.0]])
+
+
+def test_palette_picture_is_taken_by_its_colours(context):
+    picture = Image.fromarray(np.array([[0, 255]], np.uint8)).convert("P")
+    picture.save(context.folder / "photo.png", transparency=b"\x00\xff")
+    start = read_initial({"image": "photo.png", "range": [300, 400]}, context)
+    np.testing.assert_array_equal(start.load(2, 1), [[300.0, 400.0]])
+
+
+def test_photograph_is_turned_as_it_is_looked_at(context):
+    exif = Image.Exif()
+    exif[0x0112] = 3  # upside down
+    Image.fromarray(np.array([[0], [255]], np.uint8)).save(context.folder / "photo.png", exif=exif)
+    start = read_initial({"image": "photo.png", "range": [300, 400]}, context)
+    np.testing.assert_array_equal(start.load(1, 2), [[300.0], [400.0]])
+
+
+def test_files_are_equal_by_name_and_content(context, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    save_array(context, np.ones(3))
+    np.save(other / "start.npy", np.ones(3))
+    one, two = ArrayFile(tmp_path / "start.npy"), ArrayFile(other / "start.npy")
+    assert one == two
+    assert hash(one) == hash(two)
+    np.save(other / "start.npy", np.zeros(3))
+    assert one != two
+    one, two = ImageFile(tmp_path / "start.npy", (0.0, 1.0)), ImageFile(tmp_path / "start.npy", (0.0, 2.0))
+    assert one != two
+    assert hash(one) != hash(two)

@@ -1,0 +1,94 @@
+import pytest
+from scenario_text import write
+
+from heatsim.errors import ScenarioError
+from heatsim.scenario import Constant, load
+
+PROBES = """
+[[probes]]
+name = "a"
+point = [0, 0, 0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("override", "read", "value"),
+    [
+        ("time.end=10", lambda scenario: scenario.time.end, 10.0),
+        (" time . end = 10 ", lambda scenario: scenario.time.end, 10.0),
+        ("time.end=2 min", lambda scenario: scenario.time.end, 120.0),
+        ('time.end="2 min"', lambda scenario: scenario.time.end, 120.0),
+        ("solver.kernel=naive", lambda scenario: scenario.solver.kernel, "naive"),
+        ("output.energy=false", lambda scenario: scenario.output.energy, False),
+        ("title=a = b", lambda scenario: scenario.title, "a = b"),
+        ("title=a\nb=1", lambda scenario: scenario.title, None),
+        ("domain.cells=[1, 2, 3]", lambda scenario: scenario.domain.cells, (1, 2, 3)),
+        ("domain.cells.1=9", lambda scenario: scenario.domain.cells, (4, 9, 6)),
+        ("probes.0.point=[0.1, 0.2, 0.3]", lambda scenario: scenario.probes[0].point, (0.1, 0.2, 0.3)),
+        (
+            'probes.1={ name = "b", point = [0, 0, 0] }',
+            lambda scenario: [probe.name for probe in scenario.probes],
+            ["a", "b"],
+        ),
+        (
+            'boundaries.x_min={ type = "flux", value = 3 }',
+            lambda scenario: scenario.boundaries.face("x_min").value,
+            Constant(3.0),
+        ),
+    ],
+)
+def test_override_replaces_what_the_file_says(override, read, value, tmp_path):
+    path = write(tmp_path, extra=PROBES)
+    if value is None:
+        with pytest.raises(ScenarioError, match="on one line"):
+            load(path, [override])
+    else:
+        assert read(load(path, [override])) == value
+
+
+def test_overrides_build_what_is_not_there(tmp_path):
+    scenario = load(
+        write(tmp_path),
+        [
+            "boundaries.x_min.type=temperature",
+            "boundaries.x_min.value=20 degC",
+            "probes.0.name=centre",
+            "probes.0.point=[0.05, 0.1, 0.15]",
+        ],
+    )
+    assert scenario.boundaries.face("x_min").value == Constant(293.15)
+    assert scenario.probes[0].name == "centre"
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "fragments"),
+    [
+        ("time.end", "--set", ['got "time.end"; write key.path=value']),
+        ("=3", "--set", ["write key.path=value"]),
+        ("time..end=3", "--set", ["write key.path=value"]),
+        ("time.e nd=3", "--set", ["write key.path=value"]),
+        ("title.sub=3", "title", ["got { sub = 3 }"]),
+        ("time.end.x=3", "--set", ["got time.end.x; time.end is 60.0, which has no keys"]),
+        ("probes.x.name=3", "--set", ["got probes.x.name; probes is a list of 1: give a number from 0 to 1"]),
+        ("probes.5.name=3", "--set", ["got probes.5.name"]),
+        ("time.ende=3", "time.ende", ["got 3; unknown key", 'did you mean "end"?', "(from --set)"]),
+        ("time.end=-3", "time.end", ["got -3; a duration must be greater than 0 s (from --set)"]),
+        ("output.energy=True", "output.energy", ['got "True"; true or false is wanted, without quotes (from --set)']),
+        ("domain.size=[0, 1, 1]", "domain.size.0", ["got 0", "(from --set)"]),
+    ],
+)
+def test_wrong_override_is_told(override, key, fragments, tmp_path):
+    with pytest.raises(ScenarioError) as caught:
+        load(write(tmp_path, extra=PROBES), [override])
+    (problem,) = caught.value.problems
+    assert problem.key == key
+    for fragment in fragments:
+        assert fragment in problem.message
+
+
+def test_mistakes_of_file_and_overrides_are_told_together(tmp_path):
+    with pytest.raises(ScenarioError) as caught:
+        load(write(tmp_path, ("end = 60.0", "end = -1")), ["nonsense", "solver.device=tpu"])
+    problems = {problem.key: problem.message for problem in caught.value.problems}
+    assert set(problems) == {"--set", "time.end", "solver.device"}
+    assert "(from --set)" not in problems["time.end"]

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from heatsim.scenario.quantities import COEFFICIENT, FLUX, TEMPERATURE
+from heatsim.scenario.timefunction import Constant, Formula, Table, read_time_function
+
+
+def read(value, quantity=TEMPERATURE, end=10.0):
+    return read_time_function(value, quantity, end)
+
+
+def test_number_and_text_with_a_unit_are_constant():
+    for value in (293.15, "20 degC"):
+        function = read(value)
+        assert function == Constant(293.15)
+        assert function.constant
+        assert function.at(np.array([0.0, 1.0])).tolist() == [293.15, 293.15]
+        assert function.samples(10.0).tolist() == [0.0]
+
+
+def test_number_in_quotes_is_the_expression_that_it_is():
+    function = read("300")
+    assert isinstance(function, Formula)
+    assert function.constant
+    assert function.at(np.array([0.0, 5.0])).tolist() == [300.0, 300.0]
+
+
+def test_expression_varies_in_time():
+    function = read("300 + 2*t")
+    assert not function.constant
+    assert function.at(np.array([0.0, 5.0])).tolist() == [300.0, 310.0]
+
+
+def test_table_is_linear_in_between_and_held_at_the_ends():
+    function = read({"times": [1, "3 s"], "values": [300, "320 K"]})
+    assert function == Table((1.0, 3.0), (300.0, 320.0))
+    assert function.at(np.array([0.0, 1.0, 1.5, 3.0, 9.0])).tolist() == [300.0, 300.0, 305.0, 320.0, 320.0]
+
+
+def test_repeated_table_starts_again_after_its_last_time():
+    function = read({"times": [0, 2, 4], "values": [0.0, 10.0, 4.0], "repeat": True}, FLUX)
+    assert function.at(np.array([1.0, 5.0, 9.0, 3.0, 7.0, 4.0, 8.0])).tolist() == [5.0, 5.0, 5.0, 7.0, 7.0, 0.0, 0.0]
+
+
+def test_table_of_equal_values_is_constant():
+    assert read({"times": [0, 1], "values": [300.0, 300.0]}).constant
+
+
+def test_samples_of_a_table_hold_its_extremes():
+    held = Table((1.0, 2.0, 3.0, 40.0), (5.0, 9.0, 1.0, 50.0))
+    assert held.samples(10.0).tolist() == [0.0, 1.0, 2.0, 3.0, 10.0]
+    repeated = Table((0.0, 2.0, 4.0), (1.0, 2.0, 9.0), repeat=True)
+    times = repeated.samples(1000.0)
+    assert len(times) < 5
+    assert repeated.at(times).max() == pytest.approx(9.0, rel=1e-14)
+    assert repeated.at(times).min() == 1.0
+    assert repeated.samples(1.0).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("periods", [1, 7, 64, 1000, 4096, 4097])
+def test_samples_of_an_expression_find_the_extremes_of_an_oscillation(periods):
+    function = read(f"sin(2*pi*{periods}*t/10)", FLUX)
+    times = function.samples(10.0)
+    assert (np.diff(times) > 0).all()
+    assert (times[0], times[-1]) == (0.0, 10.0)
+    assert function.at(times).max() == pytest.approx(1.0, abs=1e-3)
+    assert function.at(times).min() == pytest.approx(-1.0, abs=1e-3)
+
+
+FUNCTIONS = [
+    read("sin(t)*exp(-t/3) + t^1.7", FLUX),
+    read("where(sin(t) > 0, cosh(t/9), tanh(t)) + atan2(t, 2)", FLUX),
+    read("log(t + 1)*t^0.5 + log10(t + 1)", FLUX),
+    Table((0.0, 1.1, 3.7, 9.3), (1.0, 7.3, -2.1, 0.3)),
+    Table((0.0, 1.1, 3.7), (1.0, 7.3, -2.1), repeat=True),
+]
+
+
+@settings(deadline=None)
+@given(
+    function=st.sampled_from(FUNCTIONS),
+    count=st.integers(1, 70),
+    cuts=st.lists(st.integers(0, 70), max_size=6),
+    offset=st.floats(0.0, 5.0),
+)
+def test_a_value_has_the_same_bits_whatever_else_is_asked_for(function, count, cuts, offset):
+    times = offset + 0.1 * np.arange(count)
+    parts = np.split(times, sorted(min(cut, count) for cut in cuts))
+    assert np.concatenate([function.at(part) for part in parts]).tobytes() == function.at(times).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "fragments"),
+    [
+        (True, ["got true", "in K", "expression in t", "times"]),
+        ([300.0], ["got [300.0]"]),
+        (-1.0, ["got -1.0; a temperature must be at least 0 K"]),
+        (float("nan"), ["got nan", "finite"]),
+        ("20 m", ['got "20 m"', "cannot be converted to K"]),
+        ("300 + x", ['"x" is not known; known are t, pi, e']),
+        ("300 K + t", ["cannot be read as an expression", '"20 degC"']),
+        ("300 - 50*t", ["got", "which is -", "at t = 6.0", "must be at least 0 K"]),
+        ("-3", ["which is -3.0 always"]),
+        ("1/t", ["inf at t = 0.0 s", "finite"]),
+        ("9**9**9**9", ["inf always"]),
+        ("log(t - 1)", ["nan at t = 0.0 s"]),
+    ],
+)
+def test_wrong_value_is_refused_with_a_reason(value, fragments):
+    with pytest.raises(ValueError, match=r"^got ") as caught:
+        read(value)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+def test_expression_is_not_tried_out_beyond_an_unknown_end():
+    assert isinstance(read("300 - 50*t", end=None), Formula)
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "fragment"),
+    [
+        ({"values": [1, 2]}, ("times",), "missing; write for example times"),
+        ({"times": [0, 1]}, ("values",), "missing; write for example values"),
+        ({"times": [0, 1], "values": [1, 2], "repeet": True}, ("repeet",), 'did you mean "repeat"?'),
+        ({"times": [0, 1], "values": [1, 2], "repeat": 1}, ("repeat",), "got 1; true or false"),
+        ({"times": [0], "values": [1, 2]}, ("times",), "two or more"),
+        ({"times": 3, "values": [1, 2]}, ("times",), "got 3; a list"),
+        ({"times": [0, 1, 2], "values": [1, 2]}, (), "got 3 times and 2 values"),
+        ({"times": [0, 1, 1], "values": [1, 2, 3]}, ("times", 2), "got 1.0 after 1.0; times must increase"),
+        ({"times": [0, "5 m"], "values": [1, 2]}, ("times", 1), "cannot be converted to s"),
+        ({"times": [0, 1], "values": [1, "-5 W/(m^2 K)"]}, ("values", 1), "must be at least 0 W/(m^2 K)"),
+        ({"times": [0, 1], "values": [1, True]}, ("values", 1), "got true"),
+        ({"times": [1, 2], "values": [1, 2], "repeat": True}, ("times", 0), "must start at 0"),
+        ({"times": [0, 5e-324], "values": [0, 1e30]}, (), "too near"),
+    ],
+)
+def test_wrong_table_is_refused_at_its_place(table, place, fragment):
+    with pytest.raises(ValidationError) as caught:
+        read(table, COEFFICIENT)
+    (error,) = caught.value.errors()
+    assert error["loc"] == place
+    assert fragment in error["msg"]

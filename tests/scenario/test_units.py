@@ -1,0 +1,87 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heatsim.scenario import quantities as q
+from heatsim.scenario import units
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "value"),
+    [
+        ("5 mm", q.LENGTH, 0.005),
+        ("1.1mm", q.LENGTH, 0.0011),
+        ("+3.5e1 cm", q.LENGTH, 0.35),
+        ("7 µm", q.LENGTH, 7e-6),
+        ("2 in", q.LENGTH, 0.0508),
+        ("-5 mm", q.COORDINATE, -0.005),
+        ("10 min", q.DURATION, 600.0),
+        ("1 day", q.DURATION, 86400.0),
+        ("20 degC", q.TEMPERATURE, 293.15),
+        ("20 °C", q.TEMPERATURE, 293.15),
+        ("20°C", q.TEMPERATURE, 293.15),
+        ("-40 degC", q.TEMPERATURE, 233.15),
+        ("-40 degF", q.TEMPERATURE, 233.15),
+        ("300 K", q.TEMPERATURE, 300.0),
+        ("500 W/(m^2 K)", q.COEFFICIENT, 500.0),
+        ("500 W/(m**2*K)", q.COEFFICIENT, 500.0),
+        ("500 W/m²/K", q.COEFFICIENT, 500.0),
+        ("500 W/(m^2 degC)", q.COEFFICIENT, 500.0),
+        ("2 kW/m^2", q.FLUX, 2000.0),
+        ("-2 kW/m^2", q.FLUX, -2000.0),
+        ("2.7 g/cm^3", q.DENSITY, 2700.0),
+        ("0.9 kJ/(kg K)", q.SPECIFIC_HEAT, 900.0),
+        ("0.24 W m^-1 K^-1", q.CONDUCTIVITY, 0.24),
+    ],
+)
+def test_text_with_a_unit_is_the_nearest_float_in_si(text, quantity, value):
+    assert quantity.read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("5 s", ['got "5 s"', '"s" cannot be converted to m', '"5 mm"']),
+        ("5 mn", ['"mn" is no unit that is known']),
+        ("300", ['got "300"', "in m", "no quotes around a plain number"]),
+        ("five mm", ['got "five mm"', "as a number in m"]),
+        ("5 (mm", ['got "5 (mm"']),
+        ("5 m^9^9^9^9", ["got"]),
+        ("5 9 m", ["got"]),
+        ("-5 mm", ['got "-5 mm", which is -0.005 m', "must be greater than 0 m"]),
+        ("1e400 m", ["must be finite"]),
+        ("", ['got ""']),
+    ],
+)
+def test_wrong_text_is_refused_with_what_to_write(text, fragments):
+    with pytest.raises(ValueError, match="a length") as caught:
+        q.LENGTH.read(text)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+def test_below_absolute_zero_is_refused_with_the_kelvins():
+    with pytest.raises(ValueError, match=r'got "-300 degC", which is -26.85\d* K; a temperature must be at least 0 K'):
+        q.TEMPERATURE.read("-300 degC")
+
+
+@pytest.mark.parametrize("value", [True, None, [1.0], float("nan"), float("inf"), 10**400, 0, 0.0, -1, 1e-200, 1e200])
+def test_what_is_no_length_is_refused(value):
+    with pytest.raises(ValueError, match=r"^got .*a length"):
+        q.LENGTH.read(value)
+
+
+@given(st.floats(min_value=1e-30, max_value=1e30))
+def test_a_number_is_taken_to_the_bit(value):
+    assert q.LENGTH.read(value) == value
+
+
+@given(st.text("0123456789.eE+-/*^()µ°² mKsWgJCdin", max_size=60))
+def test_any_text_gives_a_number_or_a_message(text):
+    parts = units.split(text)
+    if parts is None:
+        return
+    with contextlib.suppress(ValueError):
+        assert isinstance(units.convert(*parts, "W/(m^2 K)"), float)

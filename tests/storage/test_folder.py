@@ -1,0 +1,225 @@
+"""Output folders: what is replaced, what is refused, and that nothing else is ever removed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heatsim.errors import FolderError, StorageError
+from heatsim.storage.folder import claim, prepare, read_summary, require_run, write_summary
+
+RUN = [
+    "checkpoint.h5",
+    "checkpoint.h5.part",
+    "checkpoint.previous.h5",
+    "energy.csv",
+    "export/field_0000.vti",
+    "export/temperature.pvd",
+    "fields.vtkhdf",
+    "figures/slices.png",
+    "inputs/start.npy",
+    "photo.png",
+    "probes.csv",
+    "scenario.toml",
+    "summary.json",
+]
+SCENARIO = """
+title = "notes.txt"
+[initial]
+temperature = { file = "inputs/start.npy" }
+[[regions]]
+labels = { image = "photo.png" }
+"""
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+
+
+def make(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SCENARIO if name == "scenario.toml" else name)
+    return folder
+
+
+def test_a_missing_or_empty_folder_is_made_ready(tmp_path):
+    prepare(tmp_path / "a" / "b", overwrite=False)
+    prepare(tmp_path / "a" / "b", overwrite=False)
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_finished_run_is_replaced_whole(tmp_path, overwrite):
+    folder = make(tmp_path / "run", *RUN)
+    prepare(folder, overwrite)
+    assert list(folder.iterdir()) == []
+
+
+def test_an_unfinished_run_is_replaced_only_on_request(tmp_path):
+    folder = make(tmp_path / "my run", *(name for name in RUN if name != "summary.json"))
+    before = tree(folder)
+    with pytest.raises(FolderError, match=r"unfinished.*`heatsim resume '.*my run'`.*--overwrite") as caught:
+        prepare(folder, overwrite=False)
+    assert caught.value.exit_code == 2
+    assert tree(folder) == before
+    prepare(folder, overwrite=True)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    "other",
+    ["notes.txt", "figures/drawing.svg", "export/mine.csv", "inputs/other.npy", "thesis/chapter.tex", "mine.part"],
+)
+def test_a_folder_with_other_files_is_refused_untouched(tmp_path, other, overwrite):
+    folder = make(tmp_path / "run", *RUN, other)
+    with pytest.raises(FolderError, match=other.split("/")[0]):
+        prepare(folder, overwrite)
+    assert tree(folder) == sorted([*RUN, other])
+
+
+@pytest.mark.parametrize("names", [["probes.csv"], ["fields.vtkhdf", "summary.json"], ["a", "b", "c", "d", "e", "f"]])
+def test_a_folder_without_a_scenario_is_no_run(tmp_path, names):
+    folder = make(tmp_path / "run", *names)
+    with pytest.raises(FolderError, match="not from a heatsim run"):
+        prepare(folder, overwrite=True)
+    assert tree(folder) == names
+
+
+def test_a_scenario_of_ones_own_does_not_give_its_input_files_away(tmp_path):
+    """Without fields no run has written there: the files named are the originals."""
+    folder = make(tmp_path / "mine", "scenario.toml", "photo.png", "inputs/start.npy")
+    with pytest.raises(FolderError, match="photo"):
+        prepare(folder, overwrite=True)
+    assert len(tree(folder)) == 3
+
+
+def test_the_run_that_is_to_be_read_is_not_removed(tmp_path):
+    folder = make(tmp_path / "run", *RUN)
+    with pytest.raises(FolderError, match=r"input files of this very run \(inputs/start.npy, scenario.toml\)"):
+        prepare(folder, overwrite=True, inputs=[folder / "scenario.toml", folder / "inputs" / "start.npy"])
+    assert tree(folder) == RUN
+
+
+@pytest.mark.parametrize("name", ["../outside.npy", "{tmp}/outside.npy", "link/outside.npy", "figures", "."])
+def test_input_paths_that_lead_outside_are_not_followed(tmp_path, name):
+    outside = make(tmp_path, "outside.npy") / "outside.npy"
+    folder = make(tmp_path / "run", "fields.vtkhdf", "summary.json", "figures/a.png")
+    (folder / "scenario.toml").write_text(f'[initial]\ntemperature = {{ file = "{name.format(tmp=tmp_path)}" }}\n')
+    if name.startswith("link"):
+        (folder / "link").symlink_to(tmp_path)
+        with pytest.raises(FolderError, match="link"):
+            prepare(folder, overwrite=True)
+    else:
+        prepare(folder, overwrite=True)
+    assert outside.read_text() == "outside.npy"
+
+
+@pytest.mark.parametrize("name", ["fields.vtkhdf", "figures", "export", "probes.csv"])
+def test_symbolic_links_are_not_ours(tmp_path, name):
+    target = make(tmp_path / "elsewhere", "picture.png", "field.vti")
+    folder = make(tmp_path / "run", "scenario.toml", "summary.json")
+    (folder / name).symlink_to(target if name in ("figures", "export") else target / "picture.png")
+    with pytest.raises(FolderError, match=name):
+        prepare(folder, overwrite=True)
+    assert tree(target) == ["field.vti", "picture.png"]
+    assert (folder / "scenario.toml").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    path = make(tmp_path, "file") / "file"
+    for folder in (path, path / "below"):
+        with pytest.raises(FolderError, match=r"is a file or inside of one; choose another --output"):
+            prepare(folder, overwrite=True)
+    assert path.read_text() == "file"
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, monkeypatch):
+    folder = make(tmp_path / "run", *RUN)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(FolderError, match="permissions"):
+        prepare(folder, overwrite=True)
+    assert tree(folder) == RUN
+
+
+def test_a_folder_in_use_by_another_process_is_refused(tmp_path):
+    folder = make(tmp_path / "run", *RUN)
+    program = (
+        "import sys; from pathlib import Path; from heatsim.storage.folder import claim\n"
+        "with claim(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(FolderError, match="another heatsim process"):
+            prepare(folder, overwrite=True)
+        with pytest.raises(FolderError, match="another heatsim process"), claim(folder):
+            pass
+        process.kill()
+        process.wait()
+        assert tree(folder) == RUN
+        with claim(folder):
+            pass
+
+
+def test_require_run_tells_what_is_wrong(tmp_path):
+    folder = make(tmp_path / "run", "scenario.toml")
+    assert require_run(folder) == folder
+    with pytest.raises(FolderError, match="not there"):
+        require_run(tmp_path / "gone")
+    with pytest.raises(FolderError, match="is a file"):
+        require_run(folder / "scenario.toml")
+    with pytest.raises(FolderError, match=r"not the folder of a heatsim run, scenario.toml is missing"):
+        require_run(tmp_path)
+
+
+def test_the_summary_comes_back_in_order_and_without_nan(tmp_path):
+    folder = make(tmp_path, "scenario.toml")
+    summary = {
+        "versions": {"heatsim": "0.1.0"},
+        "device": "NVIDIA H100 – °C",
+        "c": (np.float64(0.1), np.float32(0.5)),
+        "cells": np.array([1, 2, 3]),
+        "dt": 0.1 + 0.2,
+        "limit": np.inf,
+        "residual": [float("nan")],
+        "folder": Path("outputs"),
+        "again": None,
+        "done": np.bool_(True),
+    }
+    write_summary(folder, summary)
+    found = read_summary(folder)
+    assert list(found) == list(summary)
+    assert found["c"] == [0.1, 0.5]
+    assert found["cells"] == [1, 2, 3]
+    assert found["dt"] == 0.1 + 0.2
+    assert found["limit"] is None
+    assert found["residual"] == [None]
+    assert found["folder"] == "outputs"
+    assert found["done"] is True
+    text = (folder / "summary.json").read_text(encoding="utf-8")
+    assert "°C" in text
+    assert json.loads(text, parse_constant=pytest.fail) == found
+    assert tree(folder) == ["scenario.toml", "summary.json"]
+
+
+def test_summaries_that_cannot_be_read_get_a_message(tmp_path):
+    folder = make(tmp_path, "scenario.toml")
+    with pytest.raises(FolderError, match=r"has not finished.*heatsim resume"):
+        read_summary(folder)
+    for content in (b"{", b"[1]", b"\xff"):
+        (folder / "summary.json").write_bytes(content)
+        with pytest.raises(StorageError, match=r"summary\.json"):
+            read_summary(folder)
+    (folder / "summary.json").unlink()
+    (folder / "summary.json").mkdir()
+    with pytest.raises(StorageError, match="could not be written"):
+        write_summary(folder, {})

@@ -1,0 +1,74 @@
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from run_folders import gaussian, write_run
+
+from heatsim.errors import FolderError, InputError
+from heatsim.export import export
+from heatsim.grid import Grid
+from heatsim.storage import folder as run_folder
+
+GRID = Grid((5, 4, 3), (0.1, 0.06, 0.03), (0.5, 0.0, -0.01))
+TIMES = [0.0, 0.1 + 0.2, 1.0 / 3.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cells", [(5, 4, 3), (5, 1, 3), (1, 1, 1)])
+def test_vtk_reads_back_the_same_cells(tmp_path: Path, dtype: type, cells: tuple[int, int, int]) -> None:
+    import pyvista
+
+    grid = Grid(cells, GRID.size, GRID.origin)
+    folder = write_run(tmp_path / "run", grid, times=TIMES, dtype=dtype)
+    paths = export(folder, "vti")
+    assert [path.name for path in paths] == ["temperature_0000.vti", "temperature_0001.vti", "temperature_0002.vti"]
+    for path, time in zip(paths, TIMES, strict=True):
+        mesh = pyvista.read(path)
+        assert mesh.dimensions == tuple(n + 1 for n in cells)
+        np.testing.assert_allclose(mesh.bounds[::2], grid.origin)
+        np.testing.assert_allclose(mesh.spacing, grid.spacing)
+        values = mesh.cell_data["temperature"]
+        assert values.dtype == dtype
+        np.testing.assert_array_equal(values.reshape(grid.shape), gaussian(grid, time).astype(dtype))
+        assert mesh.field_data["TimeValue"][0] == time
+
+
+def test_vtk_reads_the_series_at_its_exact_times(tmp_path: Path) -> None:
+    import pyvista
+
+    folder = write_run(tmp_path / "run", GRID, times=TIMES)
+    paths = export(folder, "pvd")
+    assert paths[-1] == folder / run_folder.EXPORT / "temperature.pvd"
+    listed = [element.attrib["timestep"] for element in ElementTree.parse(paths[-1]).iter("DataSet")]
+    assert listed == [repr(time) for time in TIMES]
+    reader = pyvista.PVDReader(paths[-1])
+    assert reader.time_values == TIMES
+    reader.set_active_time_value(TIMES[2])
+    values = reader.read()[0].cell_data["temperature"]
+    np.testing.assert_array_equal(values.reshape(GRID.shape), gaussian(GRID, TIMES[2]).astype(np.float32))
+
+
+def test_an_earlier_export_is_replaced_and_goes_with_the_run(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", GRID, times=TIMES)
+    target = folder / run_folder.EXPORT
+    target.mkdir()
+    (target / "temperature_0099.vti").write_text("from before")
+    export(folder, "pvd")
+    assert sorted(path.name for path in target.iterdir()) == [
+        "temperature.pvd",
+        *(f"temperature_{index:04d}.vti" for index in range(3)),
+    ]
+    run_folder.prepare(folder, overwrite=False)
+    assert not list(folder.iterdir())
+
+
+def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"scenario\.toml is missing"):
+        export(tmp_path, "vti")
+    folder = write_run(tmp_path / "run", GRID)
+    with pytest.raises(InputError, match=r"'stl' is not known; allowed are vti and pvd"):
+        export(folder, "stl")
+    (folder / run_folder.FIELDS).unlink()
+    with pytest.raises(FolderError, match=r"fields\.vtkhdf"):
+        export(folder, "vti")

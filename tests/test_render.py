@@ -1,0 +1,319 @@
+"""What the pictures show; how they look has to be seen."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from run_folders import gaussian, uniform, write_run
+
+from heatsim.errors import FolderError, InputError, StorageError
+from heatsim.grid import Grid
+from heatsim.render import render
+from heatsim.render.scales import (
+    ENERGIES,
+    LENGTHS,
+    TIMES,
+    TemperatureScale,
+    choose_unit,
+    colour_map,
+    format_time,
+    ticks,
+)
+from heatsim.render.scene import View, describe_stretch, drawn_size
+from heatsim.render.sections import choose_times, read_samples, read_sections
+from heatsim.storage.vtkhdf import FieldReader
+
+BLOCK = Grid((12, 9, 6), (0.1, 0.06, 0.03), (0.5, 0.0, -0.01))
+CURVES = ["probes.png", "energy.png"]
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.name for path in paths]
+
+
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def count_colour(path: Path, colour: np.ndarray, within: int = 0) -> int:
+    return int((np.abs(pixels(path).astype(int) - colour.astype(int)) <= within).all(axis=-1).sum())
+
+
+def count_colours(path: Path) -> int:
+    return len(np.unique(pixels(path).astype(np.uint32) @ np.array([1, 256, 65536], dtype=np.uint32)))
+
+
+def bytes_of(fractions: list[float]) -> np.ndarray:
+    return np.asarray(colour_map()(fractions, bytes=True)[:, :3])
+
+
+@pytest.fixture(scope="module")
+def block(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
+    folder = write_run(tmp_path_factory.mktemp("block") / "run", BLOCK, times=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
+    figures = folder / "figures"
+    figures.mkdir()
+    for name in ("slices_t0099.png", "profile.png", "mine.png"):
+        (figures / name).write_bytes(b"from before")
+    return folder, render(folder)
+
+
+def test_a_body_gives_slices_at_four_times_an_isosurface_and_curves(block: tuple[Path, list[Path]]) -> None:
+    _, paths = block
+    slices = [f"slices_t{index:04d}.png" for index in (0, 2, 3, 5)]
+    assert names(paths) == [*slices, "isosurface.png", *CURVES]
+    for path in paths:
+        image = pixels(path)
+        assert image.shape[0] == 1200
+        assert 1200 <= image.shape[1] <= 1600
+        assert (image[0] == 255).all()
+        assert (image[-1] == 255).all()
+        assert count_colours(path) > 50
+
+
+def test_earlier_pictures_are_replaced_and_others_left_alone(block: tuple[Path, list[Path]]) -> None:
+    folder, paths = block
+    assert {path.name for path in (folder / "figures").iterdir()} == {*names(paths), "mine.png"}
+
+
+def test_all_times_share_one_colour_bar(block: tuple[Path, list[Path]]) -> None:
+    folder, _ = block
+    bars = [pixels(path)[100:1120, 1470:1600] for path in sorted((folder / "figures").glob("slices_t*.png"))]
+    assert all(np.array_equal(bars[0], bar) for bar in bars[1:])
+
+
+def test_colours_fade_as_the_hot_spot_does(block: tuple[Path, list[Path]]) -> None:
+    folder, _ = block
+    bright = []
+    for path in sorted((folder / "figures").glob("slices_t*.png")):
+        red, green, _ = np.moveaxis(pixels(path)[100:1100, :1000], -1, 0)
+        bright.append(int(((red > 150) & (green < 200)).sum()))
+    assert bright == sorted(bright, reverse=True)
+    assert bright[0] > 2 * bright[-1]
+
+
+def test_slices_in_space_have_the_colours_of_the_flat_panels(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", BLOCK, uniform, probes=())
+    paths = render(folder)
+    (middle,) = bytes_of([0.5])
+    image = pixels(paths[0])
+    for part in (image[:, :1000], image[:, 1000:1460]):
+        assert (part == middle).all(axis=-1).sum() > 20_000
+    # An isothermal body has no isosurface: the body itself is shown.
+    assert names(paths) == ["slices_t0000.png", "slices_t0001.png", "isosurface.png", "energy.png"]
+    assert count_colour(paths[2], middle, within=1) > 100_000
+
+
+def test_a_plane_is_a_flat_picture_of_whole_pixels_a_cell(tmp_path: Path) -> None:
+    cells = (16, 12)
+
+    def checks(grid: Grid, time: float) -> np.ndarray:
+        field = np.add.outer(np.arange(cells[1]), np.arange(cells[0])) % 2 * 100.0 + 300.0
+        field[0, 0] = 350.0
+        return field[None]
+
+    paths = render(write_run(tmp_path / "run", Grid((*cells, 1), (0.16, 0.12, 5.0)), checks, probes=()))
+    assert names(paths) == ["plane_t0000.png", "plane_t0001.png", "energy.png"]
+    cold, corner, hot = bytes_of([0.0, 0.5, 1.0])
+    image = pixels(paths[0])
+    rows, columns = np.nonzero((image == corner).all(axis=-1))
+    # The cell at x_min, y_min is a square (but for the frame's line) at the lower left.
+    size = 1280 // 16
+    square = image[rows.max() - size + 3 : rows.max() - 3, columns.min() + 3 : columns.min() + size - 3]
+    assert (square == corner).all()
+    assert rows.max() > 0.8 * image.shape[0]
+    area = size**2 * 16 * 12
+    for colour in (cold, hot):
+        assert count_colour(paths[0], colour) == pytest.approx(0.5 * area, rel=0.03)
+
+
+def test_a_plane_larger_than_a_screen_keeps_a_pixel_a_cell(tmp_path: Path) -> None:
+    grid = Grid((1500, 1, 700), (1.5, 0.1, 0.7))
+    paths = render(write_run(tmp_path / "run", grid, times=[0.0], probes=()))
+    height, width, _ = pixels(paths[0]).shape
+    assert width > 1500
+    assert height > 700
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_line_gives_a_profile(tmp_path: Path, axis: int) -> None:
+    cells, size = [1, 1, 1], [2.0, 3.0, 4.0]
+    cells[axis], size[axis] = 40, 0.1
+    folder = write_run(
+        tmp_path / "run", Grid(tuple(cells), tuple(size)), times=list(np.linspace(0.0, 1e4, 20)), probes=()
+    )
+    paths = render(folder)
+    assert names(paths) == ["profile.png", "energy.png"]
+    assert pixels(paths[0]).shape == (1200, 1600, 3)
+    first, *_, last = bytes_of(list(np.linspace(0.0, 0.85, 8)))
+    for colour in (first, last):
+        assert count_colour(paths[0], colour, within=3) > 1000
+
+
+def test_one_cell_gives_its_temperature_over_time(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((1, 1, 1), (1.0, 1.0, 1.0)), times=[0.0, 1.0, 2.0], probes=())
+    assert names(render(folder)) == ["profile.png", "energy.png"]
+
+
+def test_a_body_is_drawn_at_the_first_time_alone_and_with_many_probes(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", BLOCK, times=[0.0], probes=["_hidden", *(f"probe {i}" for i in range(40))])
+    assert names(render(folder)) == ["slices_t0000.png", "isosurface.png", *CURVES]
+
+
+def test_an_unfinished_run_can_be_drawn(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)))
+    (folder / "summary.json").unlink()
+    assert names(render(folder)) == ["plane_t0000.png", "plane_t0001.png", *CURVES]
+
+
+def test_what_cannot_be_drawn_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match="nowhere"):
+        render(tmp_path / "nowhere")
+    with pytest.raises(FolderError, match=r"scenario\.toml is missing"):
+        render(tmp_path)
+    (tmp_path / "scenario.toml").write_text("title = 'empty'")
+    with pytest.raises(FolderError, match=r"no fields, probes or energy rows are there.*resume"):
+        render(tmp_path)
+    (tmp_path / "scenario.toml").write_text("title = ")
+    with pytest.raises(FolderError, match=r"scenario\.toml: cannot be read as a scenario"):
+        render(tmp_path)
+    folder = write_run(tmp_path / "run", BLOCK)
+    (folder / "fields.vtkhdf").write_bytes(b"damaged")
+    with pytest.raises(StorageError, match=r"fields\.vtkhdf"):
+        render(folder)
+
+
+def test_without_pyvista_the_curves_are_drawn_and_the_reason_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_run(tmp_path / "run", BLOCK)
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(
+        InputError, match=r"probes\.png and energy\.png drawn, but no views in space.*pip install pyvista"
+    ):
+        render(folder)
+    assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(CURVES)
+    # A plane needs no PyVista.
+    flat = write_run(tmp_path / "flat", Grid((8, 8, 1), (1.0, 1.0, 1.0)))
+    assert len(render(flat)) == 4
+
+
+def test_without_opengl_the_reason_is_given_and_the_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_run(tmp_path / "run", BLOCK, probes=())
+
+    def crash() -> "subprocess.Popen[bytes]":
+        script = "import os, signal; print('no EGL here', flush=True); os.kill(os.getpid(), signal.SIGSEGV)"
+        return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+
+    monkeypatch.setattr("heatsim.render.start_trial", crash)
+    with pytest.raises(InputError, match=r"energy\.png drawn.*OpenGL.*no EGL here.*apt install.*heatsim render"):
+        render(folder)
+
+
+def test_sections_are_linear_in_between_and_at_the_right_place(tmp_path: Path) -> None:
+    def linear(grid: Grid, time: float) -> np.ndarray:
+        x, y, z = (grid.centres(axis) for axis in range(3))
+        return 300.0 + 10.0 * x[None, None, :] + 100.0 * y[None, :, None] + 1000.0 * z[:, None, None]
+
+    grid = Grid((7, 4, 5), (0.7, 0.8, 1.0), (0.1, 0.2, 0.3))
+    folder = write_run(tmp_path / "run", grid, linear, dtype=np.float64)
+    x, y, z = (grid.centres(axis) for axis in range(3))
+    with FieldReader(folder / "fields.vtkhdf") as reader:
+        sections = read_sections(reader, 1)
+        samples = read_samples(reader, 1, most=3)
+    centre = [grid.origin[axis] + 0.5 * grid.size[axis] for axis in range(3)]
+    np.testing.assert_allclose(sections.x, 300.0 + 10.0 * centre[0] + 100.0 * y + 1000.0 * z[:, None], rtol=1e-14)
+    np.testing.assert_allclose(sections.y, 300.0 + 10.0 * x + 100.0 * centre[1] + 1000.0 * z[:, None], rtol=1e-14)
+    np.testing.assert_allclose(sections.z, 300.0 + 10.0 * x + 100.0 * y[:, None] + 1000.0 * centre[2], rtol=1e-14)
+    assert [list(indices) for indices in samples.indices] == [[0, 3, 6], [0, 2, 3], [0, 2, 4]]
+    np.testing.assert_array_equal(samples.values, linear(grid, 1.0)[np.ix_([0, 2, 4], [0, 2, 3], [0, 3, 6])])
+
+
+def test_times_are_chosen_evenly_with_both_ends() -> None:
+    assert choose_times(13, 4) == [0, 4, 8, 12]
+    assert choose_times(2, 4) == [0, 1]
+    assert choose_times(1, 4) == [0]
+
+
+def test_thin_bodies_are_stretched_and_say_so() -> None:
+    assert drawn_size(Grid((9, 9, 9), (0.2, 0.2, 0.004))) == (1.0, 1.0, 0.125)
+    assert describe_stretch(Grid((9, 9, 9), (0.2, 0.2, 0.004))) == "Not to scale: z is drawn 6.25 times as long."
+    assert describe_stretch(Grid((9, 9, 9), (0.2, 0.1, 0.1))) == ""
+    # The thickness of a plane is not drawn.
+    assert drawn_size(Grid((9, 9, 1), (0.2, 0.1, 7.0)))[:2] == (1.0, 0.5)
+
+
+def test_a_view_fits_the_box_and_keeps_directions() -> None:
+    view = View.fitting(1000, 800, 100, (1.0, 0.5, 0.25))
+    corners = view.project(np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 0.5) for z in (0.0, 0.25)]))
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    np.testing.assert_allclose(0.5 * (low + high), [500.0, 400.0])
+    assert (low >= 100.0 - 1e-9).all()
+    assert low[0] == pytest.approx(100.0) or low[1] == pytest.approx(100.0)
+    origin, x, y, z = view.project(np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.25]]))
+    assert x[0] > origin[0]
+    assert y[0] > origin[0]
+    assert z[0] == pytest.approx(origin[0])
+    assert z[1] > origin[1]
+
+
+def test_a_view_projects_where_pyvista_draws() -> None:
+    from heatsim.render.scene import Scene
+    from heatsim.render.sections import Sections
+
+    grid = Grid((4, 4, 4), (1.0, 1.0, 1.0))
+    view = View.fitting(300, 260, 20, drawn_size(grid))
+    cold, hot = np.full((4, 4), 0.0), np.full((4, 4), 1.0)
+    with Scene(grid, view) as scene:
+        image = scene.slices(Sections(x=cold, y=cold, z=hot), TemperatureScale(0.0, 1.0))
+    # A place near the corner x_min, y_min of the middle plane along z, which nothing hides.
+    column, row = view.project(np.array([[0.12, 0.06, 0.5]]))[0]
+    assert tuple(image[view.height - 1 - int(row), int(column)]) == tuple(TemperatureScale(0.0, 1.0).colours([1.0])[0])
+
+
+@pytest.mark.parametrize(
+    ("units", "value", "symbol"),
+    [
+        (LENGTHS, 0.1, "mm"),
+        (LENGTHS, 12.0, "m"),
+        (LENGTHS, 2e-5, "µm"),
+        (TIMES, 60.0, "s"),
+        (TIMES, 3600.0, "min"),
+        (TIMES, 86400.0, "h"),
+        (TIMES, 604800.0, "days"),
+        (TIMES, 2e-3, "ms"),
+        (ENERGIES, -1.5e5, "kJ"),
+        (ENERGIES, 0.0, "J"),
+        (ENERGIES, 1e-20, "pJ"),
+    ],
+)
+def test_units_give_readable_numbers(units: tuple, value: float, symbol: str) -> None:
+    assert choose_unit(units, value).symbol == symbol
+
+
+def test_times_and_ticks_read_as_people_write_them() -> None:
+    assert format_time(150.0, choose_unit(TIMES, 7200.0)) == "2.5 min"
+    assert list(ticks(0.0, 100.0, 5).values()) == ["0", "20", "40", "60", "80", "100"]
+    assert list(ticks(-0.2, 0.2, 4).values()) == ["−0.2", "−0.1", "0.0", "0.1", "0.2"]
+    assert list(ticks(0.3, 0.7, 1).values()) == ["0.4", "0.6"]
+
+
+def test_a_tiny_range_is_shown_as_a_difference() -> None:
+    wide = TemperatureScale.spanning(290.0, 380.0)
+    assert (wide.label, wide.limits) == ("Temperature (K)", (290.0, 380.0))
+    tiny = TemperatureScale.spanning(300.0, 300.002)
+    assert tiny.label == "Temperature − 300 K (mK)"
+    np.testing.assert_allclose(tiny.limits, (0.0, 2.0), atol=1e-9)
+    np.testing.assert_allclose(tiny.drawn([300.0005]), [0.5], atol=1e-9)
+
+
+def test_rounding_alone_is_uniform() -> None:
+    last = float(np.nextafter(np.float32(300.0), np.float32(400.0)))
+    assert TemperatureScale.spanning(300.0, last, np.float32).uniform
+    assert not TemperatureScale.spanning(300.0, last, np.float64).uniform
+    assert gaussian(BLOCK, 0.0).max() > 330.0

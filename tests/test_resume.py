@@ -1,0 +1,218 @@
+"""A run that is interrupted, killed or finds its newest checkpoint damaged goes on to the same bits."""
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.cli import main
+from heatsim.errors import Interrupted, StorageError
+from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.storage import checkpoint, folder, tables, vtkhdf
+from heatsim.storage.tables import TableWriter
+from heatsim.storage.vtkhdf import FieldReader, FieldWriter
+
+MID_INTERVAL, DUE, FIELD_DUE = 3, 6, 8
+ARITHMETIC = [("float32", "nearest"), ("float32", "stochastic"), ("float64", "nearest")]
+EVERY_KERNEL = [
+    pytest.param(kernel, id=kernel.name, marks=pytest.mark.gpu if kernel.backend == "cuda" else ())
+    for kernel in KERNELS
+]
+
+
+def interrupted(target: Path, step: int, begin: Callable[[], Simulation]) -> None:
+    """Begin or go on, and interrupt after ``step`` steps."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, step, runs.interrupt)
+        with pytest.raises(Interrupted, match=f"step {step}; .*heatsim resume {target}"):
+            begin().run()
+    assert not (target / folder.SUMMARY).exists()
+
+
+@pytest.mark.parametrize("kernel", EVERY_KERNEL)
+@pytest.mark.parametrize(("precision", "rounding"), ARITHMETIC)
+def test_three_interruptions_change_no_bit_on_any_kernel(
+    tmp_path: Path, kernel: KernelSpec, precision: str, rounding: str
+) -> None:
+    overrides = [
+        f"solver.device={kernel.backend}",
+        f"solver.kernel={kernel.name}",
+        f"solver.precision={precision}",
+        f"solver.rounding={rounding}",
+    ]
+    whole = runs.run(tmp_path, *overrides)
+    parts = tmp_path / "parts"
+    scenario = runs.write(tmp_path)
+    interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, overrides, output=parts))
+    interrupted(parts, DUE, lambda: Simulation.resume(parts))
+    interrupted(parts, FIELD_DUE, lambda: Simulation.resume(parts))
+    Simulation.resume(parts).run()
+    assert runs.results(parts) == runs.results(whole)
+
+
+@pytest.mark.parametrize("step", [0, 1, MID_INTERVAL, DUE, FIELD_DUE, runs.LAST_STEP - 1])
+def test_files_go_on_without_a_gap_or_a_repeated_row_wherever_the_run_stopped(tmp_path: Path, step: int) -> None:
+    parts = tmp_path / "parts"
+    scenario = runs.write(tmp_path)
+    interrupted(parts, step, lambda: Simulation.from_scenario(scenario, output=parts))
+    saved, _ = checkpoint.read_last_good(parts)
+    assert saved is not None
+    assert saved.values["step"] == step
+
+    Simulation.resume(parts).run()
+    rows = np.arange(0.0, 11.25, 1.25)
+    for name in (folder.PROBES, folder.ENERGY):
+        _, table = tables.read(parts / name)
+        assert table[:, 0].tolist() == rows.tolist()
+    with FieldReader(parts / folder.FIELDS) as reader:
+        assert reader.times.tolist() == runs.FIELD_TIMES
+    assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+def test_an_interruption_at_the_last_step_finds_a_finished_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs.after_step(monkeypatch, runs.LAST_STEP, runs.interrupt)
+    target = runs.run(tmp_path)
+    assert (target / folder.SUMMARY).exists()
+    assert Simulation.resume(target).finished
+
+
+def test_without_a_checkpoint_the_run_begins_anew(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, FIELD_DUE + 1, runs.kill)
+        with pytest.raises(runs.Killed):
+            Simulation.from_scenario(runs.write(tmp_path), output=parts).run()
+    assert checkpoint.read_last_good(parts) == (None, [])
+    simulation = Simulation.resume(parts)
+    assert simulation.step == 0
+    simulation.run()
+    assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+def test_killed_before_the_summary_only_the_summary_is_made(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+
+    def kill(*arguments: object) -> None:
+        raise runs.Killed
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(folder, "write_summary", kill)
+        with pytest.raises(runs.Killed):
+            Simulation.from_scenario(runs.write(tmp_path), output=parts).run()
+    simulation = Simulation.resume(parts)
+    assert simulation.step == runs.LAST_STEP
+    assert not simulation.finished
+    simulation.run()
+    assert simulation.finished
+    assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = tmp_path / "parts"
+    scenario = runs.write(tmp_path)
+    interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, output=parts))
+    interrupted(parts, DUE, lambda: Simulation.resume(parts))
+    _damage(parts / folder.CHECKPOINT)
+    assert Simulation.resume(parts).step == MID_INTERVAL
+
+    assert main(["resume", str(parts), "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{parts / folder.CHECKPOINT} is damaged" in err
+    assert f"using {folder.PREVIOUS}" in err
+    assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+def test_with_all_checkpoints_damaged_the_files_are_left_alone(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    scenario = runs.write(tmp_path)
+    interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, output=parts))
+    interrupted(parts, DUE, lambda: Simulation.resume(parts))
+    for name in (folder.CHECKPOINT, folder.PREVIOUS):
+        _damage(parts / name)
+    before = {path.name: path.read_bytes() for path in parts.iterdir()}
+    with pytest.raises(StorageError, match="damaged"):
+        Simulation.resume(parts)
+    assert {path.name: path.read_bytes() for path in parts.iterdir()} == before
+
+
+def test_a_crash_before_any_write_to_disk_leaves_what_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row, field, checkpoint and rename of a run is once the first that does not happen any more."""
+    overrides = ["output.checkpoint_wall=1e-9", "time.end=2.5"]
+    whole = runs.results(runs.run(tmp_path, *overrides))
+    scenario, parts = tmp_path / "mixed.toml", tmp_path / "parts"
+    runs.step_by_step(monkeypatch)
+    calls, crash_at = 0, 0
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object) -> object:
+            nonlocal calls
+            if (parts / folder.SCENARIO).exists():
+                calls += 1
+                if calls == crash_at:
+                    raise runs.Killed
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(os, "replace", counted(os.replace))
+    # No power is lost here: waiting for the disk would take most of the time.
+    monkeypatch.setattr(os, "fsync", counted(lambda descriptor: None))
+    monkeypatch.setattr(vtkhdf, "fsync", counted(lambda descriptor: None))
+    monkeypatch.setattr(TableWriter, "append", counted(TableWriter.append))
+    monkeypatch.setattr(FieldWriter, "append", counted(FieldWriter.append))
+
+    crashes = 0
+    while True:
+        calls, crash_at = 0, crashes + 1
+        try:
+            Simulation.from_scenario(scenario, overrides, output=parts, overwrite=True).run()
+        except runs.Killed:
+            crashes += 1
+        else:
+            break
+        calls, crash_at = 0, 0
+        Simulation.resume(parts).run()
+        assert runs.results(parts) == whole, f"after a crash at write {crashes}"
+    # Four steps with checkpoints of at least two renames, three rows in each of two tables, two fields, the summary.
+    assert crashes > 4 * 2 + 2 * 3 + 2 + 1
+
+
+def test_killed_at_random_moments_again_and_again(tmp_path: Path) -> None:
+    lasting = ["domain.cells=[16,16,16]", "time.end=1000", "output.every=250", "output.probe_every=25"]
+    overrides = [*lasting, "solver.kernel=numpy", "output.checkpoint_wall=0.02"]
+    whole = runs.run(tmp_path, *overrides)
+    options = [option for override in overrides for option in ("--set", override)]
+    parts = tmp_path / "parts"
+    moments = random.Random(20).sample(range(1, 500), 3)
+    arguments = ["run", str(tmp_path / "mixed.toml"), "--output", str(parts), *options]
+    killed = 0
+    for moment in moments:
+        process = runs.start(*arguments, "--quiet")
+        while not (parts / folder.CHECKPOINT).exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(moment / 1000.0)
+        process.kill()
+        process.communicate()
+        killed += process.returncode < 0
+        arguments = ["resume", str(parts)]
+    assert killed
+    code, out, err = runs.command("resume", parts, "--quiet")
+    assert (code, out, err) == (0, "", "")
+    assert runs.results(parts) == runs.results(whole)
+
+
+def _damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)

@@ -1,14 +1,16 @@
 """The command line: arguments in, exit code out."""
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from heatsim.errors import HeatsimError, InputError
+from heatsim.errors import HeatsimError, InputError, RunError
 
 if TYPE_CHECKING:
     from heatsim.simulation import Simulation
@@ -22,7 +24,9 @@ app = App(
 
 Overrides = Annotated[
     tuple[str, ...],
-    Parameter(name="--set", help="Replace one value of the scenario, KEY.PATH=VALUE; can be given many times.", negative=""),
+    Parameter(
+        name="--set", help="Replace one value of the scenario, KEY.PATH=VALUE; can be given many times.", negative=""
+    ),
 ]
 Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Instead of the scenario's solver.device.")]
 Kernel = Annotated[str | None, Parameter(help="Instead of solver.kernel; `heatsim kernels` lists them.")]
@@ -55,13 +59,16 @@ def run(
 
 
 @app.command
-def resume(folder: Folder, /, *, quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False) -> int:
+def resume(
+    folder: Folder, /, *, quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False
+) -> int:
     """Go on with an interrupted run from its last good checkpoint."""
     from heatsim.simulation import Simulation
 
     simulation = Simulation.resume(folder)
     if simulation.finished:
-        print(f"{folder}: the run is complete; there is nothing to go on with")
+        if not quiet:
+            print(f"{folder}: the run is complete; there is nothing to go on with")
         return 0
     return _run(simulation, quiet)
 
@@ -105,7 +112,9 @@ def export(
     folder: Folder,
     /,
     *,
-    format: Annotated[Literal["vti", "pvd"], Parameter(help="pvd adds an index of all times to the VTI files.")] = "pvd",
+    format: Annotated[
+        Literal["vti", "pvd"], Parameter(help="pvd adds an index of all times to the VTI files.")
+    ] = "pvd",
 ) -> int:
     """Write the fields as VTI files, one a time, into the folder export/."""
     from heatsim.export import export
@@ -139,12 +148,20 @@ def kernels() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    _print_whatever_the_encoding()
     try:
         with _no_traceback():
-            return int(app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0)
+            if words and not words[0].startswith("-") and words[0] not in _commands():
+                _check_is_file(Path(words[0]))
+            return int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)
     except HeatsimError as error:
         print(f"heatsim: {error}", file=sys.stderr)
         return error.exit_code
+    except UnusedCliTokensError as error:
+        unused = " ".join(error.unused_tokens or ())
+        print(f'heatsim: "{unused}" is more than is wanted here.\nTry `heatsim --help`.', file=sys.stderr)
+        return 2
     except CycloptsError as error:
         print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)
         return 2
@@ -155,18 +172,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _no_traceback() -> Any:
-    """Memory that runs out is the run's failure, a closed pipe nobody's."""
+    """Memory that runs out is the input's fault, a closed pipe nobody's; what else the system refuses, it has named."""
     try:
         yield
     except MemoryError as error:
         raise InputError(f"out of memory: {error}; use fewer cells or precision float32") from None
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:
+        raise RunError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+
+
+def _print_whatever_the_encoding() -> None:
+    """On a terminal that has no × a question mark will do."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _run(simulation: "Simulation", quiet: bool) -> int:
     from heatsim.report import summarise
 
+    for warning in simulation.warnings:
+        _warn(warning)
     simulation.run(progress=not quiet)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
@@ -175,9 +203,7 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
         try:
             render(simulation.folder)
         except HeatsimError as error:
-            simulation.warnings.append(f"no pictures: {error}")
-    for warning in simulation.warnings:
-        print(f"heatsim: warning: {warning}", file=sys.stderr)
+            _warn(f"no pictures: {error}")
     if not quiet:
         from rich.console import Console
 
@@ -185,18 +211,28 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
     return 0
 
 
+def _warn(warning: str) -> None:
+    print(f"heatsim: warning: {warning}", file=sys.stderr)
+
+
+def _commands() -> list[str]:
+    return [name for name in app if not name.startswith("-")]
+
+
 def _check_is_file(scenario: Path) -> None:
     """A word that is neither a file nor a command gets a hint at both."""
-    if scenario.exists() or scenario.suffix:
+    if os.path.exists(scenario) or scenario.suffix:
         return
     from heatsim.scenario import suggest
 
-    commands = ("run", "resume", "plan", "render", "export", "kernels")
+    commands = _commands()
     near = suggest(str(scenario), commands)
     hint = f'; did you mean the command "{near}"?' if near else ""
     raise InputError(f'"{scenario}" is neither a file nor a command; commands: {", ".join(commands)}{hint}')
 
 
-def _all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
+def _all_overrides(
+    overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None
+) -> list[str]:
     options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}
     return [*overrides, *(f"{key}={value}" for key, value in options.items() if value is not None)]

@@ -1,5 +1,6 @@
 """What a run would need and do, worked out without running it."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from heatsim.physics.problem import HeatProblem
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
 _VALUES_MOVED = 2
 _BYTES_PER_NUMBER = 25  # of a CSV file, at the most
+# Space that HDF5 takes or sets aside for its own structures, in a file and for a time in it.
+_BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
+_CHECKPOINTS = 3  # the newest, the one before it, and for a moment the next
 _LENGTHS_SHOWN = 4
 _MANY_STEPS = 10_000
 
@@ -27,7 +31,7 @@ class Plan:
         kernel: what would run it.
         device_bytes: memory of the two buffers and the ledger.
         host_bytes: memory on the host beside those.
-        disk_bytes: everything written, the checkpoint and the one before it included.
+        disk_bytes: the most that fields, tables and checkpoints ever take.
         fields: number of fields written.
         rows: number of probe and energy rows.
     """
@@ -68,7 +72,10 @@ class Plan:
             device_bytes=2 * field_bytes + ledger_bytes,
             # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
             host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy")),
-            disk_bytes=fields * field_bytes + 2 * (field_bytes + ledger_bytes) + rows * columns * _BYTES_PER_NUMBER,
+            disk_bytes=_BYTES_PER_FILE
+            + fields * (field_bytes + _BYTES_PER_TIME)
+            + _CHECKPOINTS * (field_bytes + ledger_bytes + _BYTES_PER_FILE)
+            + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
         )
@@ -92,12 +99,12 @@ class Plan:
                 f"{self.problem.scenario.path}: needs {size(self.host_bytes)} of host memory for its checkpoints, "
                 f"{size(devices.host_memory())} are free; {advice}"
             )
-        existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+        existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
         free = shutil.disk_usage(existing).free
         if self.disk_bytes > free:
             raise CapacityError(
-                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields} fields, two "
-                f"checkpoints, {self.rows} rows) to {folder}, where {size(free)} are free; make output.every longer, "
+                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
+                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free; make output.every longer, "
                 "use fewer cells or choose another --output"
             )
 
@@ -118,10 +125,10 @@ def size(count: float) -> str:
 
 
 def _copy_bandwidth(device: devices.Device) -> float:
-    """Bytes read and written a second by a copy of 64 MiB within the device."""
+    """Bytes read and written a second by a copy of 64 MiB, where there is room for it, within the device."""
     import time
 
-    source = device.xp.ones(2**24, dtype="float32")
+    source = device.xp.ones(max(1, min(2**24, device.free_memory() // 32)), dtype="float32")
     target = device.xp.zeros_like(source)
     best = float("inf")
     for _ in range(4):
@@ -130,7 +137,7 @@ def _copy_bandwidth(device: devices.Device) -> float:
         target[...] = source
         device.synchronise()
         best = min(best, time.perf_counter() - started)
-    return 2 * source.nbytes / best
+    return 2.0 * int(source.nbytes) / best
 
 
 def describe(plan: Plan) -> str:
@@ -138,12 +145,14 @@ def describe(plan: Plan) -> str:
     problem, timeline = plan.problem, plan.problem.timeline
     grid, limit = problem.grid, problem.limit
     x, y, z = limit.cell
+    cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
+    end = float(timeline.times[-1])
     lines = [
         problem.scenario.title,
-        f"grid         {' × '.join(str(n) for n in grid.cells)} cells of {' × '.join(f'{d:.4g}' for d in grid.spacing)} m",
+        f"grid         {cells} cells of {spacing} m",
         f"device       {plan.device.name}; kernel {plan.kernel.name}; {problem.precision}",
         f"limit        dt ≤ {limit.dt:.6g} s, set by cell [{x}, {y}, {z}]",
-        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, {len(timeline.dts):,} intervals",
+        f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
     ]
     for dt, steps in list(timeline.step_lengths.items())[:_LENGTHS_SHOWN]:
         lines.append(f"dt           {dt!r} s, {steps:,} steps")
@@ -152,8 +161,8 @@ def describe(plan: Plan) -> str:
         lines.append(f"             and {len(timeline.step_lengths) - _LENGTHS_SHOWN} more step lengths")
     lines += [
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} more on the host",
-        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, two checkpoints, {plan.rows:,} rows",
-        f"time         {plan.estimate_seconds():.3g} s of stepping if the kernel ran at the speed of a copy, measured here",
+        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
+        f"time         {plan.estimate_seconds():.3g} s of stepping if the kernel ran at the speed of a copy here",
     ]
     note = rounding_note(problem)
     return "\n".join(lines + ([f"float32      {note}"] if note else []))

@@ -287,8 +287,9 @@ class Simulation:
         for name in ("cells", "precision"):
             if saved.values[name] != identity[name]:
                 raise StorageError(
-                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint {saved.values[name]}; "
-                    "the file was changed after the run: put it back, or start again with `heatsim run`"
+                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint "
+                    f"{saved.values[name]}; the file was changed after the run: put it back, or start again with "
+                    "`heatsim run … --overwrite`"
                 )
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(

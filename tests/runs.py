@@ -133,7 +133,14 @@ def kill(stepper: Stepper) -> None:
     raise Killed
 
 
-def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
+def damage(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> "subprocess.Popen[str]":
     """``heatsim ARGUMENTS`` as a process of its own."""
     # The package under test, wherever the process starts.
     package = str(Path(heatsim.__file__).parents[1])
@@ -143,14 +150,14 @@ def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
-        **options,
+        cwd=cwd,
+        encoding=encoding,
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
     )
 
 
-def command(*arguments: str | Path, **options: Any) -> tuple[int, str, str]:
+def command(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> tuple[int, str, str]:
     """Exit code, stdout and stderr of ``heatsim ARGUMENTS``."""
-    process = start(*arguments, **options)
+    process = start(*arguments, cwd=cwd, encoding=encoding)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err

@@ -120,7 +120,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_used(
     scenario = runs.write(tmp_path)
     interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, output=parts))
     interrupted(parts, DUE, lambda: Simulation.resume(parts))
-    _damage(parts / folder.CHECKPOINT)
+    runs.damage(parts / folder.CHECKPOINT)
     assert Simulation.resume(parts).step == MID_INTERVAL
 
     assert main(["resume", str(parts), "--quiet"]) == 0
@@ -137,7 +137,7 @@ def test_with_all_checkpoints_damaged_the_files_are_left_alone(tmp_path: Path) -
     interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, output=parts))
     interrupted(parts, DUE, lambda: Simulation.resume(parts))
     for name in (folder.CHECKPOINT, folder.PREVIOUS):
-        _damage(parts / name)
+        runs.damage(parts / name)
     before = {path.name: path.read_bytes() for path in parts.iterdir()}
     with pytest.raises(StorageError, match="damaged"):
         Simulation.resume(parts)
@@ -210,9 +210,3 @@ def test_killed_at_random_moments_again_and_again(tmp_path: Path) -> None:
     code, out, err = runs.command("resume", parts, "--quiet")
     assert (code, out, err) == (0, "", "")
     assert runs.results(parts) == runs.results(whole)
-
-
-def _damage(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)

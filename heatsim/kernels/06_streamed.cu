@@ -1,13 +1,15 @@
 // 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
 // allow it, and marches along z with its column in registers.
 //
-//        above      registers, loaded one plane ahead of its use
+//        above      registers, just loaded
 //        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
 //        below      registers
 //
 // A warp is a row of 32 VECTOR cells, so every load is a run of whole cache lines, and of three 16-byte loads a plane two
 // find their line in L1, where the warps of the rows beside have just brought it. From memory each cell comes once, and
-// goes once: 8 B a cell in float32, 16 B in float64, for 13 operations. Expected: the speed of a copy.
+// goes once: 8 B a cell in float32, 16 B in float64, for 13 operations. Blocks are small and march a few planes only:
+// what hides the latency of memory is the number of warps, so registers are what to save; loading a plane ahead of its
+// use was slower for the four more it takes. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
@@ -35,13 +37,12 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     // 2. The planes before the march.
     Cells below = load(centre + neighbour_z(grid, z_begin - 1) * plane);
     Cells current = load(centre + z_begin * plane);
-    Cells above = load(centre + neighbour_z(grid, z_begin + 1) * plane);
+    const Real* here = centre + z_begin * plane;
+    Real* out = T_new + cell_index(grid, x, y, z_begin);
 
     for (int z = z_begin; z < z_end; ++z) {
-        const Real* here = centre + z * plane;
-
-        // 3. Set off the load of the plane after the next; it is needed in the next iteration.
-        const Cells ahead = load(centre + neighbour_z(grid, min(z + 2, z_end)) * plane);
+        // 3. The plane above.
+        const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
 
         // 4. Neighbours in y from L1, in x from the lanes beside; the outer lanes have none and load.
         const Cells south = load(here + to_south), north = load(here + to_north);
@@ -53,11 +54,12 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // 5. Update the vector.
         const bool at_face = at_side || (updates && (z == 0 || z == grid.nz - 1));
         const Cells updated = update(grid, c, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
-        if (updates) store(T_new + cell_index(grid, x, y, z), updated);
+        if (updates) store(out, updated);
 
         // 6. One plane up.
         below = current;
         current = above;
-        above = ahead;
+        here += plane;
+        out += plane;
     }
 }

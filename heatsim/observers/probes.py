@@ -9,10 +9,12 @@ between the outermost centre and the face's own temperature, which follows from 
 """
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import NotFiniteError
 from heatsim.grid import Grid
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.physics.faces import Faces
@@ -67,7 +69,9 @@ class Probes(Observer):
             tuple(locate(problem.grid, problem.faces, axis, probe.point[axis]) for axis in range(3)) for probe in probes
         ]
         # Axes of each probe's 2×2×2 block of cells, as open index arrays [probe, z, y, x].
-        indices = np.array([[position.cells for position in positions] for positions in self._positions], dtype=np.int64)
+        indices = np.array(
+            [[position.cells for position in positions] for positions in self._positions], dtype=np.int64
+        )
         x, y, z = indices.reshape(len(probes), 3, 2).transpose(1, 0, 2)
         self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
 
@@ -78,7 +82,11 @@ class Probes(Observer):
             self._table = TableWriter.reopen(path, columns, keep_rows=int(saved["probe_rows"]))
 
     def handle(self, state: RunState) -> None:
-        """Append a row."""
+        """Append a row.
+
+        Raises:
+            NotFiniteError: a face's own temperature is not finite at this very time.
+        """
         time = state.time
         surfaces = [state.problem.faces.surface(face, time) for face in range(6)]
         row = [time]
@@ -90,6 +98,12 @@ class Probes(Observer):
                     first = a * second + b
                 values = first + position.weight * (second - first)
             row.append(float(values))
+        for probe, value in zip(state.problem.scenario.probes, row[1:], strict=True):
+            if not isfinite(value):
+                raise NotFiniteError(
+                    f'{value!r} K at probe "{probe.name}" at t = {time!r} s, where the field is finite: a face that it '
+                    f"lies at has no finite value at that time; change the expression in t on that face"
+                )
         self._table.append(row)
 
     def save(self) -> dict[str, Value]:

@@ -87,7 +87,10 @@ def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]],
     residual = columns["residual"]
     time_unit = choose_unit(TIMES, float(times[-1]))
     energy_unit = choose_unit(ENERGIES, max(float(np.abs(values).max()) for values in shown.values()))
-    residual_unit = choose_unit(ENERGIES, max(float(np.abs(residual).max()), bound or 0.0))
+    largest = float(np.abs(residual).max())
+    # A bound far away would press the residual into a straight line: then its value is told, but not drawn.
+    bound_in_sight = bound is not None and bound <= 20.0 * largest
+    residual_unit = choose_unit(ENERGIES, max(largest, bound or 0.0) if bound_in_sight else largest)
     marker = "o" if len(times) == 1 else None
     with new_figure(path, title) as figure:
         upper = figure.add_axes((0.095, 0.37, 0.7, 0.54))
@@ -107,11 +110,12 @@ def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]],
         lower = figure.add_axes((0.095, 0.09, 0.7, 0.22))
         lower.plot(times / time_unit.size, residual / residual_unit.size, color="black", marker=marker)
         if bound is not None:
+            bound_unit = choose_unit(ENERGIES, bound)
+            remark = f"Allowed at the end:\n±{bound / bound_unit.size:.3g} {bound_unit.symbol}"
+            figure.text(0.803, 0.305, remark, va="top", color="#444444", fontsize=12)
+        if bound is not None and bound_in_sight:
             for sign in (-1.0, 1.0):
                 lower.axhline(sign * bound / residual_unit.size, color="#d55e00", linestyle="--", linewidth=1.5)
-            figure.text(
-                0.803, 0.29, "dashed: largest residual\nallowed at the end", va="top", color="#444444", fontsize=12
-            )
         lower.set_ylabel(f"Residual ({residual_unit.symbol})")
         _finish(lower, time_unit, times)
         figure.align_ylabels()

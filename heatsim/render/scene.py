@@ -37,6 +37,8 @@ _SURROUNDING_LINE = "#555555"
 
 _Floats = NDArray[np.float64]
 
+# A broken driver may hang instead of failing; a slow machine needs a few seconds.
+_TRIAL_SECONDS = 120.0
 _TRIAL = """
 import pyvista
 plotter = pyvista.Plotter(off_screen=True, window_size=(16, 16))
@@ -95,7 +97,11 @@ def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
         InputError: PyVista is missing, or nothing can be rendered here.
     """
     import_pyvista()
-    output, _ = trial.communicate()
+    try:
+        output, _ = trial.communicate(timeout=_TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        trial.kill()
+        output, _ = trial.communicate()
     if trial.returncode != 0:
         # VTK writes "time (…) [thread] file:line WARN| message", in colours.
         lines = re.sub(r"\x1b\[[0-9;]*m", "", output.decode(errors="replace")).strip().splitlines()
@@ -268,7 +274,14 @@ class Scene:
         surface.point_data["colours"] = colours
         surface.point_data.active_normals = normals
         actor = self._plotter.add_mesh(
-            surface, scalars="colours", rgb=True, show_scalar_bar=False, specular=0.2, render=False
+            surface,
+            scalars="colours",
+            rgb=True,
+            show_scalar_bar=False,
+            ambient=0.45,
+            diffuse=0.65,
+            specular=0.1,
+            render=False,
         )
         actor.prop.interpolation = "Phong"
 

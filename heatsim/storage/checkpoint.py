@@ -62,6 +62,9 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
     part = part_of(path)
     try:
         with writing(path):
+            if not path.exists() and part.exists() and _damage(part) is None:
+                # Finish what a kill between the two renames left, lest the newest checkpoint is overwritten.
+                os.replace(part, path)
             _write_contents(part, checkpoint)
             with open(part, "r+b") as file:
                 header = _header(file)

@@ -13,7 +13,7 @@ HDF5's oldest file version, h5py's default, has no mark of a file being open for
 
 Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
 does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
-The room not used is given back on closing, so that then the field's length is NSteps.
+On closing, the field is cut to NSteps and nearly all of the room not used is given back.
 """
 
 from collections.abc import Iterable, Iterator
@@ -350,10 +350,10 @@ def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: 
         dcpl=storage,
     )
     field.attrs.create("Attribute", b"Scalars", dtype=h5py.string_dtype("ascii", len("Scalars")))
-    # One chunk for all the times expected: it comes into being with the first of them.
+    # One chunk for all the times expected; of length 1, so that it is there from the start.
     rows = (max(512, expected),)
-    root.create_dataset(VALUES, shape=(0,), maxshape=(None,), chunks=rows, dtype=np.float64)
-    root.create_dataset(OFFSETS, shape=(0,), maxshape=(None,), chunks=rows, dtype=np.int64)
+    root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.float64)[:] = 0.0
+    root.create_dataset(OFFSETS, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.int64)[:] = 0
     root["Steps"].attrs["NSteps"] = np.int64(0)
 
 

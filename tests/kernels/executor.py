@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import HostKernel, compile_kernel, compile_kernels, guarded
+from cuda_host.machine import Guarded, HostKernel, compile_kernel, compile_kernels, guarded
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
@@ -85,14 +85,19 @@ class Result:
             assert mine.tobytes() == others.tobytes(), f"differ by up to {np.abs(mine - others).max()}"
 
 
+GUARD = 1 << 12  # bytes on either side of every array
+
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
 
 
 def on_cpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
     """The CPU kernel, called."""
-    T, T_new = guarded(steps.T.astype(precision)), guarded(np.empty(steps.T.shape, precision))
-    ledger = [guarded(sums) for sums in steps.empty_ledger()]
+    from numba import config, set_num_threads
+
+    T, T_new, *ledger = _guarded(steps, precision)
     c = steps.c.astype(precision)
+    # Small grids are done before a second core has woken up.
+    set_num_threads(1 if steps.T.size < 10_000 else config.NUMBA_NUM_THREADS)
     for sweep in steps.sweeps(precision):
         before = T.array.copy()
         T_new.array[...] = np.nan
@@ -107,13 +112,18 @@ def on_cpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     return Result(T.array, tuple(face.array for face in ledger))
 
 
+def _guarded(steps: Steps, precision: str) -> list[Guarded]:
+    """T, T_new and the ledger's six arrays, between guard zones."""
+    arrays = (steps.T.astype(precision), np.empty(steps.T.shape, precision), *steps.empty_ledger())
+    return [guarded(array, GUARD) for array in arrays]
+
+
 def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
     """The CUDA kernel, compiled by g++ and executed on the host."""
     vector = launch.vector_width(spec, precision, steps.cells[0])
     kernel = host_kernel(spec, precision, scheme, vector)
     parts = launch.launches(spec, steps.grid, steps.periodic, vector)
-    T, T_new = guarded(steps.T.astype(precision)), guarded(np.empty(steps.T.shape, precision))
-    ledger = [guarded(sums) for sums in steps.empty_ledger()]
+    T, T_new, *ledger = _guarded(steps, precision)
     pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
     coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
     for sweep in steps.sweeps(precision):
@@ -133,11 +143,9 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     """The CUDA kernel, on the GPU."""
     import cupy
 
-    guard = 1 << 12
-
     def guarded_on_gpu(values: NDArray[Any]) -> tuple[Any, Any]:
-        memory = cupy.full(values.nbytes + 2 * guard, 0xFF, cupy.uint8)
-        array = memory[guard : guard + values.nbytes].view(values.dtype).reshape(values.shape)
+        memory = cupy.full(values.nbytes + 2 * GUARD, 0xFF, cupy.uint8)
+        array = memory[GUARD : GUARD + values.nbytes].view(values.dtype).reshape(values.shape)
         array[...] = cupy.asarray(values)
         return memory, array
 
@@ -161,8 +169,8 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
         kernel(parts, T, T_new, coefficients, sweep, np.array((pointers,), launch.LEDGER))
         T, T_new = T_new, T
     for memory in memories:
-        assert bool((memory[:guard] == 0xFF).all()), "written before an array"
-        assert bool((memory[-guard:] == 0xFF).all()), "written behind an array"
+        assert bool((memory[:GUARD] == 0xFF).all()), "written before an array"
+        assert bool((memory[-GUARD:] == 0xFF).all()), "written behind an array"
     return Result(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 

@@ -60,20 +60,23 @@ def random_steps(
 
 def grids() -> Iterator[tuple[int, int, int]]:
     """Each size along each axis, the other two axes one cell, one of them a few cells, both a few cells."""
-    for first, second in ((1, 1), (4, 1), (1, 2), (5, 3), (6, 2)):
+    for first, second in ((1, 1), (4, 1), (6, 3)):
         yield from ((n, first, second) for n in ROWS)
         yield from ((first, n, second) for n in SIZES)
         yield from ((first, second, n) for n in SIZES)
 
 
 @cache
-def cases() -> tuple[Steps, ...]:
-    """All grids, the axes that are periodic in turn; one grid with all of them; one that many blocks share."""
-    first = 2**32 - 2  # the step's number wraps in the kernels
-    every_grid = dict.fromkeys(grids())
+def cases(scheme: Scheme) -> tuple[Steps, ...]:
+    """All grids, the axes that are periodic in turn; some with all of them; one that many blocks share.
+
+    Where cells lie does not depend on how they are summed: the other schemes do with every third grid.
+    """
+    wrapping = 2**32 - 2  # the step's number overflows in the kernels
+    every_grid = list(dict.fromkeys(grids()))[:: 1 if scheme == "seven_term" else 3]
     return (
-        *(random_steps(cells, PERIODIC[i % 8], seed=i, first=i) for i, cells in enumerate(every_grid)),
-        *(random_steps((4, 3, 2), periodic, seed=1, first=first) for periodic in PERIODIC),
+        *(random_steps(cells, PERIODIC[i % 8], seed=i, steps=2) for i, cells in enumerate(every_grid)),
+        *(random_steps((4, 3, 2), periodic, seed=1, first=wrapping) for periodic in PERIODIC),
         *(random_steps((WARP + 3, 13, 9), periodic, seed=2) for periodic in PERIODIC),
         random_steps((35, 34, 67), (False, True, False), seed=3, steps=2),
     )
@@ -81,13 +84,13 @@ def cases() -> tuple[Steps, ...]:
 
 @cache
 def results(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> tuple[Result, ...]:
-    return tuple(execute(spec, case, precision, scheme) for case in cases())
+    return tuple(execute(spec, case, precision, scheme) for case in cases(scheme))
 
 
 @cache
-def exact_results() -> tuple[Result, ...]:
+def exact_results(scheme: Scheme) -> tuple[Result, ...]:
     """In float64 a seven-term sum and summed increments are the same but for rounding."""
-    return tuple(on_cpu(ORACLE, case, "float64", "increments") for case in cases())
+    return tuple(on_cpu(ORACLE, case, "float64", "increments") for case in cases(scheme))
 
 
 def rounding_bound(steps: Steps, exact: Result, precision: str) -> float:
@@ -113,7 +116,8 @@ def assert_close(actual: NDArray[Any], exact: NDArray[Any], bound: float, what: 
 @EVERY_VARIANT
 @EVERY_EXECUTION
 def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> None:
-    for case, result, exact in zip(cases(), results(spec, execute, precision, scheme), exact_results(), strict=True):
+    computed, expected = results(spec, execute, precision, scheme), exact_results(scheme)
+    for case, result, exact in zip(cases(scheme), computed, expected, strict=True):
         bound = rounding_bound(case, exact, precision)
         where = f"{case.cells}, periodic {case.periodic}"
         assert result.T.dtype == precision
@@ -190,9 +194,10 @@ def test_the_ledger_changes_no_bit_of_the_field(
 def test_a_uniform_field_without_heat_stays_to_the_bit(
     spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
 ) -> None:
+    """Summed increments keep any value; seven terms keep 0, which a uniform start is stored as, and round others."""
     case = random_steps((9, 4, 3), (True, False, False), seed=5, steps=8)
     nothing = np.zeros_like(case.f)
-    for value in (0.0, 1.0, 99.7, -33.3):
+    for value in (0.0,) if scheme == "seven_term" else (0.0, 99.7, -33.3, 1e-30):
         uniform = replace(case, T=np.full_like(case.T, value), f=nothing, g=nothing)
         result = execute(spec, uniform, precision, scheme)
         assert (result.T == np.float32(value)).all()
@@ -297,16 +302,21 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
 
 @EVERY_EXECUTION
 def test_stochastic_rounding_takes_one_of_the_two_nearest_values(spec: KernelSpec, execute: Executor) -> None:
-    """And not always the nearest, nor always the same: a fraction of the cells goes the other way."""
+    """The farther one as often as its distance asks for: on average it makes no error.
+
+    The field varies so little that rounding within the sums does not count.
+    """
+    rng = np.random.default_rng(12)
     case = random_steps((40, 20, 10), (False, False, False), seed=12, steps=1)
+    T = (50.0 + 1e-3 * rng.random(case.T.shape)).astype(np.float32)
+    case = replace(case, T=T, f=np.full_like(case.f, 1e-3), g=np.zeros_like(case.g))
     exact = on_cpu(ORACLE, case, "float64", "increments").T
-    stochastic = execute(spec, case, "float32", "stochastic").T
-    # A unit in the last place of the old value, in which the dither is drawn, or of the new one, whichever is larger.
-    unit = np.maximum(np.spacing(np.abs(case.T)), np.spacing(np.abs(stochastic)))
-    summing = 16.0 * 2.0**-24 * np.abs(exact - case.T)
-    assert (np.abs(stochastic - exact) <= unit + summing).all()
-    other_way = np.abs(stochastic - exact) > 0.75 * unit
-    assert 0.02 < other_way.mean() < 0.2
+    error = (execute(spec, case, "float32", "stochastic").T - exact) / np.spacing(np.float32(50.0))
+    assert np.abs(error).max() <= 1.001
+    # The place of the exact value between its neighbours being random, E[error²] = 1/6 and P(farther) = 1/4.
+    assert abs(error.mean()) < 5.0 * np.sqrt(1.0 / 6.0 / error.size)
+    farther = (np.abs(error) > 0.5).mean()
+    assert abs(farther - 0.25) < 5.0 * np.sqrt(0.1875 / error.size)
 
 
 def test_every_face_has_its_own_slice() -> None:

@@ -103,6 +103,10 @@ def test_between_the_two_renames_the_part_is_used(tmp_path):
     assert same(found, example(2))
     assert warnings == [f"{tmp_path / 'checkpoint.h5'} is missing; using checkpoint.h5.part"]
 
+    write(tmp_path, example(3))
+    (tmp_path / "checkpoint.h5").unlink()
+    assert same(read_last_good(tmp_path)[0], example(2)), "the next write kept what was the part as the previous one"
+
 
 def test_every_flipped_byte_and_every_cut_is_noticed_or_harmless(tmp_path):
     write(tmp_path, example(1))

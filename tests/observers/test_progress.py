@@ -1,0 +1,79 @@
+"""What is said on stderr while a run lasts."""
+
+import io
+import re
+import sys
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.observers import progress
+
+LINE = r"t = ([\d.]+) of 10 s, step (\d+) of 16, [\d.e-]+ GCells/s, about (\d+) s left"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock finds it three seconds later; every step is a batch of its own."""
+    seconds = count(0, 3)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    runs.step_by_step(monkeypatch)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(at: Path, *, said: bool) -> None:
+    Simulation.from_scenario(runs.write(at), output=at / "run").run(progress=said)
+
+
+@pytest.mark.usefixtures("clock")
+def test_away_from_a_terminal_there_is_a_line_every_few_seconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, said=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    found = [re.fullmatch(LINE, line) for line in err.splitlines()]
+    assert all(found), err
+    lines = [(float(match[1]), int(match[2]), int(match[3])) for match in found if match]
+    steps = [step for _, step, _ in lines]
+    # Fewer lines than steps, for three seconds are not yet a few; and none twice.
+    assert 2 < len(steps) < runs.LAST_STEP
+    assert steps == sorted(set(steps))
+    assert [time for time, _, _ in lines] == [0.625 * step for step in steps]
+    # At so many seconds a step: the less is left to do, the sooner it is done.
+    left = [seconds for _, _, seconds in lines]
+    assert left[0] > left[-1] >= 0
+
+
+def test_a_run_of_less_than_a_few_seconds_prints_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tmp_path, said=True)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("clock")
+def test_nothing_is_said_unless_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tmp_path, said=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_a_bar_is_drawn_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "120"), ("TTY_COMPATIBLE", "1"), ("TTY_INTERACTIVE", "1")):
+        monkeypatch.setenv(name, value)
+    run(tmp_path, said=True)
+    drawn = terminal.getvalue()
+    assert "of 10 s" in drawn
+    assert "GCells/s" in drawn
+    assert "left" in drawn
+    # The cursor is shown again and the last line erased.
+    assert drawn.rindex("\x1b[?25h") > drawn.rindex("\x1b[?25l")
+    assert drawn.endswith("\x1b[2K")

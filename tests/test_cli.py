@@ -1,0 +1,224 @@
+"""The command line as a user meets it: processes, their exit codes, what they print where and what they leave."""
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+import runs
+
+from heatsim import Simulation, device
+from heatsim.cli import main
+from heatsim.errors import DeviceError
+from heatsim.kernels.catalog import KERNELS
+from heatsim.storage import folder
+
+WRITTEN = {folder.SCENARIO, folder.FIELDS, folder.CHECKPOINT, folder.PROBES, folder.ENERGY, folder.SUMMARY}
+
+
+def refused(*arguments: str | Path, cwd: Path | None = None) -> str:
+    """What a command says on stderr that ends with exit code 2, prints nothing else and shows no traceback."""
+    code, out, err = runs.command(*arguments, cwd=cwd)
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("heatsim: ")
+    assert "Traceback" not in err
+    return err
+
+
+def test_the_short_form_runs_a_scenario_and_says_where_everything_is(tmp_path: Path) -> None:
+    # A plate: its pictures are quickly drawn.
+    text = runs.TEXT.replace("figures = false", "figures = true").replace("[7, 5, 6]", "[7, 5, 1]")
+    scenario = runs.write(tmp_path, text, name="slab.toml")
+    code, out, err = runs.command(scenario, cwd=tmp_path)
+    target = tmp_path / "outputs" / "slab"
+    assert (code, err) == (0, "")
+    names = {path.name for path in target.iterdir()}
+    assert names == WRITTEN | {folder.FIGURES}
+    assert list((target / folder.FIGURES).glob("*.png"))
+    assert "Every kind of face" in out
+    for name in names - {folder.FIGURES}:
+        assert name in out
+
+    pictures = sorted((target / folder.FIGURES).iterdir())
+    for picture in pictures:
+        picture.unlink()
+    code, out, err = runs.command("render", target)
+    assert (code, err) == (0, "")
+    assert sorted(map(Path, out.splitlines())) == pictures == sorted((target / folder.FIGURES).iterdir())
+
+    code, out, err = runs.command("export", target, "--format", "pvd")
+    assert (code, err) == (0, "")
+    exported = set(map(Path, out.splitlines()))
+    assert exported == set((target / folder.EXPORT).iterdir())
+    assert len([path for path in exported if path.suffix == ".vti"]) == len(runs.FIELD_TIMES)
+    assert len([path for path in exported if path.suffix == ".pvd"]) == 1
+
+
+def test_options_replace_values_of_the_scenario_and_quiet_prints_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere" / "results"
+    options = ["--device", "cpu", "--kernel=numpy", "--precision", "float64", "--quiet", "--output", target]
+    settings = ["--set", "time.end=5", "--set=boundaries.x_min.value=20 degC", "--set", "probes.1.name=corner"]
+    scenario = runs.write(tmp_path)
+    assert runs.command("run", *options, *settings, scenario) == (0, "", "")
+    summary = json.loads((target / folder.SUMMARY).read_text())
+    assert (summary["kernel"], summary["precision"], summary["backend"]) == ("numpy", "float64", "cpu")
+    assert summary["time"] == 5.0
+    assert (target / folder.PROBES).read_text().startswith("time,inside,corner\n0.0,")
+
+    # The resolved scenario beside the results gives the same bits without any option.
+    again = tmp_path / "again"
+    assert runs.command(target / folder.SCENARIO, "--output", again, "--quiet") == (0, "", "")
+    assert runs.results(again) == runs.results(target)
+
+    # There is nothing to go on with, and that is no mistake.
+    code, out, err = runs.command("resume", target)
+    assert (code, err) == (0, "")
+    assert "complete" in out
+    assert runs.command("resume", target, "--quiet") == (0, "", "")
+
+
+def test_whose_folder_is_replaced_and_whose_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario, target = runs.write(tmp_path), tmp_path / "run"
+    arguments = ["run", str(scenario), "--output", str(target), "--quiet"]
+    assert main(arguments) == 0
+    first = runs.results(target)
+    assert main([*arguments, "--set", "time.end=5"]) == 0
+    assert runs.results(target) != first
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, 3, runs.interrupt)
+        assert main(arguments) == 130
+    capsys.readouterr()
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{target}: holds an unfinished run" in err
+    assert f"heatsim resume {target}" in err
+    assert "--overwrite" in err
+    assert not (target / folder.SUMMARY).exists()
+    assert main([*arguments, "--overwrite"]) == 0
+    assert runs.results(target) == first
+
+    note = target / "note.txt"
+    note.write_text("mine")
+    before = {path.name: path.read_bytes() for path in target.iterdir()}
+    assert main([*arguments, "--overwrite"]) == 2
+    assert "note.txt" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
+    assert main(["run", str(scenario), "--output", str(note)]) == 2
+    assert f"{note}: is a file" in capsys.readouterr().err
+
+
+def test_a_scenario_with_a_mistake_leaves_no_folder_behind(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path, runs.TEXT.replace("conductivity =", "conductvity ="))
+    err = refused(scenario, cwd=tmp_path)
+    assert err.startswith(f"heatsim: {scenario}: ")
+    assert 'did you mean "conductivity"?' in err
+    assert list(tmp_path.iterdir()) == [scenario]
+
+
+def test_plan_tells_and_writes_nothing(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path)
+    code, out, err = runs.command("plan", scenario, "--set", "time.end=5", "--precision", "float64", cwd=tmp_path)
+    assert (code, err) == (0, "")
+    assert list(tmp_path.iterdir()) == [scenario]
+    problem = Simulation.from_scenario(scenario, ["time.end=5", "solver.precision=float64"]).plan.problem
+    (dt,) = problem.timeline.step_lengths
+    assert f"dt           {dt!r} s, 8 steps" in out
+    for i, c in enumerate(problem.coefficients[dt].c):
+        assert f"c{i} = {c!r}" in out
+    assert f"dt ≤ {problem.limit.dt:.6g} s, set by cell [0, 2, 0]" in out
+    for word in ("float64", "numba", "memory", "disk", "time"):
+        assert word in out
+
+
+def test_kernels_lists_the_whole_ladder() -> None:
+    code, out, err = runs.command("kernels")
+    assert (code, err) == (0, "")
+    for kernel in KERNELS:
+        assert f" {kernel.name} " in out
+    assert "(auto)" in out
+
+
+def test_help_and_version() -> None:
+    code, out, err = runs.command("--help")
+    assert (code, err) == (0, "")
+    for word in ("run", "resume", "plan", "render", "export", "kernels", "--set", "--output", "--overwrite", "--quiet"):
+        assert word in out
+    code, out, err = runs.command("resume", "--help")
+    assert (code, err) == (0, "")
+    assert "--quiet" in out
+    code, out, err = runs.command("--version")
+    assert (code, err) == (0, "")
+    try:
+        assert out.strip() == version("heatsim")
+    except PackageNotFoundError:
+        assert out.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        ([], ["SCENARIO", "--help"]),
+        (["run"], ["SCENARIO", "--help"]),
+        (["resume"], ["FOLDER", "--help"]),
+        (["--colour", "SCENARIO"], ["--colour", "--help"]),
+        (["run", "SCENARIO", "--overwite"], ["--overwite", "--overwrite"]),
+        (["run", "SCENARIO", "another"], ['"another"', "--help"]),
+        (["run", "SCENARIO", "--output"], ["--output"]),
+        (["run", "SCENARIO", "--set"], ["--set"]),
+        (["run", "SCENARIO", "--set", "time.end"], ["--set", '"time.end"', "key.path=value"]),
+        (["run", "SCENARIO", "--precision", "float16"], ["float16", "--precision", "float32", "float64"]),
+        (["run", "SCENARIO", "--device", "gpu"], ["gpu", "--device", "auto", "cuda", "cpu"]),
+        (["export", "SCENARIO", "--format", "stl"], ["stl", "--format", "vti", "pvd"]),
+        (["resme", "SCENARIO"], ['"resme"', "neither a file nor a command", '"resume"']),
+        (["kernel"], ['"kernel"', '"kernels"']),
+        (["SCENARO.toml"], ["SCENARO.toml", "no such file", "SCENARIO.toml"]),
+        (["plan", "SCENARO.toml"], ["SCENARO.toml", "no such file"]),
+        (["."], [".", "directory"]),
+    ],
+    ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
+)
+def test_wrong_usage_is_told_in_a_line_or_two(
+    tmp_path: Path,
+    arguments: list[str],
+    fragments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs.write(tmp_path, name="SCENARIO.toml")
+    monkeypatch.chdir(tmp_path)
+    assert main([argument.replace("SCENARIO", "SCENARIO.toml") for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("heatsim: ")
+    assert len(err.splitlines()) <= 2
+    for fragment in fragments:
+        assert fragment in err
+    assert [path.name for path in tmp_path.iterdir()] == ["SCENARIO.toml"]
+
+
+def test_wrong_usage_of_the_process_is_exit_code_2() -> None:
+    assert "--colour" in refused("--colour")
+
+
+def test_cuda_without_a_gpu_says_why(tmp_path: Path) -> None:
+    try:
+        device.choose("cuda")
+    except DeviceError as error:
+        reason = str(error)
+    else:
+        pytest.skip("there is a GPU")
+    err = refused(runs.write(tmp_path), "--device", "cuda", cwd=tmp_path)
+    assert err == f"heatsim: {reason}\n"
+    assert 'use device "cpu"' in err
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
+    # Latin-1 has × but no ≤.
+    code, out, err = runs.command("plan", runs.write(tmp_path), encoding="latin-1")
+    assert (code, err) == (0, "")
+    assert "7 × 5 × 6 cells" in out
+    assert "dt ? 0.8" in out

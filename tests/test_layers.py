@@ -1,0 +1,123 @@
+"""Imports point down only, and nothing heavy is imported before it is used."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import heatsim
+
+PACKAGE = Path(str(files("heatsim")))
+# A module imports only from its own layer or from layers above it in this list.
+LAYERS = (
+    "errors",
+    "grid",
+    "device",
+    "scenario",
+    "physics",
+    "field",
+    "ledger",
+    "kernels",
+    "stepper",
+    "storage",
+    "observers",
+    "plan",
+    "simulation",
+    "render",
+    "export",
+    "report",
+    "cli",
+    "__main__",
+)
+# Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
+ONLY = {
+    "storage": {"errors", "grid"},
+    "render": {"errors", "grid", "scenario", "storage"},
+    "export": {"errors", "grid", "storage", "render"},
+    "report": {"errors", "grid", "storage"},
+}
+HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
+# A compiled module is imported by a function when a numba kernel is wanted.
+MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba")}
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def imports(node: ast.AST, everywhere: bool) -> Iterator[str]:
+    """Dotted names of a module's imports; those inside functions and under TYPE_CHECKING only if ``everywhere``."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (name.name for name in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, "relative import"
+            yield from (f"{child.module}.{name.name}" for name in child.names)
+        elif everywhere or not (
+            isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            or (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING")
+        ):
+            yield from imports(child, everywhere)
+
+
+def parse(module: str) -> ast.Module:
+    return ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+
+
+def layer(module: str) -> str:
+    return module.split("/")[0].removesuffix(".py")
+
+
+def within_heatsim(name: str) -> str | None:
+    """The layer of an imported name of the package itself."""
+    parts = name.split(".")
+    if parts[0] != "heatsim":
+        return None
+    return parts[1] if parts[1] in LAYERS else "package"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module != "__init__.py"])
+def test_imports_point_down_only(module: str) -> None:
+    mine = layer(module)
+    assert mine in LAYERS
+    above = ONLY.get(mine, set(LAYERS[: LAYERS.index(mine)])) | {mine}
+    imported = {found for name in imports(parse(module), everywhere=True) if (found := within_heatsim(name))}
+    assert imported <= above, f"{module} imports {sorted(imported - above)}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_heavy_packages_are_imported_by_the_functions_that_use_them(module: str) -> None:
+    found = {name.split(".")[0] for name in imports(parse(module), everywhere=False)} & set(HEAVY)
+    assert {(module, name) for name in found} <= MAY_BE_HEAVY
+
+
+def test_importing_the_package_and_asking_for_help_is_light() -> None:
+    script = """
+import sys
+import heatsim
+assert "numpy" not in sys.modules, "numpy"
+from heatsim.cli import main
+assert main(["--help"]) == 0
+print(*sorted({name.split(".")[0] for name in sys.modules}))
+"""
+    path = [str(PACKAGE.parent), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{script}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "cyclopts" in loaded
+    assert not loaded & {*HEAVY, "numpy", "h5py", "pydantic"}
+
+
+def test_the_package_offers_what_it_says() -> None:
+    assert heatsim.__all__ == ["HeatsimError", "Simulation"]
+    for name in heatsim.__all__:
+        assert getattr(heatsim, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'simulate'"):
+        heatsim.simulate  # noqa: B018

@@ -1,0 +1,120 @@
+"""What a plan promises agrees with what a run does, and what cannot fit is refused before it begins."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import runs
+
+from heatsim import Simulation, device
+from heatsim.cli import main
+from heatsim.errors import CapacityError
+from heatsim.physics.problem import HeatProblem
+from heatsim.plan import Plan, describe, rounding_note, size
+from heatsim.scenario import load
+from heatsim.storage import checkpoint, folder, tables
+from heatsim.storage.vtkhdf import FieldReader
+
+
+def plan(at: Path, *overrides: str) -> Plan:
+    return Plan.of(HeatProblem.from_scenario(load(runs.write(at), overrides)))
+
+
+@pytest.mark.parametrize("cells", ["[7,5,6]", "[40,30,50]", "[100,1,60]"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_run_does_and_writes_what_was_planned(tmp_path: Path, cells: str, precision: str) -> None:
+    overrides = (f"domain.cells={cells}", f"solver.precision={precision}", "time.end=2.7", "output.every=0.4")
+    planned = plan(tmp_path, *overrides, "output.probe_every=0.1")
+    simulation = Simulation.from_scenario(
+        tmp_path / "mixed.toml", [*overrides, "output.probe_every=0.1"], output=tmp_path / "run"
+    )
+    field = simulation.state.field
+    assert planned.device_bytes == field.deviation.nbytes + field.spare.nbytes + simulation.state.ledger.nbytes
+    simulation.run()
+    assert simulation.step == planned.problem.timeline.last_step
+    with FieldReader(simulation.folder / folder.FIELDS) as fields:
+        assert len(fields) == planned.fields == 8  # 0, 0.4, … 2.4 and the end
+    _, rows = tables.read(simulation.folder / folder.PROBES)
+    assert len(rows) == planned.rows == 28
+    saved, _ = checkpoint.read_last_good(simulation.folder)
+    assert saved is not None
+    checkpoint.write(simulation.folder, saved)
+
+    written = sum((simulation.folder / name).stat().st_size for name in folder.FILES)
+    one_more = (simulation.folder / folder.CHECKPOINT).stat().st_size
+    assert written + one_more <= planned.disk_bytes <= 2 * written + 2**20
+    summary = json.loads((simulation.folder / folder.SUMMARY).read_text())
+    assert summary["dt_limit"] == planned.problem.limit.dt
+    assert summary["dt"] == list(planned.problem.timeline.step_lengths)
+
+
+def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
+    whole, bare = plan(tmp_path), plan(tmp_path, "output.energy=false", "probes=[]")
+    assert bare.device_bytes == 2 * 4 * 7 * 5 * 6
+    assert whole.device_bytes == bare.device_bytes + 8 * (5 * 6 + 5 * 6 + 7 * 6)
+    assert bare.disk_bytes < whole.disk_bytes
+
+
+def test_memory_that_is_not_there_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = plan(tmp_path).device_bytes
+    target = tmp_path / "run"
+    monkeypatch.setattr(device, "host_memory", lambda: needed - 1)
+    with pytest.raises(CapacityError, match=f"needs {size(needed)} of memory on .* {size(needed - 1)} free"):
+        Simulation.from_scenario(tmp_path / "mixed.toml", output=target)
+    for command in ("run", "plan"):
+        assert main([command, str(tmp_path / "mixed.toml"), "--output", str(target)]) == 2
+        assert f"heatsim: {tmp_path / 'mixed.toml'}: needs " in capsys.readouterr().err
+    assert not target.exists()
+
+    monkeypatch.setattr(device, "host_memory", lambda: needed)
+    Simulation.from_scenario(tmp_path / "mixed.toml", output=target)
+    # Whole-array temporaries make NumPy need more.
+    with pytest.raises(CapacityError, match="fewer cells"):
+        Simulation.from_scenario(tmp_path / "mixed.toml", ["solver.kernel=numpy"], output=target)
+
+
+def test_a_disk_that_is_too_small_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needed = plan(tmp_path).disk_bytes
+    target = tmp_path / "not" / "there" / "yet"
+    asked = []
+
+    def usage(path: Path) -> shutil._ntuple_diskusage:
+        asked.append(path)
+        return shutil._ntuple_diskusage(2 * needed, needed + 1, needed - 1)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    assert main(["run", str(tmp_path / "mixed.toml"), "--output", str(target)]) == 2
+    err = capsys.readouterr().err
+    for fragment in (f"would write {size(needed)}", "5 fields", "9 rows", str(target), "output.every", "--output"):
+        assert fragment in err
+    assert asked == [tmp_path]
+    assert not (tmp_path / "not").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB"), (2**50, "1024 TiB")],
+)
+def test_sizes_are_told_in_the_largest_unit_that_leaves_one(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+def test_a_plan_lists_the_first_step_lengths_of_many(tmp_path: Path) -> None:
+    text = describe(plan(tmp_path, "output.every=3.7", "output.probe_every=0.9"))
+    lengths = plan(tmp_path, "output.every=3.7", "output.probe_every=0.9").problem.timeline.step_lengths
+    assert len(lengths) > 4
+    shown = [line for line in text.splitlines() if line.startswith("dt ")]
+    assert shown == [f"dt           {dt!r} s, {n:,} steps" for dt, n in list(lengths.items())[:4]]
+    assert f"and {len(lengths) - 4} more step lengths" in text
+
+
+def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
+    long = ("time.end=10000", "output.every=1000", "output.probe_every=1000")
+    assert "solver.rounding" in rounding_note(plan(tmp_path, *long, "solver.rounding=nearest").problem)
+    for enough in ("solver.precision=float64", "solver.rounding=stochastic", "time.end=10"):
+        assert rounding_note(plan(tmp_path, *long, enough).problem) == ""

@@ -1,0 +1,184 @@
+"""The scenarios that come with heatsim: they run, and what their comments promise is so."""
+
+import math
+import runpy
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from heatsim.physics.problem import HeatProblem
+from heatsim.plan import Plan, describe
+from heatsim.scenario import load
+from heatsim.simulation import Simulation
+from heatsim.storage import tables
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+FILES = sorted(SCENARIOS.glob("*.toml"))
+ZERO_CELSIUS = 273.15
+
+Columns = Mapping[str, NDArray[np.float64]]
+
+
+def run(name: str, tmp_path: Path, *overrides: str) -> tuple[Simulation, Columns]:
+    """A scenario run to its end on the CPU, and its probes by name."""
+    folder = tmp_path / name
+    simulation = Simulation.from_scenario(
+        SCENARIOS / f"{name}.toml", ["solver.device=cpu", *overrides], output=folder, overwrite=True
+    )
+    simulation.run()
+    if not simulation.plan.problem.scenario.probes:
+        return simulation, {}
+    names, rows = tables.read(folder / "probes.csv")
+    return simulation, dict(zip(names, rows.T, strict=True))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scenario_opens_with_a_comment_and_can_be_planned(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert "What to look for" in text.split("\n\n", 1)[0]
+    problem = HeatProblem.from_scenario(load(path))
+    assert problem.scenario.title in describe(Plan.of(problem))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scenario_runs_to_its_first_rows(path: Path, tmp_path: Path) -> None:
+    soon = load(path).output.probe_every
+    simulation, _ = run(path.stem, tmp_path, f"time.end={soon!r}")
+    assert simulation.time == soon
+    assert np.isfinite(simulation.temperature).all()
+
+
+def test_cube_cools_as_the_product_of_three_plane_walls(tmp_path: Path) -> None:
+    # 3 mK with 64 cells along an edge are 48 mK with 16: the error falls with the square of the spacing.
+    simulation, probes = run("cube", tmp_path, "domain.cells=[16, 16, 16]")
+    exact = {"centre": 355.1374, "base": 356.5621, "top corner": 345.0017}
+    for name, temperature in exact.items():
+        assert probes[name][-1] == pytest.approx(temperature, abs=0.055), name
+
+    mean, lumped = simulation.temperature.mean(), 293.15 + 80.0 * math.exp(-30.0 / 97.2)
+    assert lumped == pytest.approx(351.91, abs=0.005)
+    assert mean == pytest.approx(352.57, abs=0.05)
+
+
+def test_hot_spot_spreads_along_each_axis_by_its_own_conductivity(tmp_path: Path) -> None:
+    simulation, probes = run("anisotropic_block", tmp_path)
+    excess = simulation.temperature - 293.15
+    grid = simulation.plan.problem.grid
+    variances = []
+    for axis in range(3):
+        profile = excess.sum(axis=tuple(a for a in range(3) if a != 2 - axis))
+        variances.append(float((profile * grid.centres(axis) ** 2).sum() / profile.sum()) * 1e6)
+    # Second differences raise the variance by exactly 2·α·t; what is missing has met the faces, 4.4 to 4.9 deviations out.
+    assert np.sqrt(variances) == pytest.approx([4.500, 3.202, 2.062], abs=1.5e-3)
+    gained = np.array(variances) - 1.5**2
+    assert gained / gained[2] == pytest.approx([9.0, 4.0, 1.0], rel=2e-3)
+
+    assert probes["centre"][-1] - 293.15 == pytest.approx(22.73, abs=0.03)
+    for name in ("along x", "along y", "along z"):
+        assert probes[name][-1] - 293.15 == pytest.approx(13.8, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "published", "within"),
+    [
+        ((), [66.61, 67.40, 69.74, 73.57, 78.77, 85.18], 0.01),
+        (
+            ("material.conductivity=0.1", "material.density=100", "time.end=1200"),
+            [25.44, 28.00, 36.32, 51.76, 74.94, 104.32],
+            0.025,  # 0.02 K, and half a unit of the last digit published
+        ),
+    ],
+    ids=["Bi = 1", "Bi = 10"],
+)
+def test_slab_has_the_published_temperatures(
+    overrides: tuple[str, ...], published: list[float], within: float, tmp_path: Path
+) -> None:
+    _, probes = run("slab_convection", tmp_path, "solver.kernel=numpy", *overrides)
+    depths = ("0 cm", "2 cm", "4 cm", "6 cm", "8 cm", "10 cm")
+    celsius = [probes[depth][-1] - ZERO_CELSIUS for depth in depths]
+    assert celsius == pytest.approx(published, abs=within)
+
+
+def test_swing_of_the_day_fades_and_lags_in_the_wall(tmp_path: Path) -> None:
+    _, probes = run("day_night_wall", tmp_path, "solver.kernel=numpy")
+    day = probes["time"] > 5 * 86400.0
+    phase = np.exp(2j * np.pi * probes["time"][day] / 86400.0)
+
+    half_swing, lag = [], []
+    for name in ("outer surface", "one depth in", "two depths in", "inner surface"):
+        wave = 2.0 * np.mean(probes[name][day] * np.conj(phase))
+        half_swing.append(abs(wave))
+        lag.append((-np.angle(wave) * 24.0 / (2.0 * np.pi) - 15.0) % 24.0)
+    assert half_swing == pytest.approx([5.4448, 1.9932, 0.7486, 0.24646], rel=5e-3)
+    assert lag == pytest.approx([0.774, 4.596, 8.534, 11.756], abs=0.02)
+    assert half_swing[1] / half_swing[0] == pytest.approx(math.exp(-1.0), rel=0.01)
+    assert lag[1] - lag[0] == pytest.approx(24.0 / (2.0 * math.pi), rel=0.01)
+
+
+def test_table_given_in_the_wall_can_be_used(tmp_path: Path) -> None:
+    text = (SCENARIOS / "day_night_wall.toml").read_text(encoding="utf-8")
+    table = next(line for line in text.splitlines() if line.startswith("#     ambient = "))
+    value = table.removeprefix("#     ambient = ")
+    assert tomllib.loads(f"ambient = {value}")["ambient"]["repeat"] is True
+    overrides = ["solver.kernel=numpy", f"boundaries.x_min.ambient={value}", "time.end=129600"]
+    _, probes = run("day_night_wall", tmp_path, *overrides)
+    hours = probes["time"] / 3600.0
+    assert hours[np.argmax(probes["outer surface"][hours <= 24.0])] == pytest.approx(15.0, abs=2.0)
+    assert probes["outer surface"].max() < 285.0
+
+
+def test_cosine_loses_the_same_part_in_every_step(tmp_path: Path) -> None:
+    simulation, probes = run("periodic_cosine", tmp_path)
+    factor = 0.9918537171123094
+    assert factor == pytest.approx(1.0 - sum(1.0 - math.cos(2.0 * math.pi / n) for n in (64, 48, 32)) / 4.0, rel=1e-15)
+    assert simulation.step == 400
+    first, last = probes["crest"][0] - 300.0, probes["crest"][-1] - 300.0
+    assert first == pytest.approx(9.91858, abs=5e-6)
+    # 400 steps of one rounding each of temperatures near 300 K, whose last place is 6e-14 K.
+    assert last == pytest.approx(first * factor**400, abs=1e-12)
+    assert last == pytest.approx(0.37627, abs=5e-6)
+
+
+def test_photograph_is_blurred_by_a_gaussian(tmp_path: Path) -> None:
+    start = Simulation.from_scenario(SCENARIOS / "photograph.toml", ["solver.device=cpu"]).temperature[0]
+    simulation, _ = run("photograph", tmp_path)
+    end = simulation.temperature[0]
+    difference = end - gaussian_blur(start, sigma=3.0)
+    assert np.sqrt(np.mean(difference**2)) < 0.025
+    assert np.abs(difference).max() < 0.25
+    assert end.mean() == pytest.approx(start.mean(), abs=1e-3)
+
+    # The grain: what is left of independent noise in an even part of the sky, its slow gradient taken out.
+    sky = (slice(150, 190), slice(10, 120))
+    grain = [np.std(np.diff(picture[sky], axis=1)[:, ::3]) for picture in (start, end)]
+    assert grain[1] < 0.05 * grain[0]
+
+
+def gaussian_blur(picture: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+    """Convolution with a sampled Gaussian, mirrored at the edges."""
+    reach = math.ceil(8.0 * sigma)
+    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2.0 * sigma**2))
+    weights /= weights.sum()
+    for axis in (0, 1):
+        n = picture.shape[axis]
+        padded = np.pad(picture, [(reach, reach) if a == axis else (0, 0) for a in (0, 1)], mode="symmetric")
+        picture = sum(
+            weight * np.take(padded, np.arange(i, i + n), axis=axis) for i, weight in enumerate(weights)
+        )
+    return picture
+
+
+def test_photograph_is_what_its_script_draws() -> None:
+    from PIL import Image
+
+    drawn = runpy.run_path(str(SCENARIOS / "photograph.py"))["draw"]()
+    with Image.open(SCENARIOS / "photograph.png") as picture:
+        stored = np.asarray(picture)
+    assert drawn.shape == stored.shape == (192, 256)
+    # The last bits of sines differ between machines, and with them a grey value here and there.
+    assert np.mean(np.abs(drawn.astype(int) - stored) > 1) < 1e-3

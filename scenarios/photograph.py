@@ -1,6 +1,6 @@
 """Draw photograph.png, the picture that photograph.toml smooths: mountains at a lake in the evening, with grain.
 
-    python scenarios/photograph.py
+python scenarios/photograph.py
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """What all tests share: a GPU or the reason why there is none, and scenarios run in a folder of their own."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +40,17 @@ def _why_no_gpu() -> str:
     except DeviceError as error:
         return str(error)
     return ""
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """numba on one core: steps of a few thousand cells are done before a second core has woken up."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
 
 
 @pytest.fixture

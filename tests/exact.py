@@ -260,6 +260,7 @@ GAUSSIAN = ExactSolution(
         (41, 41, 41),
         initial="300 + 100*exp(-(x^2 + y^2 + z^2)/2)",
         end=0.5,
+        safety=0.6,
     ).replace("cells = [41, 41, 41]", "cells = [41, 41, 41], origin = [-6.15, -6.15, -6.15]"),
     _spreading_gaussian,
     100.0,

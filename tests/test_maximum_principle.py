@@ -1,12 +1,11 @@
 """Random scenarios: without sources no temperature leaves the range of the start and the surroundings."""
 
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from heatsim import Simulation
@@ -114,11 +113,16 @@ def cases(draw: st.DrawFn) -> Case:
 
     low, high = sorted((draw(KELVIN), draw(KELVIN)))
     case.include(low, high)
+    middle, height = (low + high) / 2.0, (high - low) / 2.0
+    # ±1 from cell to cell, which a time step beyond the limit makes grow the fastest.
+    board = "*".join(f"sin({np.pi * n / length!r}*{axis})" for axis, n, length in zip("xyz", cells, size, strict=True))
+    wave = f"sin({9.0 / size[0]!r}*x + {7.0 / size[1]!r}*y)"
     start = draw(
         st.sampled_from(
             (
                 repr(low),
-                f'"{(low + high) / 2.0!r} + {(high - low) / 2.0!r}*sin({9.0 / size[0]!r}*x + {7.0 / size[1]!r}*y)"',
+                f'"{middle!r} + {height!r}*{board}"',
+                f'"{middle!r} + {height!r}*{wave}"',
                 f'"where(x + z < {(size[0] + size[2]) / 2.0!r}, {low!r}, {high!r})"',
             )
         )
@@ -176,7 +180,14 @@ point = {point!r}
     return case
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+# A failing scenario is short enough as it is; making it shorter would take minutes.
+@settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 @given(case=cases())
 def test_random_scenarios_keep_within_their_range_or_are_refused(case: Case) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -206,6 +217,7 @@ def check(case: Case, simulation: Simulation) -> None:
     deviation = max(abs(case.lowest - reference), abs(case.highest - reference))
     drift = (10 * simulation.step + 10) * u * deviation + 1e-12 * case.highest
     lowest, highest = case.lowest - drift, case.highest + drift
+    cells = simulation.plan.problem.grid.cell_count
     assert lowest <= simulation.temperature.min() <= simulation.temperature.max() <= highest
 
     _, probes = tables.read(simulation.folder / folder.PROBES)
@@ -216,5 +228,6 @@ def check(case: Case, simulation: Simulation) -> None:
             # Written as absolute temperatures, rounded once more.
             assert lowest - u * case.highest <= low <= high <= highest + u * case.highest
 
-    summary = json.loads((simulation.folder / folder.SUMMARY).read_text())
-    assert abs(summary["energy"]["residual"]) <= summary["energy_bound"]
+    _, energy = tables.read(simulation.folder / folder.ENERGY)
+    residual, turned_over = energy[:, -1], np.abs(energy[:, 1:-1]).sum(axis=1)
+    assert (np.abs(residual) <= 1e-12 * turned_over + drift * simulation.plan.problem.cell_heat_capacity * cells).all()

@@ -73,7 +73,7 @@ def test_hot_spot_spreads_along_each_axis_by_its_own_conductivity(tmp_path: Path
     for axis in range(3):
         profile = excess.sum(axis=tuple(a for a in range(3) if a != 2 - axis))
         variances.append(float((profile * grid.centres(axis) ** 2).sum() / profile.sum()) * 1e6)
-    # Second differences raise the variance by exactly 2·α·t; what is missing has met the faces, 4.4 to 4.9 deviations out.
+    # Second differences raise the variance by exactly 2·α·t; a trace has met the faces, 4.4 to 4.9 deviations out.
     assert np.sqrt(variances) == pytest.approx([4.500, 3.202, 2.062], abs=1.5e-3)
     gained = np.array(variances) - 1.5**2
     assert gained / gained[2] == pytest.approx([9.0, 4.0, 1.0], rel=2e-3)
@@ -167,9 +167,7 @@ def gaussian_blur(picture: NDArray[np.float64], sigma: float) -> NDArray[np.floa
     for axis in (0, 1):
         n = picture.shape[axis]
         padded = np.pad(picture, [(reach, reach) if a == axis else (0, 0) for a in (0, 1)], mode="symmetric")
-        picture = sum(
-            weight * np.take(padded, np.arange(i, i + n), axis=axis) for i, weight in enumerate(weights)
-        )
+        picture = sum(weight * np.take(padded, np.arange(i, i + n), axis=axis) for i, weight in enumerate(weights))
     return picture
 
 

@@ -20,7 +20,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    const int z_begin = grid.first_z + blockIdx.z * PLANES, z_end = min(z_begin + PLANES, grid.nz);
+    const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
 
     // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.

@@ -21,7 +21,7 @@ LARGEST_GRID_YZ = 65_535
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
-GRID = np.dtype([("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2)], align=True)
+GRID = np.dtype([("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 
 
@@ -67,7 +67,6 @@ def options(spec: KernelSpec, precision: str, scheme: Scheme, vector: int = 1) -
         "REAL": _REAL[precision],
         "SCHEME": SCHEMES.index(scheme),
         **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), spec.block, strict=True)),
-        "PLANES": spec.tile[2],
         "VECTOR": vector,
     }
     return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
@@ -89,7 +88,7 @@ def launches(spec: KernelSpec, grid: Grid, periodic: tuple[bool, bool, bool], ve
     return [
         Launch(
             (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * spec.tile[1], first_z * spec.tile[2])), dtype=GRID),
+            np.array((grid.cells, bits, (first_y * tile[1], first_z * tile[2]), tile[2]), dtype=GRID),
         )
         for first_z in range(0, z, LARGEST_GRID_YZ)
         for first_y in range(0, y, LARGEST_GRID_YZ)

@@ -17,7 +17,6 @@
 //     REAL             float or double
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
 //     TILE_X/Y/Z       threads of a block along each axis
-//     PLANES           planes that a block marches through, for kernels that march along z
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
@@ -30,6 +29,7 @@ struct Grid {
     int nx, ny, nz;
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
+    int planes;            // planes that a block marches through, in kernels that march along z
 };
 
 struct Coefficients {
@@ -78,10 +78,11 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 
 // Heat through one face into its cell i during this step, in kelvin of the cell; entered into the ledger by the one
 // thread that owns the cell. Nobody else adds to that sum: the atomic is there because it does not wait for the answer.
-__device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T)
+__device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
+                                          bool owned = true)
 {
     const Real heat = multiply_add(-sweep->g[face], T, sweep->f[face]);
-    if (ledger.face[face]) atomicAdd(ledger.face[face] + i, (double)heat);
+    if (owned && ledger.face[face]) atomicAdd(ledger.face[face] + i, (double)heat);
     return heat;
 }
 
@@ -116,9 +117,10 @@ __device__ __forceinline__ float rounded_sum(unsigned int step, int x, int y, in
 }
 #endif
 
-// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old.
-__device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
-                                              Real below, Real above)
+// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old. In two parts,
+// because a kernel that marches along z may know the neighbour above last.
+__device__ __forceinline__ Real sum_before_above(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
+                                                 Real below)
 {
 #if SCHEME == SEVEN_TERM
     Real sum = c.c0 * T;
@@ -126,16 +128,29 @@ __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Rea
     sum = multiply_add(c.c2, east, sum);
     sum = multiply_add(c.c3, south, sum);
     sum = multiply_add(c.c4, north, sum);
-    sum = multiply_add(c.c5, below, sum);
-    return multiply_add(c.c6, above, sum);
+    return multiply_add(c.c5, below, sum);
 #else
     Real sum = c.c1 * (west - T);
     sum = multiply_add(c.c2, east - T, sum);
     sum = multiply_add(c.c3, south - T, sum);
     sum = multiply_add(c.c4, north - T, sum);
-    sum = multiply_add(c.c5, below - T, sum);
+    return multiply_add(c.c5, below - T, sum);
+#endif
+}
+
+__device__ __forceinline__ Real add_above(const Coefficients& c, Real T, Real above, Real sum)
+{
+#if SCHEME == SEVEN_TERM
+    return multiply_add(c.c6, above, sum);
+#else
     return multiply_add(c.c6, above - T, sum);
 #endif
+}
+
+__device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
+                                              Real below, Real above)
+{
+    return add_above(c, T, above, sum_before_above(c, T, west, east, south, north, below));
 }
 
 // The new value from the sum over neighbours and faces.

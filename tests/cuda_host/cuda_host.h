@@ -246,6 +246,7 @@ CUDA_HOST_CHECK(out_of_bounds, "index out of bounds")
 CUDA_HOST_CHECK(type_mismatch_v1, "misaligned address")
 CUDA_HOST_CHECK(add_overflow, "signed overflow")
 CUDA_HOST_CHECK(sub_overflow, "signed overflow")
+CUDA_HOST_CHECK(divrem_overflow, "division by zero or signed overflow")
 CUDA_HOST_CHECK(mul_overflow, "signed overflow")
 CUDA_HOST_CHECK(negate_overflow, "signed overflow")
 

@@ -18,7 +18,7 @@ def bar(x_min: str, x_max: str = INSULATED, **settings: object) -> HeatProblem:
     """20 cells of 5 cm along x."""
     text = scenario(
         *((1.0, 1.0, 1.0), (20, 1, 1)),
-        **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0, "dt": 1.0, **settings},  # type: ignore[arg-type]
+        **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0, "dt": 1.0, **settings},
         boundaries=f"x_min = {x_min}\nx_max = {x_max}",
     )
     return problem(text)
@@ -52,7 +52,9 @@ def test_convection_is_a_film_in_series_with_half_a_cell() -> None:
     assert K / D * beta == pytest.approx(1.0 / (1.0 / H + D / (2.0 * K)), rel=1e-14)
 
 
-@pytest.mark.parametrize("condition", [held(400.0), flux(Q), convection(H, AMBIENT)], ids=["held", "flux", "convection"])
+@pytest.mark.parametrize(
+    "condition", [held(400.0), flux(Q), convection(H, AMBIENT)], ids=["held", "flux", "convection"]
+)
 def test_a_step_gains_what_flows_in(condition: str) -> None:
     """f − g·T is q_in·dt/(ρ·cp·d), q_in through half a cell and the film."""
     derived = bar(condition, precision="float64")

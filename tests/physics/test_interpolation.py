@@ -35,7 +35,7 @@ def probe(
     Simulation.from_scenario(path, output=tmp_path / "run", overwrite=True).run()
     rows = np.loadtxt(tmp_path / "run" / folder.PROBES, delimiter=",", skiprows=1)
     assert rows[0, 0] == 0.0
-    return rows[0, 1:].tolist()  # type: ignore[no-any-return]
+    return rows[0, 1:].tolist()
 
 
 def grid_of_points(axes: tuple[int, ...] = (0, 1, 2)) -> list[tuple[float, float, float]]:
@@ -82,7 +82,7 @@ def test_an_origin_moves_the_points_with_the_box(tmp_path: Path) -> None:
         f"{FACES[2 * axis + side]} = {flux((-K, K)[side] * GRADIENT[axis])}" for axis in range(3) for side in (0, 1)
     )
     points = [tuple(o + p for o, p in zip(origin, point, strict=True)) for point in grid_of_points()]
-    values = probe(tmp_path, boundaries, "900 + 40*x - 30*y + 20*z", points, origin=origin)  # type: ignore[arg-type]
+    values = probe(tmp_path, boundaries, "900 + 40*x - 30*y + 20*z", points, origin=origin)
     np.testing.assert_allclose(values, [900.0 + np.dot(GRADIENT, point) for point in points], rtol=1e-13)
 
 
@@ -116,5 +116,5 @@ def test_no_probe_leaves_the_range_of_cells_and_surfaces(
 ) -> None:
     boundaries = f"x_min = {held(300.0)}\ny_max = {convection(3.0, 350.0)}\nz_min = {INSULATED}"
     place = tuple(f * length for f, length in zip(point, SIZE, strict=True))
-    (value,) = probe(tmp_path_factory.mktemp("probe"), boundaries, "400 + 80*x*y", [place], cells)  # type: ignore[list-item]
+    (value,) = probe(tmp_path_factory.mktemp("probe"), boundaries, "400 + 80*x*y", [place], cells)
     assert 300.0 - 1e-9 <= value <= 560.0 + 1e-9

@@ -150,11 +150,15 @@ def test_a_given_dt_is_refused_beyond_the_limit(factor: float, stable: bool) -> 
     if stable:
         assert problem(text).timeline.last_step == 50
         return
-    with pytest.raises(ScenarioError, match=r"time\.dt: .* beyond the stability limit 0\.02 s \(set by cell \[2, 0, 0\]\)"):
+    with pytest.raises(
+        ScenarioError, match=r"time\.dt: .* beyond the stability limit 0\.02 s \(set by cell \[2, 0, 0\]\)"
+    ):
         problem(text)
 
 
 def test_faces_read_from_a_scenario_keep_their_order() -> None:
     boundaries = "\n".join(f"{name} = {convection(float(i + 1), 300.0)}" for i, name in enumerate(FACES))
-    faces = Faces.from_scenario(problem(scenario((1.0, 1.0, 1.0), (1, 1, 1), initial=300.0, end=1.0, boundaries=boundaries)).scenario)
+    faces = Faces.from_scenario(
+        problem(scenario((1.0, 1.0, 1.0), (1, 1, 1), initial=300.0, end=1.0, boundaries=boundaries)).scenario
+    )
     assert faces.largest_betas(1.0) == pytest.approx([h / (1.0 + h / 2.0) for h in range(1, 7)], rel=1e-15)

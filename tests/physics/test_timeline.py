@@ -123,7 +123,9 @@ def test_any_decimal_times_are_met_exactly(end: float, every: float, probe_every
     assert timeline.steps[0] == 0
     assert (np.diff(timeline.steps) >= 1).all()
     assert (timeline.dts <= 0.9 * limit * (1.0 + 1e-12)).all()
-    np.testing.assert_allclose(timeline.dts * np.diff(timeline.steps), np.diff(timeline.times), rtol=0, atol=1e-13 * end)
+    np.testing.assert_allclose(
+        timeline.dts * np.diff(timeline.steps), np.diff(timeline.times), rtol=0, atol=1e-13 * end
+    )
     by_length: dict[Fraction, float] = {}
     for before, after, dt in zip(sorted(exact)[:-1], sorted(exact)[1:], timeline.dts.tolist(), strict=True):
         assert by_length.setdefault(after - before, dt) == dt

@@ -1,0 +1,204 @@
+"""The energy balance: every row of energy.csv closes, and the heats are the right ones.
+
+|residual| ≤ 1e-12·(Σ|heat through each face| + |stored|) + steps·u·Σ ρ·cp·V·|T − T_ref|
+"""
+
+import json
+from math import fsum, pi
+
+import h5py
+import numpy as np
+import pytest
+from conftest import Simulate
+from exact import INSULATED, PERIODIC, convection, flux, held, scenario
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.simulation import Simulation
+from heatsim.storage import folder
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+K, RHO, CP = (30.0, 20.0, 10.0), 2000.0, 500.0
+SIZE = (0.1, 0.08, 0.06)
+COLUMNS = ["time", "stored", "sources", *FACES, "residual"]
+RAMP = "{ times = [0.0, 3.0, 7.0], values = [300.0, 420.0, 350.0] }"
+
+FACES_OF = {
+    "all different": f"x_min = {held(380.0)}\nx_max = {flux(3000.0)}\ny_min = {convection(120.0, 290.0)}\n"
+    f"y_max = {INSULATED}\nz_min = {convection(800.0, 410.0)}\nz_max = {flux(-2000.0)}",
+    "in time": f'x_min = {{ type = "temperature", value = {RAMP} }}\nx_max = {flux("4000*sin(2*pi*t/5)")}\n'
+    f"y_min = {convection('50 + 40*cos(t)', '300 + 5*t')}\ny_max = {held(310.0)}\nz_max = {flux('1000*exp(-t)')}",
+    "periodic": f"x_min = {PERIODIC}\nx_max = {PERIODIC}\nz_min = {PERIODIC}\nz_max = {PERIODIC}\n"
+    f"y_min = {held(330.0)}\ny_max = {convection(200.0, 300.0)}",
+    "closed": f"x_min = {PERIODIC}\nx_max = {PERIODIC}",
+    "strong": f"default = {convection(1e7, 500.0)}",
+    "weak": f"default = {convection(1e-3, 500.0)}",
+}
+CELLS = {"box": (12, 9, 7), "plate": (12, 9, 1), "bar": (1, 1, 15), "cell": (1, 1, 1)}
+START = "300 + 60*sin(40*x)*cos(50*y) + 200*z"
+
+
+def case(faces: str, cells: tuple[int, int, int], end: float = 10.0) -> str:
+    text = scenario(
+        SIZE, cells, initial=START, end=end, boundaries=faces, k=K, rho=RHO, cp=CP, every=end / 8.0, safety=0.8
+    )
+    # Fields at the times of the rows, from which the bound is worked out.
+    return text.replace("probe_every", f"every = {end / 8.0!r}, probe_every")
+
+
+def rows_of(simulation: Simulation) -> list[dict[str, float]]:
+    path = simulation.folder / folder.ENERGY
+    assert path.read_text(encoding="utf-8").splitlines()[0].split(",") == COLUMNS
+    rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    return [dict(zip(COLUMNS, row.tolist(), strict=True)) for row in rows]
+
+
+def fields_of(simulation: Simulation) -> NDArray[np.float64]:
+    with h5py.File(simulation.folder / folder.FIELDS, "r") as file:
+        return np.asarray(file["VTKHDF/CellData/temperature"], np.float64)
+
+
+@pytest.mark.parametrize(
+    ("precision", "rounding"), [("float64", "nearest"), ("float32", "nearest"), ("float32", "stochastic")]
+)
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("faces", FACES_OF)
+def test_every_row_closes(faces: str, cells: str, precision: str, rounding: str, simulate: Simulate) -> None:
+    simulation = simulate(
+        case(FACES_OF[faces], CELLS[cells]), f"solver.precision={precision}", f"solver.rounding={rounding}"
+    )
+    problem = simulation.plan.problem
+    summary = json.loads((simulation.folder / folder.SUMMARY).read_text(encoding="utf-8"))
+    reference = summary["reference_temperature"]
+    # Rounding to one of the two values around moves by up to a whole unit in the last place, to nearest by half of it.
+    unit_roundoff = UNIT_ROUNDOFF[precision] * (2.0 if rounding == "stochastic" else 1.0)
+    capacity = RHO * CP * float(np.prod(SIZE)) / problem.grid.cell_count
+    rows, fields = rows_of(simulation), fields_of(simulation)
+    assert len(rows) == len(fields) == 9
+    for row, T, step in zip(rows, fields, problem.timeline.steps_at(10.0 / 8.0).tolist(), strict=True):
+        heats = [row[face] for face in FACES]
+        assert row["sources"] == 0.0
+        assert row["residual"] == pytest.approx(row["stored"] - fsum(heats), abs=1e-15 * fsum(map(abs, heats)))
+        turned_over = fsum(abs(row[name]) for name in ("stored", *FACES))
+        rounded = step * unit_roundoff * capacity * np.abs(T - reference).sum()
+        assert abs(row["residual"]) <= 1e-12 * turned_over + rounded, f"t = {row['time']}"
+        # What is stored is what the field says, as exactly as the file holds its temperatures.
+        gained = capacity * (T - fields[0]).sum()
+        resolution = 2.0 * UNIT_ROUNDOFF[precision] * 700.0 * capacity * T.size
+        assert row["stored"] == pytest.approx(gained, abs=resolution + 1e-11 * abs(gained))
+    assert rows[0] == {**dict.fromkeys(COLUMNS, 0.0)}
+    for index, face in enumerate(FACES):
+        assert all(row[face] == 0.0 for row in rows) is not problem.faces.exchanging(index)
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_two_runs_give_the_same_digits(rounding: str, simulate: Simulate) -> None:
+    text = case(FACES_OF["in time"], CELLS["box"])
+    settings = ("solver.precision=float32", f"solver.rounding={rounding}", "solver.device=cpu")
+    first, second, oracle = (simulate(text, *settings, f"solver.kernel={name}") for name in ("numba", "numba", "numpy"))
+    expected = (first.folder / folder.ENERGY).read_bytes()
+    assert expected.count(b"\n") == 10
+    assert (second.folder / folder.ENERGY).read_bytes() == expected
+    assert (oracle.folder / folder.ENERGY).read_bytes() == expected
+
+
+def test_a_batch_of_steps_is_no_part_of_the_result(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = case(FACES_OF["in time"], CELLS["box"])
+    expected = (simulate(text).folder / folder.ENERGY).read_bytes()
+    monkeypatch.setattr("heatsim.simulation._BATCH_SECONDS", 1e-9)
+    assert (simulate(text).folder / folder.ENERGY).read_bytes() == expected
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("face", FACES)
+def test_a_constant_flux_brings_its_flux_times_area_times_time(face: str, precision: str, simulate: Simulate) -> None:
+    """In float32 the flux is rounded, and the coefficient it is multiplied with to a multiple of 2⁻²⁵."""
+    q = 2500.0
+    simulation = simulate(case(f"{face} = {flux(q)}", CELLS["box"]), f"solver.precision={precision}")
+    axis = FACES.index(face) // 2
+    area = float(np.prod(SIZE)) / SIZE[axis]
+    smallest = min(coefficients.exchange[axis] for coefficients in simulation.plan.problem.coefficients.values())
+    accuracy = {"float64": 1e-12, "float32": 2.0**-24 + 2.0**-26 / smallest}[precision]
+    for row in rows_of(simulation):
+        assert row[face] == pytest.approx(q * area * row["time"], rel=accuracy)
+        assert all(row[other] == 0.0 for other in FACES if other != face)
+
+
+def test_an_oscillating_flux_brings_its_integral_over_whole_periods(simulate: Simulate) -> None:
+    """Values at the starts of equal steps sum a sine over a period to nothing, exactly."""
+    q = "1000 + 5000*sin(2*pi*t/2.5) - 700*cos(4*pi*t/2.5)"
+    text = scenario(
+        SIZE,
+        (6, 5, 4),
+        initial=300.0,
+        end=10.0,
+        dt=0.125,
+        every=2.5,
+        k=K,
+        rho=RHO,
+        cp=CP,
+        boundaries=f"y_min = {flux(q)}",
+    )
+    for row in rows_of(simulate(text)):
+        assert row["y_min"] == pytest.approx(1000.0 * SIZE[0] * SIZE[2] * row["time"], rel=1e-12, abs=1e-12)
+
+
+def test_a_flux_in_time_counts_with_its_value_at_the_start_of_each_step(simulate: Simulate) -> None:
+    dt, steps = 0.125, 16
+    text = scenario(
+        (1.0, 1.0, 1.0),
+        (4, 1, 1),
+        initial=300.0,
+        end=dt * steps,
+        dt=dt,
+        rho=1000.0,
+        boundaries=f"x_min = {flux('10 + 3*t^2')}",
+    )
+    (_, last) = rows_of(simulate(text))
+    assert last["x_min"] == pytest.approx(fsum((10.0 + 3.0 * (j * dt) ** 2) * dt for j in range(steps)), rel=1e-14)
+
+
+def test_a_lumped_body_takes_what_its_temperature_says(simulate: Simulate) -> None:
+    """One cell with convection on two faces: ρ·cp·V·(T − T0), half of it through each."""
+    h = 500.0
+    faces = f"z_min = {convection(h, 350.0)}\nz_max = {convection(h, 350.0)}"
+    text = scenario(SIZE, (1, 1, 1), initial=300.0, end=4000.0, boundaries=faces, k=K, rho=RHO, cp=CP, every=50.0)
+    simulation = simulate(text, "output.every=50.0")
+    heat_capacity = RHO * CP * float(np.prod(SIZE))
+    for row, T in zip(rows_of(simulation), fields_of(simulation)[:, 0, 0, 0], strict=True):
+        assert row["z_min"] == row["z_max"]
+        assert row["z_min"] + row["z_max"] == pytest.approx(heat_capacity * (T - 300.0), rel=1e-10, abs=1e-9)
+    assert row["stored"] == pytest.approx(heat_capacity * 50.0, rel=1e-9)
+
+
+def test_heat_through_a_steady_wall_is_the_same_on_both_sides(simulate: Simulate) -> None:
+    """k·A·ΔT/L, once the wall has warmed up."""
+    faces = f"x_min = {held(400.0)}\nx_max = {held(300.0)}"
+    text = scenario(
+        (0.2, 0.5, 0.5),
+        (8, 1, 1),
+        initial="400 - 500*x",
+        end=100.0,
+        every=50.0,
+        k=2.0,
+        rho=100.0,
+        cp=100.0,
+        boundaries=faces,
+    )
+    for row in rows_of(simulate(text)):
+        flow = 2.0 * 0.25 * 100.0 / 0.2
+        assert row["x_min"] == pytest.approx(flow * row["time"], rel=1e-12)
+        assert row["x_max"] == pytest.approx(-flow * row["time"], rel=1e-12)
+
+
+def test_a_closed_box_keeps_its_heat_while_it_levels_out(simulate: Simulate) -> None:
+    """A cosine that loses 95 % of its height; nothing may come or go but rounding of what was there."""
+    text = scenario((1.0, 1.0, 1.0), (32, 32, 8), initial=f"300 + 50*cos({pi!r}*x)*cos({pi!r}*y)", end=0.15, every=0.05)
+    for precision in ("float64", "float32"):
+        simulation = simulate(text, f"solver.precision={precision}")
+        steps = simulation.step
+        for row in rows_of(simulation):
+            assert abs(row["stored"]) <= steps * UNIT_ROUNDOFF[precision] * 50.0
+            assert row["stored"] == row["residual"]

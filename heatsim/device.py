@@ -33,6 +33,11 @@ class Device:
             return free + self.xp.get_default_memory_pool().free_bytes()  # type: ignore[no-any-return]
         return host_memory()
 
+    def multiprocessors(self) -> int:
+        """Multiprocessors of a GPU."""
+        count: int = self.xp.cuda.Device().attributes["MultiProcessorCount"]
+        return count
+
     def synchronise(self) -> None:
         """Wait for all queued work."""
         if self.backend == "cuda":

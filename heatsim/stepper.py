@@ -61,25 +61,29 @@ class Stepper:
         sweeps["step"] = np.arange(self.step, until) & 0xFFFFFFFF
         return dt, sweeps
 
-    def _compiled(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
-        problem = self._problem
-        vector = launch.vector_width(self._spec, problem.precision, problem.grid.cells[0])
-        kernel = launch.compile_kernel(self._spec, problem.precision, problem.scheme, vector)
-        return kernel, launch.launches(self._spec, problem.grid, problem.periodic, vector)
+    def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
+        """Steps a sweep, kernel and launches, the one that does most at a time first."""
+        problem, device = self._problem, self._field.device
+        compiled = []
+        for spec in launch.sweeps_of(self._spec, problem.grid):
+            build = launch.build(spec, problem.precision, problem.scheme, problem.grid)
+            launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
+            compiled.append((spec.steps, launch.compile_kernel(build), launches))
+        return compiled
 
     def _advance_cuda(self, until: int) -> None:
         problem, field = self._problem, self._field
-        kernel, launches = self._compiled()
         dt, sweeps = self._sweeps(until)
         table = field.device.xp.asarray(sweeps.view(np.uint8))
         coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
         pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
         ledger = np.array((pointers,), dtype=launch.LEDGER)
-        for index in range(len(sweeps)):
-            sweep = table.data.ptr + index * sweeps.itemsize
-            kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)
-            field.swap()
-        self.step = until
+        for steps, kernel, launches in self._compiled():
+            while until - self.step >= steps:
+                sweep = table.data.ptr + (len(sweeps) - (until - self.step)) * sweeps.itemsize
+                kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)
+                field.swap()
+                self.step += steps
 
     def _advance_cpu(self, until: int) -> None:
         problem, field = self._problem, self._field

@@ -44,22 +44,33 @@ struct Edges {
     Cells of[2 * WARPS * WARP];
 };
 
-// Where a thread's patch is and what borders it.
+// The first cell of a thread's patch; in the halo also outside of the box.
+__device__ __forceinline__ int patch_x()
+{
+    return ((int)blockIdx.x * (WARP - 2 * HALO_LANES) + (int)threadIdx.x - HALO_LANES) * VECTOR;
+}
+
+__device__ __forceinline__ int patch_y(const Grid& grid)
+{
+    return grid.first_y + (int)blockIdx.y * (WARPS * ROWS - 2 * HALO_ROWS) + (int)threadIdx.y * ROWS - HALO_ROWS;
+}
+
+// What a thread has to know of its patch in every iteration.
 struct Place {
-    int x, y;                     // of its first cell; in the halo also outside of the box
-    unsigned int row[ROWS];       // start of its rows in a plane, taken into the box
-    unsigned int column[VECTOR];  // its cells in a row, taken into the box
-    bool west_wall;               // its first cell is the first of the box
-    int east_wall, north_wall;    // its cell in x, its row that are the last of the box, if any
-    int south, north;             // where the rows beside it are published
-    bool at_side;                 // it touches a face in x or y
-    unsigned int owned;           // bit r: the block writes row r
+    unsigned int row[ROWS_FIT ? 1 : ROWS];          // start of its rows in a plane, taken into the box
+    unsigned int column[COLUMNS_FIT ? 1 : VECTOR];  // its cells in a row, taken into the box
+    int last_row, last_column;                      // which of its rows, columns is the last of the box, if any
+    bool first_column;                              // whether its first column is the first of the box
+    bool at_side;                                   // whether it touches a face in x or y
+    bool owned;                                     // whether the block writes it, as far as it is in the box
+    int south, north;                               // where the rows beside it are published
 };
 
-// Position i of an axis of n cells taken into the box: round and round where it is periodic, else to the nearer end.
-__device__ __forceinline__ int into(int i, int n, bool periodic)
+// Position i of an axis of n cells taken into the box, `width` cells at a time: round and round where it is periodic, else
+// to the nearer end.
+__device__ __forceinline__ int into(int i, int n, bool periodic, int width = 1)
 {
-    if (!periodic) return max(0, min(i, n - 1));
+    if (!periodic) return max(0, min(i, n - width));
     i %= n;
     return i < 0 ? i + n : i;
 }
@@ -68,50 +79,43 @@ __device__ __forceinline__ Place find_place(const Grid& grid)
 {
     const int lane = threadIdx.x, warp = threadIdx.y, slot = warp * WARP + lane, last = WARPS * WARP;
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
+    const int x = patch_x(), y = patch_y(grid);
     Place place;
-    place.x = ((int)blockIdx.x * (WARP - 2 * HALO_LANES) + lane - HALO_LANES) * VECTOR;
-    place.y = grid.first_y + (int)blockIdx.y * (WARPS * ROWS - 2 * HALO_ROWS) + warp * ROWS - HALO_ROWS;
-
-    place.west_wall = !periodic_x && place.x == 0;
-    place.east_wall = periodic_x ? -1 : grid.nx - 1 - place.x;
-    place.north_wall = periodic_y ? -1 : grid.ny - 1 - place.y;
-    // The row beside the end of the box is the row itself, which the warp has published too.
-    place.south = !periodic_y && place.y == 0 ? slot : last + max(warp - 1, 0) * WARP + lane;
-    place.north = place.north_wall == ROWS - 1 ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
-
-    const bool in_y = place.y + ROWS > 0 && place.y < grid.ny;
-    place.at_side = place.west_wall || (unsigned)place.east_wall < VECTOR ||
-                    (in_y && !periodic_y && (place.y == 0 || place.north_wall < ROWS));
-
-    const bool owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && place.x < grid.nx;
-    const bool owned_rows = warp * ROWS >= HALO_ROWS && warp * ROWS < WARPS * ROWS - HALO_ROWS;
-    place.owned = 0;
+    place.first_column = !periodic_x && x == 0;
+    place.last_column = periodic_x ? -1 : grid.nx - 1 - x;
+    place.last_row = periodic_y ? -1 : grid.ny - 1 - y;
+    place.at_side = place.first_column || (unsigned)place.last_column < VECTOR || (!periodic_y && y == 0) ||
+                    (unsigned)place.last_row < ROWS;
+    place.owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && x < grid.nx && warp * ROWS >= HALO_ROWS &&
+                  warp * ROWS < WARPS * ROWS - HALO_ROWS && y < grid.ny;
+    // Beside the end of the box is the row itself, which the warp has published too.
+    place.south = !periodic_y && y == 0 ? slot : last + max(warp - 1, 0) * WARP + lane;
+    place.north = place.last_row == ROWS - 1 ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        if (owned && owned_rows && place.y + r < grid.ny) place.owned |= 1u << r;
-        place.row[r] = (unsigned)into(place.y + r, grid.ny, periodic_y) * grid.nx;
-    }
+    for (int r = 0; r < (ROWS_FIT ? 1 : ROWS); ++r)
+        place.row[r] = (unsigned)into(y + r, grid.ny, periodic_y, ROWS_FIT ? ROWS : 1) * grid.nx;
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) {
-#if COLUMNS_FIT  // whole vectors stay whole
-        place.column[i] = (periodic_x ? into(place.x, grid.nx, true) : max(0, min(place.x, grid.nx - VECTOR))) + i;
-#else
-        place.column[i] = into(place.x + i, grid.nx, periodic_x);
-#endif
-    }
+    for (int i = 0; i < (COLUMNS_FIT ? 1 : VECTOR); ++i)
+        place.column[i] = into(x + i, grid.nx, periodic_x, COLUMNS_FIT ? VECTOR : 1);
     return place;
 }
 
-__device__ __forceinline__ Patch load_patch(const Real* plane, const Place& place)
+__device__ __forceinline__ unsigned int row_start(const Grid& grid, const Place& place, int r)
+{
+    return ROWS_FIT ? place.row[0] + r * grid.nx : place.row[ROWS_FIT ? 0 : r];
+}
+
+__device__ __forceinline__ Patch load_patch(const Real* plane, const Grid& grid, const Place& place)
 {
     Patch patch;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
+        const Real* row = plane + row_start(grid, place, r);
 #if COLUMNS_FIT
-        patch.row[r] = load(plane + (place.row[r] + place.column[0]));
+        patch.row[r] = load(row + place.column[0]);
 #else
 #pragma unroll
-        for (int i = 0; i < VECTOR; ++i) patch.row[r].at[i] = plane[place.row[r] + place.column[i]];
+        for (int i = 0; i < VECTOR; ++i) patch.row[r].at[i] = row[place.column[i]];
 #endif
     }
     return patch;
@@ -120,16 +124,17 @@ __device__ __forceinline__ Patch load_patch(const Real* plane, const Place& plac
 __device__ __forceinline__ void store_patch(Real* plane, const Grid& grid, const Place& place, const Patch& patch)
 {
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        if (!(place.owned >> r & 1)) continue;
+    for (int r = 0; r < ROWS; ++r)
+        if (ROWS_FIT || r <= place.last_row || (grid.periodic & 2 && patch_y(grid) + r < grid.ny)) {
+            Real* row = plane + row_start(grid, place, r);
 #if COLUMNS_FIT
-        store(plane + (place.row[r] + place.column[0]), patch.row[r]);
+            store(row + place.column[0], patch.row[r]);
 #else
 #pragma unroll
-        for (int i = 0; i < VECTOR; ++i)
-            if (place.x + i < grid.nx) plane[place.row[r] + place.column[i]] = patch.row[r].at[i];
+            for (int i = 0; i < VECTOR; ++i)
+                if (patch_x() + i < grid.nx) row[place.column[i]] = patch.row[r].at[i];
 #endif
-    }
+        }
 }
 
 // A stage's sums up to the plane above.
@@ -140,63 +145,106 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     Patch sum;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        const Cells& here = T.row[r];
-        const Cells& south = r == 0 ? south_edge : T.row[r - 1];
-        const Cells& north = r == ROWS - 1 ? north_edge : T.row[r + 1];
+        const Cells here = T.row[r];
+        const Cells south = r == 0 ? south_edge : T.row[r == 0 ? 0 : r - 1];
+        const Cells north = r == ROWS - 1 ? north_edge : T.row[r == ROWS - 1 ? r : r + 1];
         Real beside_west = __shfl_up_sync(ALL_LANES, here.at[VECTOR - 1], 1);
         const Real beside_east = __shfl_down_sync(ALL_LANES, here.at[0], 1);
-        if (place.west_wall) beside_west = here.at[0];
+        if (place.first_column) beside_west = here.at[0];
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
             const Real west = i == 0 ? beside_west : here.at[i - 1];
             Real east = i == VECTOR - 1 ? beside_east : here.at[i + 1];
-            // Where rows and columns fill whole patches, only a patch's last can be the last of the box.
-            if ((!COLUMNS_FIT || i == VECTOR - 1) && i == place.east_wall) east = here.at[i];
+            // Where patches fill the box, only a patch's last row or column can be its last; rows are published.
+            if ((!COLUMNS_FIT || i == VECTOR - 1) && i == place.last_column) east = here.at[i];
             Real to_north = north.at[i];
-            if (!ROWS_FIT && r < ROWS - 1 && r == place.north_wall) to_north = here.at[i];
+            if (!ROWS_FIT && r < ROWS - 1 && r == place.last_row) to_north = here.at[i];
             sum.row[r].at[i] = sum_before_above(c, here.at[i], west, east, south.at[i], to_north, below.row[r].at[i]);
         }
     }
     return sum;
 }
 
-// The heat through the faces that a patch of plane z touches. Halo cells need it for their values, their owner enters it.
-__device__ __forceinline__ void add_faces(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
-                                          int z, bool owned_plane, const Patch& T, Patch& sum)
+// The heat through the faces in x. All of a tile's warps have patches beside them, so this is made short.
+__device__ __forceinline__ void add_faces_x(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
+                                            int z, bool owned_plane, const Patch& T, Patch& sum)
 {
-    const size_t nx = grid.nx, ny = grid.ny;
+    const int y = patch_y(grid);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const int y = place.y + r;
-        const bool owned_row = owned_plane && (place.owned >> r & 1);
+    for (int side = 0; side < 2; ++side)
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
-            const int x = place.x + i;
-            const bool owned = owned_row && x < grid.nx;
-            const Real here = T.row[r].at[i];
-            Real& total = sum.row[r].at[i];
-            if (i == 0 && place.west_wall) total += face_heat(sweep, ledger, 0, z * ny + y, here, owned);
-            if ((!COLUMNS_FIT || i == VECTOR - 1) && i == place.east_wall)
-                total += face_heat(sweep, ledger, 1, z * ny + y, here, owned);
-            if (y == 0)             total += face_heat(sweep, ledger, 2, z * nx + x, here, owned);
-            if (y == grid.ny - 1)   total += face_heat(sweep, ledger, 3, z * nx + x, here, owned);
-            if (z == 0)             total += face_heat(sweep, ledger, 4, y * nx + x, here, owned);
-            if (z == grid.nz - 1)   total += face_heat(sweep, ledger, 5, y * nx + x, here, owned);
+            if (side ? COLUMNS_FIT && i < VECTOR - 1 : i > 0) continue;
+            if (!(side ? i == place.last_column : place.first_column)) continue;
+            const Real f = sweep->f[side], g = sweep->g[side];
+            Real heat[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                heat[r] = multiply_add(-g, T.row[r].at[i], f);
+                sum.row[r].at[i] += heat[r];
+            }
+            if (ledger.face[side] && owned_plane && place.owned) {
+                double* const sums = ledger.face[side] + ((size_t)z * grid.ny + y);
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+                    if (ROWS_FIT || y + r < grid.ny) atomicAdd(sums + r, (double)heat[r]);
+            }
         }
-    }
 }
 
+// The heat through the faces in y and z, of few warps and few planes: loops over copies in shared memory, because
+// registers cannot be indexed and the code should stay small. `scratch` has room for two patches a thread.
+__device__ __forceinline__ void add_faces_yz(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
+                                             int z, bool owned_plane, Cells* scratch, const Patch& T, Patch& sum)
+{
+    const int x = patch_x(), y = patch_y(grid), threads = WARPS * WARP;
+    const bool first_row = y == 0, last_row = (unsigned)place.last_row < ROWS;
+    const bool first_plane = z == 0 && !(grid.periodic & 4), last_plane = z == grid.nz - 1 && !(grid.periodic & 4);
+    if (!(first_row || last_row || first_plane || last_plane)) return;
+    Cells* const mine = scratch + threadIdx.y * WARP + threadIdx.x;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        mine[r * threads] = T.row[r];
+        mine[(ROWS + r) * threads] = sum.row[r];
+    }
+#pragma unroll 1
+    for (int face = 2; face < 6; ++face) {
+        if (!(face == 2 ? first_row : face == 3 ? last_row : face == 4 ? first_plane : last_plane)) continue;
+        const Real f = sweep->f[face], g = sweep->g[face];
+        double* sums = face == 2 ? ledger.face[2] : face == 3 ? ledger.face[3] : face == 4 ? ledger.face[4] : ledger.face[5];
+        const bool entered = sums && owned_plane && place.owned;
+        const int begin = face == 3 ? place.last_row : 0, end = face == 2 ? 1 : face == 3 ? begin + 1 : ROWS;
+#pragma unroll 1
+        for (int r = begin; r < end; ++r)
+#pragma unroll 1
+            for (int i = 0; i < VECTOR; ++i) {
+                const Real heat = multiply_add(-g, mine[r * threads].at[i], f);
+                mine[(ROWS + r) * threads].at[i] += heat;
+                if (entered && y + r < grid.ny && x + i < grid.nx)
+                    atomicAdd(sums + ((size_t)(face < 4 ? z : y + r) * grid.nx + x + i), (double)heat);
+            }
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) sum.row[r] = mine[(ROWS + r) * threads];
+}
+
+// What an iteration has to look after besides the cells themselves. The code for faces would take so much of the
+// instruction cache that most blocks, which touch none, wait for instructions: they run a loop without it.
+enum Boundaries { NONE, FACES_X, ALL };
+
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS comes out. On return the planes have
-// changed roles: what was below holds the new centre.
+// changed roles, what was below holds the new centre, and the next plane to arrive is on its way.
+template <Boundaries boundaries>
 __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                   const Ledger& ledger, const Place& place, int p, int z_begin, int z_end,
-                                                  const Edges* published, Edges* publish,
-                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], const Patch& arriving)
+                                                  const Edges* published, Edges* publish, Cells* scratch,
+                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], Patch& arriving,
+                                                  const Real* next_plane)
 {
-    const bool periodic_z = grid.periodic & 4;
+    const bool ends_in_z = boundaries == ALL && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x;
 
-    if (p - 1 == 0 && !periodic_z) below[0] = centre[0];
+    if (ends_in_z && p - 1 == 0) below[0] = centre[0];
     Patch sum = sum_before_above(c, place, published[0], centre[0], below[0]);
     Patch above = arriving;
 #pragma unroll
@@ -210,33 +258,61 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
         // 2. The next stage's sum needs the plane below, whose registers take what this stage makes.
         Patch next_sum;
         if (s + 1 < STEPS) {
-            if (z - 1 == 0 && !periodic_z) below[s + 1] = centre[s + 1];  // no plane below the first
+            if (ends_in_z && z - 1 == 0) below[s + 1] = centre[s + 1];  // no plane below the first
             next_sum = sum_before_above(c, place, published[s + 1], centre[s + 1], below[s + 1]);
         }
 
         // 3. Finish this stage.
         below[s] = above;
-        if (z == grid.nz - 1 && !periodic_z) above = centre[s];  // no plane above the last
+        if (ends_in_z && z == grid.nz - 1) above = centre[s];  // no plane above the last
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
                 sum.row[r].at[i] = add_above(c, centre[s].row[r].at[i], above.row[r].at[i], sum.row[r].at[i]);
-        if (place.at_side || (!periodic_z && (z == 0 || z == grid.nz - 1)))  // most warps skip this
-            add_faces(grid, place, sweep + s, ledger, z, z >= z_begin && z < z_end, centre[s], sum);
+        const bool owned_plane = z >= z_begin && z < z_end;
+        if (boundaries != NONE) add_faces_x(grid, place, sweep + s, ledger, z, owned_plane, centre[s], sum);
+        if (boundaries == ALL) add_faces_yz(grid, place, sweep + s, ledger, z, owned_plane, scratch, centre[s], sum);
 #if SCHEME != SEVEN_TERM
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
-                sum.row[r].at[i] = finish(sweep + s, place.column[i], place.row[r] / grid.nx, into(z, grid.nz, periodic_z),
+                sum.row[r].at[i] = finish(sweep + s, COLUMNS_FIT ? place.column[0] + i : place.column[COLUMNS_FIT ? 0 : i],
+                                          row_start(grid, place, r) / grid.nx, into(z, grid.nz, grid.periodic & 4),
                                           centre[s].row[r].at[i], sum.row[r].at[i]);
 #endif
         above = sum;
         if (s + 1 < STEPS) sum = next_sum;
+
+        // 4. Set off the load of the next plane, as soon as its registers are free.
+        if (s == 0) arriving = load_patch(next_plane, grid, place);
     }
     __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
     return above;
+}
+
+// Two iterations, after which the planes have their roles again.
+template <Boundaries boundaries>
+__device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+                                              const Sweep* sweep, const Ledger& ledger, const Place& place, int p,
+                                              int z_begin, int z_end, Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS],
+                                              Patch& arriving)
+{
+    const bool periodic_z = grid.periodic & 4;
+    const size_t plane = (size_t)grid.nx * grid.ny;
+    Edges* const even = edges;
+    Edges* const odd = edges + STEPS;
+    Cells* const scratch = edges[2 * STEPS].of;
+
+    Patch done = advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, even, odd, scratch, a, b,
+                                              arriving, T + into(p + 1, grid.nz, periodic_z) * plane);
+    if (place.owned && p - STEPS >= z_begin && p - STEPS < z_end)
+        store_patch(T_new + (p - STEPS) * plane, grid, place, done);
+    done = advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p + 1, z_begin, z_end, odd, even, scratch, b, a,
+                                        arriving, T + into(p + 2, grid.nz, periodic_z) * plane);
+    if (place.owned && p + 1 - STEPS >= z_begin && p + 1 - STEPS < z_end)
+        store_patch(T_new + (p + 1 - STEPS) * plane, grid, place, done);
 }
 
 extern "C" __global__ void __launch_bounds__(WARP * WARPS, 1)
@@ -245,24 +321,35 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 {
     extern __shared__ Edges edges[];
     const Place place = find_place(grid);
-    const bool periodic_z = grid.periodic & 4;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
-    const size_t plane = (size_t)grid.nx * grid.ny;
-    Edges* const even = edges;
-    Edges* const odd = edges + STEPS;
+    const int last = z_end + STEPS;
+
+    // Iterations in which some stage's centre is the first or last plane of the box, and all of tiles beside a face in y,
+    // look after everything; the others after faces in x, if their tile has any.
+    const int tile_x = patch_x() - (int)threadIdx.x * VECTOR, tile_y = patch_y(grid) - (int)threadIdx.y * ROWS;
+    const bool side_x = !(grid.periodic & 1) && (tile_x <= 0 || tile_x + WARP * VECTOR >= grid.nx);
+    const bool side_y = !(grid.periodic & 2) && (tile_y <= 0 || tile_y + WARPS * ROWS >= grid.ny);
+    int plain_begin = STEPS + 1, plain_end = min(last, grid.nz - 1);
+    if (grid.periodic & 4) plain_begin = z_begin - STEPS, plain_end = last;
+    if (side_y) plain_end = plain_begin;
 
     // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come from
     // memory is gone.
     Patch a[STEPS] = {}, b[STEPS] = {};
-    Patch arriving = load_patch(T + into(z_begin - STEPS, grid.nz, periodic_z) * plane, place);
-    for (int p = z_begin - STEPS; p < z_end + STEPS; p += 2) {
-        const Patch next = load_patch(T + into(p + 1, grid.nz, periodic_z) * plane, place);
-        Patch done = advance_pipeline(grid, c, sweep, ledger, place, p, z_begin, z_end, even, odd, a, b, arriving);
-        if (p - STEPS >= z_begin && p - STEPS < z_end) store_patch(T_new + (p - STEPS) * plane, grid, place, done);
-
-        arriving = load_patch(T + into(p + 2, grid.nz, periodic_z) * plane, place);
-        done = advance_pipeline(grid, c, sweep, ledger, place, p + 1, z_begin, z_end, odd, even, b, a, next);
-        if (p + 1 - STEPS >= z_begin && p + 1 - STEPS < z_end)
-            store_patch(T_new + (p + 1 - STEPS) * plane, grid, place, done);
+    Patch arriving = load_patch(T + into(z_begin - STEPS, grid.nz, grid.periodic & 4) * ((size_t)grid.nx * grid.ny), grid, place);
+    int p = z_begin - STEPS;
+    while (p < last) {
+        if (p < plain_begin || p >= plain_end) {
+            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+            p += 2;
+        } else if (side_x) {
+#pragma unroll 1
+            for (; p < plain_end; p += 2)
+                advance_twice<FACES_X>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+        } else {
+#pragma unroll 1
+            for (; p < plain_end; p += 2)
+                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+        }
     }
 }

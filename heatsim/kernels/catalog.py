@@ -19,6 +19,8 @@ class KernelSpec:
         block: threads along x, y, z (CUDA).
         tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised``.
         vectorised: whether a thread owns a vector of neighbouring cells in x.
+        steps: time steps that a sweep does.
+        rows: rows of cells in y that a thread owns.
     """
 
     name: str
@@ -28,6 +30,8 @@ class KernelSpec:
     block: tuple[int, int, int] = (1, 1, 1)
     tile: tuple[int, int, int] = (1, 1, 1)
     vectorised: bool = False
+    steps: int = 1
+    rows: int = 1
 
 
 KERNELS = (
@@ -37,12 +41,17 @@ KERNELS = (
     KernelSpec("coarsened", "cuda", "04_coarsened.cu", "marches along z, three planes shared", (32, 16, 1), (30, 14, 32)),
     KernelSpec("register_tiled", "cuda", "05_register_tiled.cu", "one plane shared", (32, 16, 1), (30, 14, 32)),
     KernelSpec("streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 8), True),
+    KernelSpec("temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4),
     KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
     KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
 )
 
 # What "auto" takes: the fastest of each backend.
 AUTO = {"cuda": "streamed", "cpu": "numba"}
+
+
+# Does the steps that are left over where a sweep does several.
+SINGLE_STEP = next(kernel for kernel in KERNELS if kernel.name == "streamed")
 
 
 def choose(requested: str, backend: Backend) -> KernelSpec:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.physics.coefficients import SCHEMES, Coefficients, Scheme
 
 FOLDER = Path(__file__).parent
 
 LARGEST_GRID_YZ = 65_535
+_LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
+_MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
@@ -55,66 +57,138 @@ def _spliced(name: str) -> str:
     return re.sub(r'#include "(.+)"', splice, text)
 
 
-def vector_width(spec: KernelSpec, precision: str, nx: int) -> int:
-    """Cells in x that a thread owns: as many as 16 bytes hold if rows of ``nx`` cells consist of such vectors."""
+@dataclass(frozen=True)
+class Build:
+    """A kernel for one precision, scheme and kind of grid.
+
+    Attributes:
+        spec: which kernel.
+        precision, scheme: how it calculates.
+        vector: cells in x that a thread owns.
+        columns_fit, rows_fit: whether the cells in x, in y are a multiple of those that a thread owns.
+    """
+
+    spec: KernelSpec
+    precision: str
+    scheme: Scheme
+    vector: int = 1
+    columns_fit: bool = True
+    rows_fit: bool = True
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """Cells along x, y, z that a block writes; z is 0 where the grid decides."""
+        spec = self.spec
+        if spec.steps == 1:
+            return spec.tile[0] * self.vector, spec.tile[1], spec.tile[2]
+        halo_lanes, halo_threads = ceil(spec.steps / self.vector), ceil(spec.steps / spec.rows)
+        return (spec.block[0] - 2 * halo_lanes) * self.vector, (spec.block[1] - 2 * halo_threads) * spec.rows, 0
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and two patches."""
+        spec = self.spec
+        if spec.steps == 1:
+            return 0
+        rows = 2 * (2 * spec.steps + spec.rows)
+        return rows * prod(spec.block) * self.vector * np.dtype(self.precision).itemsize
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Compiler options: the macros of stencil.cuh, and no contraction into fma, so that all kernels agree."""
+        macros = {
+            "REAL": _REAL[self.precision],
+            "SCHEME": SCHEMES.index(self.scheme),
+            **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), self.spec.block, strict=True)),
+            "VECTOR": self.vector,
+            "STEPS": self.spec.steps,
+            "ROWS": self.spec.rows,
+            "COLUMNS_FIT": int(self.columns_fit),
+            "ROWS_FIT": int(self.rows_fit),
+        }
+        return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
+
+
+def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
+    """The build of a kernel that suits a grid."""
+    nx, ny, _ = grid.cells
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    return next(width for width in (widest, 2, 1) if nx % width == 0)
-
-
-def options(spec: KernelSpec, precision: str, scheme: Scheme, vector: int = 1) -> tuple[str, ...]:
-    """Compiler options: the macros that stencil.cuh names, and no contraction into fma, so that all kernels agree."""
-    macros = {
-        "REAL": _REAL[precision],
-        "SCHEME": SCHEMES.index(scheme),
-        **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), spec.block, strict=True)),
-        "VECTOR": vector,
-    }
-    return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
+    if spec.steps > 1:
+        return Build(spec, precision, scheme, widest, nx % widest == 0, ny % spec.rows == 0)
+    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if nx % width == 0))
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a step: the blocks along x, y, z, and struct Grid as a 0-d array."""
+    """One launch of a sweep: the blocks along x, y, z, and struct Grid as a 0-d array."""
 
     blocks: tuple[int, int, int]
     grid: NDArray[Any]
 
 
-def launches(spec: KernelSpec, grid: Grid, periodic: tuple[bool, bool, bool], vector: int = 1) -> list[Launch]:
+def launches(
+    kernel: Build, grid: Grid, periodic: tuple[bool, bool, bool], multiprocessors: int = _MULTIPROCESSORS
+) -> list[Launch]:
     """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z."""
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
-    tile = (spec.tile[0] * vector, *spec.tile[1:])
-    x, y, z = (ceil(n / length) for n, length in zip(grid.cells, tile, strict=True))
+    nx, ny, nz = grid.cells
+    x, y = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1])
+    planes = kernel.tile[2] or _planes(nz, x * y, kernel.spec.steps, multiprocessors)
+    z = ceil(nz / planes)
     return [
         Launch(
             (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * tile[1], first_z * tile[2]), tile[2]), dtype=GRID),
+            np.array((grid.cells, bits, (first_y * kernel.tile[1], first_z * planes), planes), dtype=GRID),
         )
         for first_z in range(0, z, LARGEST_GRID_YZ)
         for first_y in range(0, y, LARGEST_GRID_YZ)
     ]
 
 
+def _planes(nz: int, columns: int, steps: int, multiprocessors: int) -> int:
+    """Planes that a block marches through, one block a multiprocessor at a time.
+
+    Each chunk costs 2·steps planes more to fill and drain the pipeline, and the last wave of blocks may be a small one:
+    the number of chunks for which the waves together take least.
+    """
+
+    def cost(chunks: int) -> int:
+        return ceil(columns * chunks / multiprocessors) * (ceil(nz / chunks) + 2 * steps)
+
+    return ceil(nz / min(range(1, ceil(nz / (4 * steps)) + 1), key=cost))
+
+
 @dataclass(frozen=True)
 class CudaKernel:
     """A compiled kernel."""
 
-    spec: KernelSpec
+    build: Build
     function: Any
 
     def __call__(
         self, launches: Sequence[Launch], T: Any, T_new: Any, coefficients: NDArray[Any], sweep: int, ledger: NDArray[Any]
     ) -> None:
-        """Queue one step: T and T_new are device arrays, ``sweep`` the device address of a struct Sweep."""
+        """Queue a sweep: T and T_new are device arrays, ``sweep`` the device address of the first step's struct Sweep."""
         for launch in launches:
             arguments = (T, T_new, launch.grid, coefficients, np.uint64(sweep), ledger)
-            self.function(launch.blocks, self.spec.block, arguments)
+            self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
 
 @cache
-def compile_kernel(spec: KernelSpec, precision: str, scheme: Scheme, vector: int = 1) -> CudaKernel:
+def compile_kernel(kernel: Build) -> CudaKernel:
     """Compile for the current GPU; CuPy keeps the binary on disk."""
     import cupy
 
-    module = cupy.RawModule(code=source(spec), options=options(spec, precision, scheme, vector), backend="nvrtc")
-    return CudaKernel(spec, module.get_function("advance"))
+    module = cupy.RawModule(code=source(kernel.spec), options=kernel.options, backend="nvrtc")
+    function = module.get_function("advance")
+    if kernel.shared_bytes:
+        function.max_dynamic_shared_size_bytes = kernel.shared_bytes
+    return CudaKernel(kernel, function)
+
+
+def sweeps_of(spec: KernelSpec, grid: Grid) -> tuple[KernelSpec, ...]:
+    """The kernels that together do any number of steps, the one that does most at a time first."""
+    nx, ny, _ = grid.cells
+    if spec.steps == 1 or nx * ny >= _LARGEST_PLANE:
+        return (spec if spec.steps == 1 else SINGLE_STEP,)
+    return spec, SINGLE_STEP

@@ -1,0 +1,148 @@
+"""Random numbers for a kernel to work on, and a kernel put to work on them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.field import Field
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.physics.coefficients import Scheme
+
+# What a run takes unless its grid or its user asks for another.
+SCHEME: Scheme = "seven_term"
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Steps of the heat equation in numbers that float32 holds exactly.
+
+    Attributes:
+        grid: the cells.
+        periodic: which axes wrap.
+        c: c0…c6, no two alike, shape (7,).
+        f, g: the terms of the six faces, those of convection; shape (steps, 6), or (1, 6) where they do not change.
+    """
+
+    grid: Grid
+    periodic: tuple[bool, bool, bool]
+    c: NDArray[np.float32]
+    f: NDArray[np.float32]
+    g: NDArray[np.float32]
+
+
+def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], steps: int, seed: int) -> Case:
+    """A case whose every cell's own coefficient is positive, so that neither values nor errors grow.
+
+    c1…c6 are multiples of 2⁻¹², so that c0 = 1 − Σ is exact. Every face that is not periodic exchanges heat with
+    surroundings between 0 and 1 K; with an initial field between 0 and 1 K all values stay there.
+    """
+    rng = np.random.default_rng(seed)
+    c = rng.integers(100, 450, 7) * 2.0**-12
+    c[0] = 1.0 - c[1:].sum()
+    g = (rng.uniform(0.01, 0.05, (steps, 6)) * ~np.repeat(periodic, 2)).astype(np.float32)
+    f = (g * rng.random((steps, 6))).astype(np.float32)
+    return Case(Grid(cells, (1.0, 1.0, 1.0)), periodic, c.astype(np.float32), f, g)
+
+
+def random_field(grid: Grid, precision: str, seed: int) -> NDArray[Any]:
+    """Deviations between 0 and 1 K on the host, shape (nz, ny, nx), in the precision."""
+    return np.random.default_rng(seed).random(grid.shape, dtype=np.dtype(precision).type)
+
+
+def upload(field: Field, deviation: NDArray[Any]) -> None:
+    """Copy a host array into the field without a second array on the device."""
+    if field.device.backend == "cuda":
+        field.deviation.set(deviation)
+    else:
+        field.deviation[...] = deviation
+
+
+def new_ledger(device: Device, case: Case, enabled: bool) -> list[Any]:
+    """Sums for the faces that exchange heat, zero; empty arrays for the others, and for all where not enabled."""
+    nz, ny, nx = case.grid.shape
+    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    return [
+        device.xp.zeros(shapes[face // 2] if enabled and not case.periodic[face // 2] else (0, 0)) for face in range(6)
+    ]
+
+
+class Stepping:
+    """One kernel on one field, called as a run's stepper calls it.
+
+    Attributes:
+        field: what is advanced.
+        registers: of a thread; None for a CPU's kernel.
+        spills: bytes of a thread's registers that went to local memory; None for a CPU's kernel.
+    """
+
+    def __init__(
+        self, spec: KernelSpec, field: Field, case: Case, ledger: Sequence[Any], steps: int, poisoned: bool = False
+    ) -> None:
+        """Compile the kernel and send the faces' terms to the device.
+
+        Args:
+            spec: the kernel.
+            field: on a device that the kernel is for.
+            case: coefficients and faces.
+            ledger: the six sums of :func:`new_ledger`.
+            steps: the most that :meth:`advance` is asked for; each of its calls starts at the case's first step.
+            poisoned: whether the output is filled with NaN before each sweep.
+        """
+        self.field = field
+        self.registers: int | None = None
+        self.spills: int | None = None
+        self._poisoned = poisoned
+        self._table = np.zeros(steps, dtype=launch.sweep_dtype(field.precision))
+        self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
+        # Steps a sweep and what does one, given the number of its first step; the one that does most at a time first.
+        self._sweeps = self._on_cuda(spec, case, ledger) if spec.backend == "cuda" else self._on_cpu(spec, case, ledger)
+
+    def advance(self, steps: int) -> None:
+        """Do so many steps; on a GPU they are queued and may still be running at return."""
+        done = 0
+        for reach, sweep in self._sweeps:
+            while steps - done >= reach:
+                if self._poisoned:
+                    self.field.spare.fill(np.nan)
+                sweep(done)
+                self.field.swap()
+                done += reach
+
+    def _on_cuda(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int], None]]]:
+        field, device = self.field, self.field.device
+        table = device.xp.asarray(self._table.view(np.uint8))
+        itemsize = self._table.itemsize
+        coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(field.precision))
+        pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
+
+        def sweep_with(kernel: launch.CudaKernel, launches: list[launch.Launch]) -> Callable[[int], None]:
+            return lambda done: kernel(
+                launches, field.deviation, field.spare, coefficients, table.data.ptr + done * itemsize, pointers
+            )
+
+        sweeps = []
+        for part in launch.sweeps_of(spec, case.grid):
+            build = launch.build(part, field.precision, SCHEME, case.grid)
+            kernel = launch.compile_kernel(build)
+            if part == spec:
+                self.registers = int(kernel.function.num_regs)
+                self.spills = int(kernel.function.local_size_bytes)
+            launches = launch.launches(build, case.grid, case.periodic, device.multiprocessors())
+            sweeps.append((part.steps, sweep_with(kernel, launches)))
+        return sweeps
+
+    def _on_cpu(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int], None]]]:
+        field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
+
+        def sweep(done: int) -> None:
+            f, g, step = self._table[done]
+            kernel(field.deviation, field.spare, case.periodic, c, f, g, int(step), ledger, SCHEME)
+
+        return [(1, sweep)]

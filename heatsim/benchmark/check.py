@@ -1,0 +1,89 @@
+"""Is a kernel right? Asked of each before it is timed."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.device import Device
+from heatsim.field import Field
+from heatsim.grid import FACES
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.cpu import advance_numpy
+
+# Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small.
+_GRIDS = (
+    ((257, 31, 11), (False, False, False)),
+    ((131, 61, 7), (True, False, True)),
+    ((35, 3, 37), (False, True, False)),
+    ((5, 1, 7), (True, True, True)),
+)
+_ROUNDINGS_A_STEP = 16.0  # of one term on its way into the result, at the most
+# Room for a few tiles along each axis.
+_KIN = (256, 64, 32)
+
+
+def fault(spec: KernelSpec, device: Device, precision: str, cells: tuple[int, int, int]) -> str:
+    """What is wrong with a kernel, empty if nothing is.
+
+    Several steps of random fields, the output poisoned before each, are compared with the NumPy kernel in float64,
+    heat through the faces included. The bound is what rounding explains: errors do not grow, because every cell's
+    own coefficient is positive.
+
+    Args:
+        spec: the kernel.
+        device: one that the kernel is for.
+        precision: "float32" or "float64".
+        cells: the grid that is to be measured: a small one that divides like it, and so is compiled like it, is among
+            those compared.
+    """
+    kin = tuple(min(n, large + n % 32) for n, large in zip(cells, _KIN, strict=True))
+    for number, (grid_cells, periodic) in enumerate((*_GRIDS, (kin, (False, False, False)))):
+        nx, ny, nz = grid_cells
+        # A sweep of several steps twice, and a remainder.
+        case = random_case((nx, ny, nz), periodic, steps=2 * spec.steps + 1, seed=number)
+        T, sums = _computed(spec, device, precision, case, seed=number)
+        T_exact, exact_sums = _exact(case, seed=number)
+        bound = _rounding_bound(case, precision)
+        where = f"{nx} × {ny} × {nz} cells"
+        for name, values, exact in (("field", T, T_exact), *zip(FACES, sums, exact_sums, strict=True)):
+            if not np.isfinite(values).all():
+                return f"{name} not finite on {where}: not all was written"
+            off = float(np.abs(values.astype(np.float64) - exact).max(initial=0.0))
+            if off > bound:
+                return f"{name} off by {off:.2g} on {where}; rounding explains {bound:.2g}"
+    return ""
+
+
+def _computed(
+    spec: KernelSpec, device: Device, precision: str, case: Case, seed: int
+) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    """The field and the sums of the faces after all steps, on the host."""
+    steps = len(case.f)
+    field = Field(device, case.grid, precision, reference=0.0)
+    upload(field, random_field(case.grid, "float32", seed).astype(precision))
+    ledger = new_ledger(device, case, enabled=True)
+    Stepping(spec, field, case, ledger, steps, poisoned=True).advance(steps)
+    return device.to_host(field.deviation), [device.to_host(sums) for sums in ledger]
+
+
+def _exact(case: Case, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """The same by the oracle in float64."""
+    T = random_field(case.grid, "float32", seed).astype(np.float64)
+    T_new = np.empty_like(T)
+    c, f, g = (values.astype(np.float64) for values in (case.c, case.f, case.g))
+    nz, ny, nx = case.grid.shape
+    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    ledger = [np.zeros((0, 0) if case.periodic[face // 2] else shapes[face // 2]) for face in range(6)]
+    for step in range(len(f)):
+        advance_numpy(T, T_new, case.periodic, c, f[step], g[step], step, ledger, SCHEME)
+        T, T_new = T_new, T
+    return T, ledger
+
+
+def _rounding_bound(case: Case, precision: str) -> float:
+    """How far rounding can carry a field of values within 0…1 K, or its sums, from the exact result."""
+    unit_roundoff = float(np.finfo(precision).eps) / 2.0
+    size = 2.0 + 6.0 * float(np.abs(case.f).max())
+    return _ROUNDINGS_A_STEP * len(case.f) * unit_roundoff * size

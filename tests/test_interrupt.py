@@ -146,7 +146,7 @@ def test_a_face_without_a_finite_value_at_one_moment_spoils_no_row(tmp_path: Pat
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Files cannot grow beyond ``size`` bytes: the system refuses as a full disk does."""
+    """Files cannot grow beyond ``size`` bytes, here and in processes started here: the system refuses as a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -166,9 +166,9 @@ def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
     target = tmp_path / "run"
     options = [option for override in overrides for option in ("--set", override)]
     with full_disk(size):
-        code = main(["run", str(tmp_path / "mixed.toml"), "--output", str(target), *options, "--quiet"])
-    out, err = capsys.readouterr()
-    assert (code, out) == (1, "")
+        process = runs.start("run", tmp_path / "mixed.toml", "--output", target, *options, "--quiet")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, ""), err
     assert len(err.splitlines()) == 1
     assert "could not be written: File too large; free some disk space and run `heatsim resume" in err
     assert str(target) in err

@@ -142,7 +142,8 @@ class Stepping:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 
         def sweep(done: int) -> None:
-            f, g, step = self._table[done]
-            kernel(field.deviation, field.spare, case.periodic, c, f, g, int(step), ledger, SCHEME)
+            terms = self._table[done]
+            f, g, step = terms["f"], terms["g"], int(terms["step"])
+            kernel(field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME)
 
         return [(1, sweep)]

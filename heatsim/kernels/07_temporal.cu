@@ -32,6 +32,7 @@
 #include "vector.cuh"
 
 #define WARPS TILE_Y
+#define AHEAD 4  // planes on their way from memory at a time
 #define HALO_LANES ((STEPS + VECTOR - 1) / VECTOR)
 #define HALO_ROWS ((STEPS + ROWS - 1) / ROWS * ROWS)
 
@@ -60,8 +61,7 @@ struct Place {
     unsigned int row[ROWS_FIT ? 1 : ROWS];          // start of its rows in a plane, taken into the box
     unsigned int column[COLUMNS_FIT ? 1 : VECTOR];  // its cells in a row, taken into the box
     int last_row, last_column;                      // which of its rows, columns is the last of the box, if any
-    bool first_column;                              // whether its first column is the first of the box
-    bool at_side;                                   // whether it touches a face in x or y
+    bool first_column, first_row;                   // whether its first column, row is the first of the box
     bool owned;                                     // whether the block writes it, as far as it is in the box
     int south, north;                               // where the rows beside it are published
 };
@@ -84,12 +84,11 @@ __device__ __forceinline__ Place find_place(const Grid& grid)
     place.first_column = !periodic_x && x == 0;
     place.last_column = periodic_x ? -1 : grid.nx - 1 - x;
     place.last_row = periodic_y ? -1 : grid.ny - 1 - y;
-    place.at_side = place.first_column || (unsigned)place.last_column < VECTOR || (!periodic_y && y == 0) ||
-                    (unsigned)place.last_row < ROWS;
+    place.first_row = !periodic_y && y == 0;
     place.owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && x < grid.nx && warp * ROWS >= HALO_ROWS &&
                   warp * ROWS < WARPS * ROWS - HALO_ROWS && y < grid.ny;
     // Beside the end of the box is the row itself, which the warp has published too.
-    place.south = !periodic_y && y == 0 ? slot : last + max(warp - 1, 0) * WARP + lane;
+    place.south = place.first_row ? slot : last + max(warp - 1, 0) * WARP + lane;
     place.north = place.last_row == ROWS - 1 ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
 #pragma unroll
     for (int r = 0; r < (ROWS_FIT ? 1 : ROWS); ++r)
@@ -105,20 +104,21 @@ __device__ __forceinline__ unsigned int row_start(const Grid& grid, const Place&
     return ROWS_FIT ? place.row[0] + r * grid.nx : place.row[ROWS_FIT ? 0 : r];
 }
 
-__device__ __forceinline__ Patch load_patch(const Real* plane, const Grid& grid, const Place& place)
+// Sets off the copy of a patch to `target`, where it is this thread's alone: row r lies at r * WARPS * WARP.
+__device__ __forceinline__ void fetch_patch(Cells* target, const Real* plane, const Grid& grid, const Place& place)
 {
-    Patch patch;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         const Real* row = plane + row_start(grid, place, r);
+        Cells* const cells = target + r * WARPS * WARP;
 #if COLUMNS_FIT
-        patch.row[r] = load(row + place.column[0]);
+        copy_async<sizeof(Cells)>(cells, row + place.column[0]);
 #else
 #pragma unroll
-        for (int i = 0; i < VECTOR; ++i) patch.row[r].at[i] = row[place.column[i]];
+        for (int i = 0; i < VECTOR; ++i) copy_async<sizeof(Real)>(&cells->at[i], row + place.column[i]);
 #endif
     }
-    return patch;
+    commit_copies();
 }
 
 __device__ __forceinline__ void store_patch(Real* plane, const Grid& grid, const Place& place, const Patch& patch)
@@ -165,42 +165,63 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     return sum;
 }
 
-// The heat through the faces in x. All of a tile's warps have patches beside them, so this is made short.
-__device__ __forceinline__ void add_faces_x(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
-                                            int z, bool owned_plane, const Patch& T, Patch& sum)
+// The heat through a face in x or y into cells of a patch: column i of it, or row r. Halo cells need it for their values,
+// their owner enters it.
+__device__ __forceinline__ void add_face_x(const Grid& grid, const Sweep* sweep, double* sums, int face, int z, bool owned,
+                                           int i, const Patch& T, Patch& sum)
 {
     const int y = patch_y(grid);
+    const Real f = sweep->f[face], g = sweep->g[face];
+    Real heat[ROWS];
 #pragma unroll
-    for (int side = 0; side < 2; ++side)
+    for (int r = 0; r < ROWS; ++r) {
+        heat[r] = multiply_add(-g, T.row[r].at[i], f);
+        sum.row[r].at[i] += heat[r];
+    }
+    if (sums && owned)
 #pragma unroll
-        for (int i = 0; i < VECTOR; ++i) {
-            if (side ? COLUMNS_FIT && i < VECTOR - 1 : i > 0) continue;
-            if (!(side ? i == place.last_column : place.first_column)) continue;
-            const Real f = sweep->f[side], g = sweep->g[side];
-            Real heat[ROWS];
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                heat[r] = multiply_add(-g, T.row[r].at[i], f);
-                sum.row[r].at[i] += heat[r];
-            }
-            if (ledger.face[side] && owned_plane && place.owned) {
-                double* const sums = ledger.face[side] + ((size_t)z * grid.ny + y);
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r)
-                    if (ROWS_FIT || y + r < grid.ny) atomicAdd(sums + r, (double)heat[r]);
-            }
-        }
+        for (int r = 0; r < ROWS; ++r)
+            if (ROWS_FIT || y + r < grid.ny) atomicAdd(sums + ((size_t)z * grid.ny + y + r), (double)heat[r]);
 }
 
-// The heat through the faces in y and z, of few warps and few planes: loops over copies in shared memory, because
-// registers cannot be indexed and the code should stay small. `scratch` has room for two patches a thread.
-__device__ __forceinline__ void add_faces_yz(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
-                                             int z, bool owned_plane, Cells* scratch, const Patch& T, Patch& sum)
+__device__ __forceinline__ void add_face_y(const Grid& grid, const Sweep* sweep, double* sums, int face, int z, bool owned,
+                                           int r, const Patch& T, Patch& sum)
 {
+    const int x = patch_x();
+    const Real f = sweep->f[face], g = sweep->g[face];
+    Real heat[VECTOR];
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) {
+        heat[i] = multiply_add(-g, T.row[r].at[i], f);
+        sum.row[r].at[i] += heat[i];
+    }
+    if (sums && owned)
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i)
+            if (COLUMNS_FIT || x + i < grid.nx) atomicAdd(sums + ((size_t)z * grid.nx + x + i), (double)heat[i]);
+}
+
+__device__ __forceinline__ void add_faces_xy(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
+                                             int z, bool owned_plane, const Patch& T, Patch& sum)
+{
+    const bool owned = owned_plane && place.owned;
+    if (place.first_column) add_face_x(grid, sweep, ledger.face[0], 0, z, owned, 0, T, sum);
+#pragma unroll
+    for (int i = COLUMNS_FIT ? VECTOR - 1 : 0; i < VECTOR; ++i)
+        if (i == place.last_column) add_face_x(grid, sweep, ledger.face[1], 1, z, owned, i, T, sum);
+    if (place.first_row) add_face_y(grid, sweep, ledger.face[2], 2, z, owned, 0, T, sum);
+#pragma unroll
+    for (int r = ROWS_FIT ? ROWS - 1 : 0; r < ROWS; ++r)
+        if (r == place.last_row) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, r, T, sum);
+}
+
+// The same for the faces in z, which few planes touch: loops over copies in shared memory, because registers cannot be
+// indexed and the code should stay small. `scratch` has room for two patches of each thread.
+__device__ __forceinline__ void add_faces_z(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
+                                            int z, bool owned_plane, Cells* scratch, const Patch& T, Patch& sum)
+{
+    if (grid.periodic & 4 || (z != 0 && z != grid.nz - 1)) return;
     const int x = patch_x(), y = patch_y(grid), threads = WARPS * WARP;
-    const bool first_row = y == 0, last_row = (unsigned)place.last_row < ROWS;
-    const bool first_plane = z == 0 && !(grid.periodic & 4), last_plane = z == grid.nz - 1 && !(grid.periodic & 4);
-    if (!(first_row || last_row || first_plane || last_plane)) return;
     Cells* const mine = scratch + threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -208,20 +229,18 @@ __device__ __forceinline__ void add_faces_yz(const Grid& grid, const Place& plac
         mine[(ROWS + r) * threads] = sum.row[r];
     }
 #pragma unroll 1
-    for (int face = 2; face < 6; ++face) {
-        if (!(face == 2 ? first_row : face == 3 ? last_row : face == 4 ? first_plane : last_plane)) continue;
+    for (int face = z == 0 ? 4 : 5; face <= (z == grid.nz - 1 ? 5 : 4); ++face) {
         const Real f = sweep->f[face], g = sweep->g[face];
-        double* sums = face == 2 ? ledger.face[2] : face == 3 ? ledger.face[3] : face == 4 ? ledger.face[4] : ledger.face[5];
+        double* const sums = face == 4 ? ledger.face[4] : ledger.face[5];
         const bool entered = sums && owned_plane && place.owned;
-        const int begin = face == 3 ? place.last_row : 0, end = face == 2 ? 1 : face == 3 ? begin + 1 : ROWS;
 #pragma unroll 1
-        for (int r = begin; r < end; ++r)
+        for (int r = 0; r < ROWS; ++r)
 #pragma unroll 1
             for (int i = 0; i < VECTOR; ++i) {
                 const Real heat = multiply_add(-g, mine[r * threads].at[i], f);
                 mine[(ROWS + r) * threads].at[i] += heat;
                 if (entered && y + r < grid.ny && x + i < grid.nx)
-                    atomicAdd(sums + ((size_t)(face < 4 ? z : y + r) * grid.nx + x + i), (double)heat);
+                    atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)heat);
             }
     }
 #pragma unroll
@@ -230,16 +249,15 @@ __device__ __forceinline__ void add_faces_yz(const Grid& grid, const Place& plac
 
 // What an iteration has to look after besides the cells themselves. The code for faces would take so much of the
 // instruction cache that most blocks, which touch none, wait for instructions: they run a loop without it.
-enum Boundaries { NONE, FACES_X, ALL };
+enum Boundaries { NONE, SIDES, ALL };  // SIDES: faces in x and y; ALL: also those in z, and the ends of the box in z
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS comes out. On return the planes have
-// changed roles, what was below holds the new centre, and the next plane to arrive is on its way.
+// changed roles: what was below holds the new centre.
 template <Boundaries boundaries>
 __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                   const Ledger& ledger, const Place& place, int p, int z_begin, int z_end,
                                                   const Edges* published, Edges* publish, Cells* scratch,
-                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], Patch& arriving,
-                                                  const Real* next_plane)
+                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], const Patch& arriving)
 {
     const bool ends_in_z = boundaries == ALL && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x;
@@ -271,8 +289,8 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
             for (int i = 0; i < VECTOR; ++i)
                 sum.row[r].at[i] = add_above(c, centre[s].row[r].at[i], above.row[r].at[i], sum.row[r].at[i]);
         const bool owned_plane = z >= z_begin && z < z_end;
-        if (boundaries != NONE) add_faces_x(grid, place, sweep + s, ledger, z, owned_plane, centre[s], sum);
-        if (boundaries == ALL) add_faces_yz(grid, place, sweep + s, ledger, z, owned_plane, scratch, centre[s], sum);
+        if (boundaries != NONE) add_faces_xy(grid, place, sweep + s, ledger, z, owned_plane, centre[s], sum);
+        if (boundaries == ALL) add_faces_z(grid, place, sweep + s, ledger, z, owned_plane, scratch, centre[s], sum);
 #if SCHEME != SEVEN_TERM
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -284,9 +302,6 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
 #endif
         above = sum;
         if (s + 1 < STEPS) sum = next_sum;
-
-        // 4. Set off the load of the next plane, as soon as its registers are free.
-        if (s == 0) arriving = load_patch(next_plane, grid, place);
     }
     __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
     return above;
@@ -296,23 +311,30 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
 template <Boundaries boundaries>
 __device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
                                               const Sweep* sweep, const Ledger& ledger, const Place& place, int p,
-                                              int z_begin, int z_end, Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS],
-                                              Patch& arriving)
+                                              int z_begin, int z_end, Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS])
 {
     const bool periodic_z = grid.periodic & 4;
     const size_t plane = (size_t)grid.nx * grid.ny;
-    Edges* const even = edges;
-    Edges* const odd = edges + STEPS;
     Cells* const scratch = edges[2 * STEPS].of;
+    Cells* const fetched = scratch + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
+#pragma unroll
+    for (int half = 0; half < 2; ++half, ++p) {
+        // The plane that arrives has been under way for AHEAD iterations; its room is free for one as far ahead.
+        Cells* const room = fetched + (unsigned)(p - z_begin + STEPS) % AHEAD * (ROWS * WARPS * WARP);
+        wait_for_copies<AHEAD - 1>();
+        Patch arriving;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) arriving.row[r] = room[r * WARPS * WARP];
+        fetch_patch(room, T + into(p + AHEAD, grid.nz, periodic_z) * plane, grid, place);
 
-    Patch done = advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, even, odd, scratch, a, b,
-                                              arriving, T + into(p + 1, grid.nz, periodic_z) * plane);
-    if (place.owned && p - STEPS >= z_begin && p - STEPS < z_end)
-        store_patch(T_new + (p - STEPS) * plane, grid, place, done);
-    done = advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p + 1, z_begin, z_end, odd, even, scratch, b, a,
-                                        arriving, T + into(p + 2, grid.nz, periodic_z) * plane);
-    if (place.owned && p + 1 - STEPS >= z_begin && p + 1 - STEPS < z_end)
-        store_patch(T_new + (p + 1 - STEPS) * plane, grid, place, done);
+        Edges* const published = edges + half * STEPS;
+        Edges* const publish = edges + (1 - half) * STEPS;
+        const Patch done = half == 0
+            ? advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, a, b, arriving)
+            : advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, b, a, arriving);
+        const int z = p - STEPS;
+        if (place.owned && z >= z_begin && z < z_end) store_patch(T_new + z * plane, grid, place, done);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(WARP * WARPS, 1)
@@ -324,32 +346,36 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const int last = z_end + STEPS;
 
-    // Iterations in which some stage's centre is the first or last plane of the box, and all of tiles beside a face in y,
-    // look after everything; the others after faces in x, if their tile has any.
+    // Most tiles and iterations look after the cells alone. Tiles beside a face in x or y look after it; iterations in
+    // which some stage's centre is the first or last plane of the box look after everything.
     const int tile_x = patch_x() - (int)threadIdx.x * VECTOR, tile_y = patch_y(grid) - (int)threadIdx.y * ROWS;
-    const bool side_x = !(grid.periodic & 1) && (tile_x <= 0 || tile_x + WARP * VECTOR >= grid.nx);
-    const bool side_y = !(grid.periodic & 2) && (tile_y <= 0 || tile_y + WARPS * ROWS >= grid.ny);
-    int plain_begin = STEPS + 1, plain_end = min(last, grid.nz - 1);
-    if (grid.periodic & 4) plain_begin = z_begin - STEPS, plain_end = last;
-    if (side_y) plain_end = plain_begin;
+    const bool sides = (!(grid.periodic & 1) && (tile_x <= 0 || tile_x + WARP * VECTOR >= grid.nx)) ||
+                       (!(grid.periodic & 2) && (tile_y <= 0 || tile_y + WARPS * ROWS >= grid.ny));
+    const bool periodic_z = grid.periodic & 4;
+    const int inner_begin = periodic_z ? z_begin - STEPS : STEPS + 1, inner_end = periodic_z ? last : min(last, grid.nz - 1);
 
     // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come from
     // memory is gone.
     Patch a[STEPS] = {}, b[STEPS] = {};
-    Patch arriving = load_patch(T + into(z_begin - STEPS, grid.nz, grid.periodic & 4) * ((size_t)grid.nx * grid.ny), grid, place);
     int p = z_begin - STEPS;
+    Cells* const fetched = edges[2 * STEPS].of + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < AHEAD; ++i)
+        fetch_patch(fetched + i * (ROWS * WARPS * WARP),
+                    T + into(p + i, grid.nz, periodic_z) * ((size_t)grid.nx * grid.ny), grid, place);
+
     while (p < last) {
-        if (p < plain_begin || p >= plain_end) {
-            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+        if (p < inner_begin || p >= inner_end) {
+            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
             p += 2;
-        } else if (side_x) {
+        } else if (sides) {
 #pragma unroll 1
-            for (; p < plain_end; p += 2)
-                advance_twice<FACES_X>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+            for (; p < inner_end; p += 2)
+                advance_twice<SIDES>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
         } else {
 #pragma unroll 1
-            for (; p < plain_end; p += 2)
-                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b, arriving);
+            for (; p < inner_end; p += 2)
+                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
         }
     }
 }

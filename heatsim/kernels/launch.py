@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent
 
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
+_PLANES_AHEAD = 4  # AHEAD of 07
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
@@ -86,11 +87,11 @@ class Build:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and two patches."""
+        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches."""
         spec = self.spec
         if spec.steps == 1:
             return 0
-        rows = 2 * (2 * spec.steps + spec.rows)
+        rows = 4 * spec.steps + (2 + _PLANES_AHEAD) * spec.rows
         return rows * prod(spec.block) * self.vector * np.dtype(self.precision).itemsize
 
     @property

@@ -12,6 +12,35 @@ struct __align__(sizeof(Real) * VECTOR) Cells {
 __device__ __forceinline__ Cells load(const Real* T) { return *reinterpret_cast<const Cells*>(T); }
 __device__ __forceinline__ void store(Real* T, const Cells& cells) { *reinterpret_cast<Cells*>(T) = cells; }
 
+// Copies BYTES (4, 8 or 16) from global to shared memory without waiting and without registers; from sm_80 on. What a
+// thread has copied before its nth last commit_copies() has arrived after wait_for_copies<n>().
+template <int BYTES>
+__device__ __forceinline__ void copy_async(void* shared, const void* global)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned int address = (unsigned int)__cvta_generic_to_shared(shared);
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(global), "n"(BYTES) : "memory");
+#else
+    for (int i = 0; i < BYTES / 4; ++i) static_cast<float*>(shared)[i] = static_cast<const float*>(global)[i];
+#endif
+}
+
+__device__ __forceinline__ void commit_copies()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int STILL_UNDER_WAY>
+__device__ __forceinline__ void wait_for_copies()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(STILL_UNDER_WAY) : "memory");
+#endif
+}
+
 // As add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, the last x_max.
 __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
                                           int x, int y, int z, const Cells& T, Cells& sum)

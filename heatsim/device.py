@@ -38,6 +38,11 @@ class Device:
         count: int = self.xp.cuda.Device().attributes["MultiProcessorCount"]
         return count
 
+    def block_memory(self) -> int:
+        """Bytes of shared memory that one block of a GPU may have."""
+        count: int = self.xp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        return count
+
     def synchronise(self) -> None:
         """Wait for all queued work."""
         if self.backend == "cuda":

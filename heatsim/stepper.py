@@ -64,12 +64,15 @@ class Stepper:
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
-        compiled = []
-        for spec in launch.sweeps_of(self._spec, problem.grid):
-            build = launch.build(spec, problem.precision, problem.scheme, problem.grid)
-            launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
-            compiled.append((spec.steps, launch.compile_kernel(build), launches))
-        return compiled
+        builds = launch.builds(self._spec, problem.precision, problem.scheme, problem.grid, device.block_memory())
+        return [
+            (
+                build.spec.steps,
+                launch.compile_kernel(build),
+                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors()),
+            )
+            for build in builds
+        ]
 
     def _advance_cuda(self, until: int) -> None:
         problem, field = self._problem, self._field

@@ -2,15 +2,15 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark import check
-from heatsim.benchmark.case import Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.results import KernelResult, Measurement, Stages
 from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_turn
 from heatsim.device import Device
 from heatsim.field import Field
@@ -18,102 +18,17 @@ from heatsim.grid import Grid
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 
-# A cell and step: 7 products and 6 sums.
-OPERATIONS = 13
-
+_OPERATIONS = 13  # a cell and step: 7 products and 6 sums
 _MOST_STEPS = 1 << 14
 _SEED = 20
-_CPU_KERNEL = "numba"
 _CPU_REPEATS = 3
 _CPU_PATIENCE = 10.0  # s that a step on the CPU may take before its comparison is left out
-_STAGES = ("generate", "host_to_device", "kernel", "device_to_host", "total")
-
-
-@dataclass(frozen=True)
-class KernelResult:
-    """One kernel. All but name and error are None where it is wrong.
-
-    Attributes:
-        name: in the catalog.
-        GCells: cells · steps / s / 1e9, from the median time.
-        fraction: of the ceiling.
-        spread: of the time, the largest less the smallest as a fraction of the median.
-        registers: of a thread; None on a CPU.
-        spills: bytes of local memory that a thread spills to; None on a CPU.
-        effective_GBps: 2 values a cell and step / s / 1e9.
-        GFLOPs: 13 operations a cell and step / s / 1e9.
-        intensity: operations a byte of memory traffic that its idea needs: one value read and one written, a sweep.
-        over_naive: times as fast as naive; None where that was not measured.
-        over_cpu: times as fast as numba on this machine's CPU, t_CPU / t_this; None where that was not measured.
-        error: what is wrong with it, None if nothing is.
-    """
-
-    name: str
-    GCells: float | None = None
-    fraction: float | None = None
-    spread: float | None = None
-    registers: int | None = None
-    spills: int | None = None
-    effective_GBps: float | None = None
-    GFLOPs: float | None = None
-    intensity: float | None = None
-    over_naive: float | None = None
-    over_cpu: float | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class Stages:
-    """A whole computation: a field made on the host, sent to the device, advanced, fetched.
-
-    Attributes:
-        kernel: what advances it, the fastest.
-        steps: how far.
-        seconds: median of each stage and of the total.
-        spread: of each.
-    """
-
-    kernel: str
-    steps: int
-    seconds: dict[str, float]
-    spread: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """What was measured in one precision.
-
-    Attributes:
-        device: its name.
-        precision: "float32" or "float64".
-        cells: along x, y, z.
-        copy_GBps: bytes read and written a second by a copy on the device / 1e9.
-        ceiling_GCells: that, by the bytes of one value read and one written.
-        kernels: one result each.
-        copy_spread: of the copy's time.
-        cpu_GCells: of numba on this machine's CPU; None where it was not measured.
-        stages: None where no kernel is right.
-        energy: whether the heat through the faces was summed.
-        repeats: of every time but the CPU's on a machine with a GPU.
-    """
-
-    device: str
-    precision: str
-    cells: tuple[int, int, int]
-    copy_GBps: float
-    ceiling_GCells: float
-    kernels: tuple[KernelResult, ...]
-    copy_spread: float
-    cpu_GCells: float | None
-    stages: Stages | None
-    energy: bool
-    repeats: int
 
 
 def measure(
     device: Device,
     specs: Sequence[KernelSpec],
-    grid: Grid,
+    cells: tuple[int, int, int],
     precision: str,
     repeats: int,
     energy: bool,
@@ -124,7 +39,7 @@ def measure(
     Args:
         device: where.
         specs: kernels for it.
-        grid: what is timed; memory for it is taken for granted.
+        cells: along x, y, z; memory for them is taken for granted.
         precision: "float32" or "float64".
         repeats: of every time.
         energy: whether the heat through the faces is summed too.
@@ -133,30 +48,152 @@ def measure(
     errors = {}
     for spec in specs:
         say(f"{precision}: verifying {spec.name}")
-        errors[spec.name] = check.fault(spec, device, precision, grid.cells)
+        errors[spec.name] = check.fault(spec, device, precision, cells)
     right = [spec for spec in specs if not errors[spec.name]]
 
     say(f"{precision}: timing {', '.join(('copy', *(spec.name for spec in right)))}")
-    steppings = _steppings(device, right, grid, precision, energy)
-    field = steppings[0].field if steppings else _loaded_field(device, grid, precision)
-    copies = [Work(copy) for copy in _copies(field)]
-    works = [_stepping_work(spec, stepping) for spec, stepping in zip(right, steppings, strict=True)]
-    timings = time_in_turn(device, [*copies, *works], repeats)
+    case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
+    field = _random_field(device, case.grid, precision)
+    steppings = {spec.name: _stepping(spec, field, case, energy) for spec in right}
+    works = {spec.name: _work(spec, steppings[spec.name]) for spec in right}
+    copies = _copies(field)
+    timings = time_in_turn(device, [*copies, *works.values()], repeats)
     copy = min(timings[: len(copies)], key=lambda timing: timing.seconds)
-    step_timings = {spec.name: timing for spec, timing in zip(right, timings[len(copies) :], strict=True)}
-    speeds = {name: grid.cell_count / timing.seconds / 1e9 for name, timing in step_timings.items()}
+    timed = dict(zip(works, timings[len(copies) :], strict=True))
+    speeds = {name: field.deviation.size / timing.seconds / 1e9 for name, timing in timed.items()}
 
     stages = None
-    if right:
-        name = max(speeds, key=lambda kernel: speeds[kernel])
+    if speeds:
         say(f"{precision}: timing the stages of a computation")
-        best = [spec.name for spec in right].index(name)
-        stages = _time_stages(name, works[best], field, precision, repeats)
-    del steppings, works, copies, field  # before the CPU needs memory of its own
+        fastest = max(speeds, key=lambda name: speeds[name])
+        stages = _time_stages(fastest, works[fastest], field, repeats)
 
-    if device.backend == "cpu":
-        cpu = speeds.get(_CPU_KERNEL)
-    else:
-        say(f"{precision}: timing {_CPU_KERNEL} on the CPU")
-        cpu = _cpu_speed(grid, precision, energy)
-    return _result(device, specs, grid, precision, repeats, energy, errors, copy, step_timings, right_info, cpu, stages)
+    cpu = speeds.get(catalog.AUTO["cpu"])
+    if device.backend == "cuda":
+        say(f"{precision}: timing the CPU for comparison")
+        cpu = _cpu_speed(case, precision, energy)
+
+    copy_speed = 2.0 * int(field.deviation.nbytes) / copy.seconds / 1e9
+    value = int(field.deviation.itemsize)
+    ceiling = copy_speed / (2.0 * value)
+    return Measurement(
+        device=device.name,
+        precision=precision,
+        cells=cells,
+        copy_GBps=copy_speed,
+        ceiling_GCells=ceiling,
+        kernels=tuple(
+            KernelResult(spec.name, error=errors[spec.name])
+            if errors[spec.name]
+            else _result(spec, steppings[spec.name], timed[spec.name].spread, speeds, ceiling, cpu, value)
+            for spec in specs
+        ),
+        copy_spread=copy.spread,
+        cpu_GCells=cpu,
+        stages=stages,
+        energy=energy,
+        repeats=repeats,
+    )
+
+
+def _result(
+    spec: KernelSpec,
+    stepping: Stepping,
+    spread: float,
+    speeds: Mapping[str, float],
+    ceiling: float,
+    cpu: float | None,
+    value: int,
+) -> KernelResult:
+    """One kernel's numbers; ``value`` is the bytes of one."""
+    speed, naive = speeds[spec.name], speeds.get("naive")
+    return KernelResult(
+        name=spec.name,
+        GCells=speed,
+        fraction=speed / ceiling,
+        spread=spread,
+        registers=stepping.registers,
+        spills=stepping.spills,
+        effective_GBps=speed * 2.0 * value,
+        GFLOPs=speed * _OPERATIONS,
+        intensity=_OPERATIONS * spec.steps / (2.0 * value),
+        over_naive=speed / naive if naive else None,
+        over_cpu=speed / cpu if cpu else None,
+    )
+
+
+def _random_field(device: Device, grid: Grid, precision: str) -> Field:
+    field = Field(device, grid, precision, reference=0.0)
+    upload(field, random_field(grid, precision, _SEED))
+    return field
+
+
+def _stepping(spec: KernelSpec, field: Field, case: Case, energy: bool) -> Stepping:
+    return Stepping(spec, field, case, new_ledger(field.device, case, energy), _MOST_STEPS)
+
+
+def _work(spec: KernelSpec, stepping: Stepping) -> Work:
+    return Work(stepping.advance, unit=spec.steps, most=_MOST_STEPS)
+
+
+def _copies(field: Field) -> list[Work]:
+    """Copies of the current values over the spare ones; the fastest of them is the ceiling's."""
+    source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
+    if field.device.backend == "cuda":
+        driver = lambda: target.data.copy_from_device_async(source.data, source.nbytes)  # noqa: E731
+        kernel = lambda: xp.positive(source, out=target)  # noqa: E731
+        return [Work(lambda count: [copy() for _ in range(count)]) for copy in (driver, kernel)]
+    cores = os.cpu_count() or 1
+    parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
+
+    def copy_on_all_cores(count: int) -> None:
+        with ThreadPoolExecutor(cores) as pool:
+            for _ in range(count):
+                list(pool.map(lambda part: np.copyto(*part), parts))
+
+    return [Work(copy_on_all_cores)]
+
+
+def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
+    """A field made on the host, sent to the device, advanced, fetched; each stage waited for, on the wall's clock."""
+    device = field.device
+    steps = enough(device, work)
+    times: dict[str, list[float]] = {
+        stage: [] for stage in ("generate", "host_to_device", "kernel", "device_to_host", "total")
+    }
+    for repeat in range(repeats + 1):
+        marks = [time.perf_counter()]
+        deviation = random_field(field.grid, field.precision, _SEED + repeat)
+        marks.append(time.perf_counter())
+        upload(field, deviation)
+        device.synchronise()
+        marks.append(time.perf_counter())
+        work.do(steps)
+        device.synchronise()
+        marks.append(time.perf_counter())
+        device.to_host(field.deviation)
+        marks.append(time.perf_counter())
+        if repeat:  # the first warms up
+            for stage, duration in zip(times, (*np.diff(marks), marks[-1] - marks[0]), strict=True):
+                times[stage].append(float(duration))
+    timings = {stage: Timing.of(durations) for stage, durations in times.items()}
+    return Stages(
+        kernel=kernel,
+        steps=steps,
+        seconds={stage: timing.seconds for stage, timing in timings.items()},
+        spread={stage: timing.spread for stage, timing in timings.items()},
+    )
+
+
+def _cpu_speed(case: Case, precision: str, energy: bool) -> float | None:
+    """GCells/s of this machine's CPU with its fastest kernel on the same cells; None if that is wrong or takes long."""
+    device = devices.choose("cpu")
+    spec = catalog.choose("auto", "cpu")
+    if check.fault(spec, device, precision, case.grid.cells):
+        return None
+    field = _random_field(device, case.grid, precision)
+    work = _work(spec, _stepping(spec, field, case, energy))
+    if elapsed(device, work, work.unit) > _CPU_PATIENCE:
+        return None
+    (timing,) = time_in_turn(device, [work], _CPU_REPEATS)
+    return field.deviation.size / timing.seconds / 1e9

@@ -26,6 +26,8 @@
 // Bytes a cell and step: 2 sizeof(Real) / STEPS, and the halo: with 4 steps and tiles of 128 x 32 cells 1.42 times the
 // cells are computed. 13 operations a cell and step. Expected: limited by instruction issue rather than by memory.
 //
+// Grids: rows of whole vectors and columns of whole patches, nx a multiple of VECTOR and ny of ROWS.
+//
 // Registers decide everything. The two planes change roles in every iteration, so the loop is unrolled by two and no value
 // is ever moved; for that the sum of a stage up to the plane above is made before the stage before it delivers that plane.
 
@@ -56,19 +58,18 @@ __device__ __forceinline__ int patch_y(const Grid& grid)
     return grid.first_y + (int)blockIdx.y * (WARPS * ROWS - 2 * HALO_ROWS) + (int)threadIdx.y * ROWS - HALO_ROWS;
 }
 
-// What a thread has to know of its patch in every iteration.
+// What a thread has to know of its patch in every iteration. Patches fill the box: it ends where one of them does.
 struct Place {
-    unsigned int row[ROWS_FIT ? 1 : ROWS];          // start of its rows in a plane, taken into the box
-    unsigned int column[COLUMNS_FIT ? 1 : VECTOR];  // its cells in a row, taken into the box
-    int last_row, last_column;                      // which of its rows, columns is the last of the box, if any
-    bool first_column, first_row;                   // whether its first column, row is the first of the box
-    bool owned;                                     // whether the block writes it, as far as it is in the box
-    int south, north;                               // where the rows beside it are published
+    unsigned int start;             // of its first row in a plane, taken into the box
+    bool first_column, first_row;   // whether its first column, row is the first of the box
+    bool last_column, last_row;     // whether its last column, row is the last of the box
+    bool owned;                     // whether the block writes it
+    int south, north;               // where the rows beside it are published
 };
 
 // Position i of an axis of n cells taken into the box, `width` cells at a time: round and round where it is periodic, else
 // to the nearer end.
-__device__ __forceinline__ int into(int i, int n, bool periodic, int width = 1)
+__device__ __forceinline__ int into(int i, int n, bool periodic, int width)
 {
     if (!periodic) return max(0, min(i, n - width));
     i %= n;
@@ -81,27 +82,17 @@ __device__ __forceinline__ Place find_place(const Grid& grid)
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
     const int x = patch_x(), y = patch_y(grid);
     Place place;
+    place.start = (unsigned)into(y, grid.ny, periodic_y, ROWS) * grid.nx + into(x, grid.nx, periodic_x, VECTOR);
     place.first_column = !periodic_x && x == 0;
-    place.last_column = periodic_x ? -1 : grid.nx - 1 - x;
-    place.last_row = periodic_y ? -1 : grid.ny - 1 - y;
     place.first_row = !periodic_y && y == 0;
+    place.last_column = !periodic_x && x + VECTOR == grid.nx;
+    place.last_row = !periodic_y && y + ROWS == grid.ny;
     place.owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && x < grid.nx && warp * ROWS >= HALO_ROWS &&
                   warp * ROWS < WARPS * ROWS - HALO_ROWS && y < grid.ny;
     // Beside the end of the box is the row itself, which the warp has published too.
     place.south = place.first_row ? slot : last + max(warp - 1, 0) * WARP + lane;
-    place.north = place.last_row == ROWS - 1 ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
-#pragma unroll
-    for (int r = 0; r < (ROWS_FIT ? 1 : ROWS); ++r)
-        place.row[r] = (unsigned)into(y + r, grid.ny, periodic_y, ROWS_FIT ? ROWS : 1) * grid.nx;
-#pragma unroll
-    for (int i = 0; i < (COLUMNS_FIT ? 1 : VECTOR); ++i)
-        place.column[i] = into(x + i, grid.nx, periodic_x, COLUMNS_FIT ? VECTOR : 1);
+    place.north = place.last_row ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
     return place;
-}
-
-__device__ __forceinline__ unsigned int row_start(const Grid& grid, const Place& place, int r)
-{
-    return ROWS_FIT ? place.row[0] + r * grid.nx : place.row[ROWS_FIT ? 0 : r];
 }
 
 // Sets off the copy of a patch to `target`, where it is this thread's alone: row r lies at r * WARPS * WARP.
@@ -109,14 +100,9 @@ __device__ __forceinline__ void fetch_patch(Cells* target, const Real* plane, co
 {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        const Real* row = plane + row_start(grid, place, r);
+        const Real* row = plane + (place.start + r * grid.nx);
         Cells* const cells = target + r * WARPS * WARP;
-#if COLUMNS_FIT
-        copy_async<sizeof(Cells)>(cells, row + place.column[0]);
-#else
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) copy_async<sizeof(Real)>(&cells->at[i], row + place.column[i]);
-#endif
+        copy_async<sizeof(Cells)>(cells, row);
     }
     commit_copies();
 }
@@ -124,17 +110,7 @@ __device__ __forceinline__ void fetch_patch(Cells* target, const Real* plane, co
 __device__ __forceinline__ void store_patch(Real* plane, const Grid& grid, const Place& place, const Patch& patch)
 {
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-        if (ROWS_FIT || r <= place.last_row || (grid.periodic & 2 && patch_y(grid) + r < grid.ny)) {
-            Real* row = plane + row_start(grid, place, r);
-#if COLUMNS_FIT
-            store(row + place.column[0], patch.row[r]);
-#else
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i)
-                if (patch_x() + i < grid.nx) row[place.column[i]] = patch.row[r].at[i];
-#endif
-        }
+    for (int r = 0; r < ROWS; ++r) store(plane + (place.start + r * grid.nx), patch.row[r]);
 }
 
 // A stage's sums up to the plane above.
@@ -149,17 +125,14 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
         const Cells south = r == 0 ? south_edge : T.row[r == 0 ? 0 : r - 1];
         const Cells north = r == ROWS - 1 ? north_edge : T.row[r == ROWS - 1 ? r : r + 1];
         Real beside_west = __shfl_up_sync(ALL_LANES, here.at[VECTOR - 1], 1);
-        const Real beside_east = __shfl_down_sync(ALL_LANES, here.at[0], 1);
-        if (place.first_column) beside_west = here.at[0];
+        Real beside_east = __shfl_down_sync(ALL_LANES, here.at[0], 1);
+        if (place.first_column) beside_west = here.at[0];  // beside the end of the box is the cell itself
+        if (place.last_column) beside_east = here.at[VECTOR - 1];
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
             const Real west = i == 0 ? beside_west : here.at[i - 1];
-            Real east = i == VECTOR - 1 ? beside_east : here.at[i + 1];
-            // Where patches fill the box, only a patch's last row or column can be its last; rows are published.
-            if ((!COLUMNS_FIT || i == VECTOR - 1) && i == place.last_column) east = here.at[i];
-            Real to_north = north.at[i];
-            if (!ROWS_FIT && r < ROWS - 1 && r == place.last_row) to_north = here.at[i];
-            sum.row[r].at[i] = sum_before_above(c, here.at[i], west, east, south.at[i], to_north, below.row[r].at[i]);
+            const Real east = i == VECTOR - 1 ? beside_east : here.at[i + 1];
+            sum.row[r].at[i] = sum_before_above(c, here.at[i], west, east, south.at[i], north.at[i], below.row[r].at[i]);
         }
     }
     return sum;
@@ -181,7 +154,7 @@ __device__ __forceinline__ void add_face_x(const Grid& grid, const Sweep* sweep,
     if (sums && owned)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
-            if (ROWS_FIT || y + r < grid.ny) atomicAdd(sums + ((size_t)z * grid.ny + y + r), (double)heat[r]);
+            atomicAdd(sums + ((size_t)z * grid.ny + y + r), (double)heat[r]);
 }
 
 __device__ __forceinline__ void add_face_y(const Grid& grid, const Sweep* sweep, double* sums, int face, int z, bool owned,
@@ -198,7 +171,7 @@ __device__ __forceinline__ void add_face_y(const Grid& grid, const Sweep* sweep,
     if (sums && owned)
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i)
-            if (COLUMNS_FIT || x + i < grid.nx) atomicAdd(sums + ((size_t)z * grid.nx + x + i), (double)heat[i]);
+            atomicAdd(sums + ((size_t)z * grid.nx + x + i), (double)heat[i]);
 }
 
 __device__ __forceinline__ void add_faces_xy(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
@@ -206,13 +179,9 @@ __device__ __forceinline__ void add_faces_xy(const Grid& grid, const Place& plac
 {
     const bool owned = owned_plane && place.owned;
     if (place.first_column) add_face_x(grid, sweep, ledger.face[0], 0, z, owned, 0, T, sum);
-#pragma unroll
-    for (int i = COLUMNS_FIT ? VECTOR - 1 : 0; i < VECTOR; ++i)
-        if (i == place.last_column) add_face_x(grid, sweep, ledger.face[1], 1, z, owned, i, T, sum);
+    if (place.last_column) add_face_x(grid, sweep, ledger.face[1], 1, z, owned, VECTOR - 1, T, sum);
     if (place.first_row) add_face_y(grid, sweep, ledger.face[2], 2, z, owned, 0, T, sum);
-#pragma unroll
-    for (int r = ROWS_FIT ? ROWS - 1 : 0; r < ROWS; ++r)
-        if (r == place.last_row) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, r, T, sum);
+    if (place.last_row) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, ROWS - 1, T, sum);
 }
 
 // The same for the faces in z, which few planes touch: loops over copies in shared memory, because registers cannot be
@@ -239,8 +208,7 @@ __device__ __forceinline__ void add_faces_z(const Grid& grid, const Place& place
             for (int i = 0; i < VECTOR; ++i) {
                 const Real heat = multiply_add(-g, mine[r * threads].at[i], f);
                 mine[(ROWS + r) * threads].at[i] += heat;
-                if (entered && y + r < grid.ny && x + i < grid.nx)
-                    atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)heat);
+                if (entered) atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)heat);
             }
     }
 #pragma unroll
@@ -296,9 +264,8 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
-                sum.row[r].at[i] = finish(sweep + s, COLUMNS_FIT ? place.column[0] + i : place.column[COLUMNS_FIT ? 0 : i],
-                                          row_start(grid, place, r) / grid.nx, into(z, grid.nz, grid.periodic & 4),
-                                          centre[s].row[r].at[i], sum.row[r].at[i]);
+                sum.row[r].at[i] = finish(sweep + s, place.start % grid.nx + i, place.start / grid.nx + r,
+                                          into(z, grid.nz, grid.periodic & 4, 1), centre[s].row[r].at[i], sum.row[r].at[i]);
 #endif
         above = sum;
         if (s + 1 < STEPS) sum = next_sum;
@@ -315,7 +282,7 @@ __device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const 
 {
     const bool periodic_z = grid.periodic & 4;
     const size_t plane = (size_t)grid.nx * grid.ny;
-    Cells* const scratch = edges[2 * STEPS].of;
+    Cells* const scratch = reinterpret_cast<Cells*>(edges + 2 * STEPS);
     Cells* const fetched = scratch + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
     for (int half = 0; half < 2; ++half, ++p) {
@@ -325,7 +292,7 @@ __device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const 
         Patch arriving;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) arriving.row[r] = room[r * WARPS * WARP];
-        fetch_patch(room, T + into(p + AHEAD, grid.nz, periodic_z) * plane, grid, place);
+        fetch_patch(room, T + into(p + AHEAD, grid.nz, periodic_z, 1) * plane, grid, place);
 
         Edges* const published = edges + half * STEPS;
         Edges* const publish = edges + (1 - half) * STEPS;
@@ -358,11 +325,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     // memory is gone.
     Patch a[STEPS] = {}, b[STEPS] = {};
     int p = z_begin - STEPS;
-    Cells* const fetched = edges[2 * STEPS].of + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
+    Cells* const fetched = reinterpret_cast<Cells*>(edges + 2 * STEPS) + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i)
         fetch_patch(fetched + i * (ROWS * WARPS * WARP),
-                    T + into(p + i, grid.nz, periodic_z) * ((size_t)grid.nx * grid.ny), grid, place);
+                    T + into(p + i, grid.nz, periodic_z, 1) * ((size_t)grid.nx * grid.ny), grid, place);
 
     while (p < last) {
         if (p < inner_begin || p >= inner_end) {

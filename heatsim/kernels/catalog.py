@@ -47,7 +47,7 @@ KERNELS = (
 )
 
 # What "auto" takes: the fastest of each backend.
-AUTO = {"cuda": "streamed", "cpu": "numba"}
+AUTO = {"cuda": "temporal", "cpu": "numba"}
 
 
 # Does the steps that are left over where a sweep does several.

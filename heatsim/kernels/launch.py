@@ -66,15 +66,12 @@ class Build:
         spec: which kernel.
         precision, scheme: how it calculates.
         vector: cells in x that a thread owns.
-        columns_fit, rows_fit: whether the cells in x, in y are a multiple of those that a thread owns.
     """
 
     spec: KernelSpec
     precision: str
     scheme: Scheme
     vector: int = 1
-    columns_fit: bool = True
-    rows_fit: bool = True
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -104,19 +101,14 @@ class Build:
             "VECTOR": self.vector,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
-            "COLUMNS_FIT": int(self.columns_fit),
-            "ROWS_FIT": int(self.rows_fit),
         }
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
 def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
-    """The build of a kernel that suits a grid."""
-    nx, ny, _ = grid.cells
+    """The build of a kernel that suits a grid: the longest vectors that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    if spec.steps > 1:
-        return Build(spec, precision, scheme, widest, nx % widest == 0, ny % spec.rows == 0)
-    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if nx % width == 0))
+    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0))
 
 
 @dataclass(frozen=True)
@@ -187,9 +179,18 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     return CudaKernel(kernel, function)
 
 
-def sweeps_of(spec: KernelSpec, grid: Grid) -> tuple[KernelSpec, ...]:
-    """The kernels that together do any number of steps, the one that does most at a time first."""
+def builds(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, block_memory: int) -> tuple[Build, ...]:
+    """What together does any number of steps on a grid, the one that does most at a time first.
+
+    A kernel of several steps a sweep needs rows of whole vectors, columns of whole patches and, in bytes, the shared
+    memory of its blocks; where a grid or GPU has not got these, single steps do it all, to the same bits.
+    """
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
+    if spec.steps == 1:
+        return (single,)
     nx, ny, _ = grid.cells
-    if spec.steps == 1 or nx * ny >= _LARGEST_PLANE:
-        return (spec if spec.steps == 1 else SINGLE_STEP,)
-    return spec, SINGLE_STEP
+    several = build(spec, precision, scheme, grid)
+    whole = nx * np.dtype(precision).itemsize % 16 == 0 and ny % spec.rows == 0
+    if not whole or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
+        return (single,)
+    return several, single

@@ -3,7 +3,7 @@
 A sequence of steps runs on two buffers between guard zones, the output filled with NaN before each step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from cuda_host.machine import Guarded, HostKernel, compile_kernel, compile_kernels, guarded
 from numpy.typing import NDArray
 
+from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
@@ -85,7 +86,9 @@ class Result:
             assert mine.tobytes() == others.tobytes(), f"differ by up to {np.abs(mine - others).max()}"
 
 
+BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
 GUARD = 1 << 12  # bytes on either side of every array
+BLOCK_MEMORY = 227 * 1024  # shared memory of a block in bytes, as an H100 has it
 
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
 
@@ -118,20 +121,47 @@ def _guarded(steps: Steps, precision: str) -> list[Guarded]:
     return [guarded(array, GUARD) for array in arrays]
 
 
+def _rounds(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> list[tuple[launch.Build, int]]:
+    """Builds that one after another do the steps, each with the number of the first step that it does."""
+    rounds, step = [], 0
+    for build in launch.builds(spec, precision, scheme, steps.grid, BLOCK_MEMORY):
+        while len(steps.f) - step >= build.spec.steps:
+            rounds.append((build, step))
+            step += build.spec.steps
+    return rounds
+
+
+def sweeps_on_cuda(
+    spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme, block_memory: int = BLOCK_MEMORY
+) -> Iterator[tuple[int, launch.Build, list[launch.Launch]]]:
+    """The sweeps that the kernel makes of some steps: the first step of each, the build and its launches.
+
+    A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one.
+    """
+    done = 0
+    for build in launch.builds(spec, precision, scheme, steps.grid, block_memory):
+        launches = launch.launches(build, steps.grid, steps.periodic)
+        while len(steps.f) - done >= build.spec.steps:
+            yield done, build, launches
+            done += build.spec.steps
+
+
 def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
     """The CUDA kernel, compiled by g++ and executed on the host."""
-    vector = launch.vector_width(spec, precision, steps.cells[0])
-    kernel = host_kernel(spec, precision, scheme, vector)
-    parts = launch.launches(spec, steps.grid, steps.periodic, vector)
     T, T_new, *ledger = _guarded(steps, precision)
     pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
     coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
-    for sweep in steps.sweeps(precision):
+    sweeps = steps.sweeps(precision)
+    for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme):
+        kernel = host_kernel(build)
         before = T.array.copy()
         T_new.array[...] = np.nan
-        for part in parts:
-            arguments = (T.array, T_new.array, part.grid, coefficients, sweep, np.array((pointers,), launch.LEDGER))
-            kernel.launch(part.blocks, spec.block, *arguments)
+        for part in launches:
+            kernel.launch(
+                *(part.blocks, build.spec.block, T.array, T_new.array, part.grid, coefficients, sweeps[first:]),
+                np.array((pointers,), launch.LEDGER),
+                shared_bytes=build.shared_bytes,
+            )
         np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
         T, T_new = T_new, T
     for zone in (T, T_new, *ledger):
@@ -149,9 +179,6 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
         array[...] = cupy.asarray(values)
         return memory, array
 
-    vector = launch.vector_width(spec, precision, steps.cells[0])
-    kernel = launch.compile_kernel(spec, precision, scheme, vector)
-    parts = launch.launches(spec, steps.grid, steps.periodic, vector)
     memories, arrays = zip(
         guarded_on_gpu(steps.T.astype(precision)),
         guarded_on_gpu(np.empty(steps.T.shape, precision)),
@@ -159,14 +186,15 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
         strict=True,
     )
     T, T_new, *ledger = arrays
-    pointers = [sums.data.ptr if sums.size else 0 for sums in ledger]
+    pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), launch.LEDGER)
     coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
     sweeps = steps.sweeps(precision)
     table = cupy.asarray(sweeps.view(np.uint8))
-    for index in range(len(sweeps)):
+    block_memory = device.choose("cuda").block_memory()
+    for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme, block_memory):
         T_new[...] = cupy.nan
-        sweep = table.data.ptr + index * sweeps.itemsize
-        kernel(parts, T, T_new, coefficients, sweep, np.array((pointers,), launch.LEDGER))
+        sweep = table.data.ptr + first * sweeps.itemsize
+        launch.compile_kernel(build)(launches, T, T_new, coefficients, sweep, pointers)
         T, T_new = T_new, T
     for memory in memories:
         assert bool((memory[:GUARD] == 0xFF).all()), "written before an array"
@@ -182,24 +210,23 @@ EXECUTIONS = [
 ]
 
 
-def host_kernel(spec: KernelSpec, precision: str, scheme: Scheme, vector: int) -> HostKernel:
+def host_kernel(build: launch.Build) -> HostKernel:
     """A kernel for the host machine; the first call compiles all of them at once, on all cores."""
     _compile_all()
-    return compile_kernel(*_source(spec, precision, scheme, vector))
+    return compile_kernel(*_source(build))
 
 
 @cache
 def _compile_all() -> None:
-    compile_kernels(
-        [
-            _source(spec, precision, scheme, vector)
-            for spec in CUDA
-            for precision, scheme in VARIANTS
-            for vector in sorted({launch.vector_width(spec, precision, nx) for nx in range(1, 17)})
-        ]
-    )
+    builds = {
+        build: None
+        for precision, scheme in VARIANTS
+        for grid in (Grid((nx, ny, 1), (1.0, 1.0, 1.0)) for nx in range(1, 9) for ny in range(1, 9))
+        for spec in CUDA
+        for build in launch.builds(spec, precision, scheme, grid, BLOCK_MEMORY)
+    }
+    compile_kernels(_source(build) for build in builds)
 
 
-def _source(spec: KernelSpec, precision: str, scheme: Scheme, vector: int) -> tuple[Path, Sequence[str]]:
-    macros = [option for option in launch.options(spec, precision, scheme, vector) if option.startswith("-D")]
-    return launch.FOLDER / spec.source, macros
+def _source(build: launch.Build) -> tuple[Path, Sequence[str]]:
+    return launch.FOLDER / build.spec.source, [option for option in build.options if option.startswith("-D")]

@@ -13,9 +13,23 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import compile_kernel
-from executor import CPU, CUDA, EXECUTIONS, VARIANTS, Executor, Result, Steps, on_cpu, on_gpu, on_host
+from executor import (
+    BLOCK_MEMORY,
+    CPU,
+    CUDA,
+    EXECUTIONS,
+    VARIANTS,
+    Executor,
+    Result,
+    Steps,
+    on_cpu,
+    on_gpu,
+    on_host,
+    sweeps_on_cuda,
+)
 from numpy.typing import NDArray
 
+from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
@@ -25,11 +39,12 @@ from heatsim.physics.coefficients import Scheme
 ORACLE = next(spec for spec in CPU if spec.name == "numpy")
 PERIODIC = tuple(product((False, True), repeat=3))
 WARP = 32
-# One cell to a few, a warp and a cell more or less, and what the tiles and blocks of no kernel divide.
-EDGES = {n for spec in CUDA for n in (*spec.tile, *spec.block) if n > 1}
-SIZES = tuple(sorted({1, 2, 3, WARP - 1, WARP + 1} | {n + extra for n in EDGES for extra in (-1, 1)}))
-# Along x also rows that consist of vectors of two and of four cells.
-ROWS = (*SIZES, *(4 * WARP + extra for extra in (-4, -2, 2, 4)))
+# What blocks of the kernels write, in both precisions; along z 0 where the grid decides.
+TILES = {
+    launch.build(spec, precision, "seven_term", Grid((64, 64, 64), (1.0, 1.0, 1.0))).tile
+    for spec in CUDA
+    for precision in ("float32", "float64")
+}
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
 EVERY_EXECUTION = pytest.mark.parametrize(("spec", "execute"), EXECUTIONS)
 
@@ -58,28 +73,66 @@ def random_steps(
     )
 
 
+def sizes(axis: int) -> list[int]:
+    """One cell to a few, a warp and one more or less, and tiles and blocks and one more or less.
+
+    And the multiples of 2 and 4 beside them, which make rows of whole vectors.
+    """
+    edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA}
+    around = {n + extra for n in edges if n > 1 for extra in (-4, -2, -1, 0, 1, 2, 4)[:: 1 if axis == 0 else 2]}
+    return sorted({1, 2, 3, WARP - 1, WARP + 1} | {n for n in around if n > 0})
+
+
 def grids() -> Iterator[tuple[int, int, int]]:
-    """Each size along each axis, the other two axes one cell, one of them a few cells, both a few cells."""
-    for first, second in ((1, 1), (4, 1), (6, 3)):
-        yield from ((n, first, second) for n in ROWS)
-        yield from ((first, n, second) for n in SIZES)
-        yield from ((first, second, n) for n in SIZES)
+    """Each size along each axis, the other two axes one cell, a few, and a few that vectors and patches divide."""
+    for first, second in ((1, 1), (3, 2), (8, 4)):
+        yield from ((n, first, second) for n in sizes(0))
+        yield from ((first, n, second) for n in sizes(1))
+        yield from ((first, second, n) for n in sizes(2))
+
+
+def longest_sweep(cells: tuple[int, int, int]) -> int:
+    """Steps that one sweep of a kernel does on a grid, at most."""
+    grid = Grid(cells, (1.0, 1.0, 1.0))
+    return max(
+        build.spec.steps
+        for spec, precision in product(CUDA, ("float32", "float64"))
+        for build in launch.builds(spec, precision, "seven_term", grid, BLOCK_MEMORY)
+    )
 
 
 @cache
 def cases(scheme: Scheme) -> tuple[Steps, ...]:
-    """All grids, the axes that are periodic in turn; some with all of them; one that many blocks share.
+    """All grids, the axes that are periodic in turn; some with all of them; two that many blocks share.
 
-    Where cells lie does not depend on how they are summed: the other schemes do with every third grid.
+    On every grid the longest sweep and a step more. Where cells lie does not depend on how they are summed: the other
+    schemes do with every third grid.
     """
     wrapping = 2**32 - 2  # the step's number overflows in the kernels
+
+    def case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, first: int = 0) -> Steps:
+        return random_steps(cells, periodic, seed, longest_sweep(cells) + 1, first)
+
     every_grid = list(dict.fromkeys(grids()))[:: 1 if scheme == "seven_term" else 3]
+    small = ((4, 3, 2), (4, 4, 1), (8, 8, 5), (WARP + 3, 13, 9), (WARP + 4, 12, 9))
     return (
-        *(random_steps(cells, PERIODIC[i % 8], seed=i, steps=2) for i, cells in enumerate(every_grid)),
-        *(random_steps((4, 3, 2), periodic, seed=1, first=wrapping) for periodic in PERIODIC),
-        *(random_steps((WARP + 3, 13, 9), periodic, seed=2) for periodic in PERIODIC),
-        random_steps((35, 34, 67), (False, True, False), seed=3, steps=2),
+        *(case(cells, PERIODIC[i % 8], i) for i, cells in enumerate(every_grid)),
+        *(case(cells, periodic, 1, wrapping) for cells in small for periodic in PERIODIC),
+        case((35, 34, 67), (False, True, False), 3),
+        case((124, 28, 19), (True, False, False), 4),
     )
+
+
+def test_the_cases_reach_every_kernel() -> None:
+    """A kernel of several steps a sweep does all of a case that its sweeps divide, not just what is left to others."""
+    for spec, precision in product(CUDA, ("float32", "float64")):
+        reached = [
+            case
+            for case in cases("seven_term")
+            if launch.builds(spec, precision, "seven_term", case.grid, BLOCK_MEMORY)[0].spec is spec
+        ]
+        assert len(reached) >= 20
+        assert all(len(case.f) > spec.steps for case in reached)
 
 
 @cache
@@ -181,7 +234,7 @@ def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, pr
 def test_the_ledger_changes_no_bit_of_the_field(
     spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
 ) -> None:
-    case = random_steps((9, 7, 5), (False, False, False), seed=4)
+    case = random_steps((12, 8, 5), (False, False, False), seed=4, steps=5)
     on, off = (execute(spec, replace(case, recorded=(recorded,) * 6), precision, scheme) for recorded in (True, False))
     assert on.T.tobytes() == off.T.tobytes()
     assert all(sums.size and sums.any() for sums in on.ledger)
@@ -193,7 +246,7 @@ def test_a_uniform_field_without_heat_stays_to_the_bit(
     spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
 ) -> None:
     """Summed increments keep any value; seven terms keep 0, which a uniform start is stored as, and round others."""
-    case = random_steps((9, 4, 3), (True, False, False), seed=5, steps=8)
+    case = random_steps((12, 4, 3), (True, False, False), seed=5, steps=9)
     nothing = np.zeros_like(case.f)
     for value in (0.0,) if scheme == "seven_term" else (0.0, 99.7, -33.3, 1e-30):
         uniform = replace(case, T=np.full_like(case.T, value), f=nothing, g=nothing)
@@ -204,15 +257,16 @@ def test_a_uniform_field_without_heat_stays_to_the_bit(
 @pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpec) -> None:
     """65,535 blocks along y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
-    for cells in ((1, 2**24, 1), (1, 1, 2**24), (2000, 2000, 1000), (1, 1, 1), (3, 1_000_000, 1_000_000)):
-        covered = 0
-        for part in launch.launches(spec, Grid(cells, (1.0, 1.0, 1.0)), (False, False, False)):
+    for cells in ((1, 2**24, 1), (1, 1, 2**20), (2000, 2000, 1000), (1, 1, 1), (3, 1_000_000, 1_000_000)):
+        grid, covered = Grid(cells, (1.0, 1.0, 1.0)), 0
+        build = launch.build(spec, "float32", "seven_term", grid)
+        for part in launch.launches(build, grid, (False, False, False)):
             x, y, z = part.blocks
-            assert x * spec.tile[0] >= cells[0]
+            assert x * build.tile[0] >= cells[0]
             assert 1 <= y <= 65_535
             assert 1 <= z <= 65_535
             first_y, first_z = part.grid["first_yz"].tolist()
-            reach_y, reach_z = y * spec.tile[1], z * spec.tile[2]
+            reach_y, reach_z = y * build.tile[1], z * int(part.grid["planes"])
             covered += min(reach_y, cells[1] - first_y) * min(reach_z, cells[2] - first_z)
         assert covered == cells[1] * cells[2]
     threads = int(np.prod(spec.block))
@@ -223,11 +277,14 @@ def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpe
 @pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 2)
-    _, ty, tz = spec.tile
-    for cells in ((2, 4 * ty + 1, 3), (3, 2, 4 * tz + 1), (1, 4 * ty + 1, 2 * tz + 1)):
+    build = launch.build(spec, "float32", "increments", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
+    ty, tz = build.tile[1], build.tile[2] or 4 * spec.steps
+    for cells in ((4, 4 * ty + 4, 3), (4, 4, 6 * tz + 1), (4, 4 * ty + 4, 3 * tz + 1)):
         for periodic in ((False, False, False), (False, True, True)):
-            case = random_steps(cells, periodic, seed=6, steps=2)
-            assert len(launch.launches(spec, case.grid, periodic)) > 1
+            case = random_steps(cells, periodic, seed=6, steps=spec.steps)
+            ((_, swept, launches),) = sweeps_on_cuda(spec, case, "float32", "increments")
+            assert swept.spec is spec
+            assert len(launches) > 1
             exact = on_cpu(ORACLE, case, "float64", "increments")
             result = on_host(spec, case, "float32", "increments")
             assert_close(result.T, exact.T, rounding_bound(case, exact, "float32"), str(cells))
@@ -237,10 +294,12 @@ def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("axis", [1, 2], ids=["y", "z"])
 @pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 def test_grids_longer_than_the_hardware_has_blocks(spec: KernelSpec, axis: int) -> None:
-    cells = [1, 1, 1]
-    cells[axis] = 65_535 * spec.tile[axis] + 5
+    build = launch.build(spec, "float32", "seven_term", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
+    cells = [4, 4, 4]
+    cells[axis] = 65_535 * (build.tile[axis] or 1) + 5
+    cells[axis] -= cells[axis] % 4
     for periodic in ((False, False, False), (True, True, True)):
-        case = random_steps((cells[0], cells[1], cells[2]), periodic, seed=8, steps=2)
+        case = random_steps((cells[0], cells[1], cells[2]), periodic, seed=8, steps=spec.steps)
         exact = on_cpu(ORACLE, case, "float64", "increments")
         result = on_gpu(spec, case, "float32", "seven_term")
         assert_close(result.T, exact.T, rounding_bound(case, exact, "float32"), str(cells))
@@ -251,10 +310,11 @@ def test_cells_are_counted_in_64_bits() -> None:
     rng = np.random.default_rng(9)
     x, y, z = (np.append(rng.integers(0, n, 63), n - 1).astype(np.int32) for n in (nx, ny, nz))
     index = np.zeros(64, np.uint64)
-    source = Path(__file__).parent / "cell_index.cu"
-    macros = [option for option in launch.options(CUDA[0], "float32", "seven_term") if option.startswith("-D")]
-    kernel = compile_kernel(source, macros, "index_of", include=(launch.FOLDER,))
-    part, *_ = launch.launches(CUDA[0], Grid((nx, ny, nz), (1.0, 1.0, 1.0)), (False, False, False))
+    grid = Grid((nx, ny, nz), (1.0, 1.0, 1.0))
+    build = launch.build(CUDA[0], "float32", "seven_term", grid)
+    macros = [option for option in build.options if option.startswith("-D")]
+    kernel = compile_kernel(Path(__file__).parent / "cell_index.cu", macros, "index_of", include=(launch.FOLDER,))
+    part, *_ = launch.launches(build, grid, (False, False, False))
     kernel.launch((1, 1, 1), (64, 1, 1), part.grid, x, y, z, index)
     expected = [(int(k) * ny + int(j)) * nx + int(i) for i, j, k in zip(x, y, z, strict=True)]
     assert index.tolist() == expected
@@ -264,45 +324,40 @@ def test_cells_are_counted_in_64_bits() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
-    """One step of 1,300³ cells in float32, compared plane by plane where the index passes 2³¹ and at the ends."""
+    """One sweep of 1,300³ cells in float32, compared plane by plane where the index passes 2³¹ and at the ends."""
     import cupy
 
     n = 1300
     cupy.get_default_memory_pool().free_all_blocks()
     free = cupy.cuda.runtime.memGetInfo()[0]
     if free < 2.2 * 4 * n**3:
-        pytest.skip(
-            f"two fields of {n}³ cells need {8 * n**3 / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} are free"
-        )
-    case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=1)
+        needed, there = 8 * n**3 / 2**30, free / 2**30
+        pytest.skip(f"two fields of {n}³ cells need {needed:.1f} GiB of GPU memory, {there:.1f} are free")
+    case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
+    build = launch.builds(spec, "float32", "seven_term", grid, device.choose("cuda").block_memory())[0]
+    assert build.spec is spec
     T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     T_new = cupy.full_like(T, cupy.nan)
-    sweeps = case.sweeps("float32")
-    table = cupy.asarray(sweeps.view(np.uint8))
-    vector = launch.vector_width(spec, "float32", n)
+    table = cupy.asarray(case.sweeps("float32").view(np.uint8))
     coefficients = np.array((case.c,), launch.coefficients_dtype("float32"))
-    launch.compile_kernel(spec, "float32", "seven_term", vector)(
-        launch.launches(spec, grid, case.periodic, vector),
-        T,
-        T_new,
-        coefficients,
-        table.data.ptr,
-        np.zeros((), launch.LEDGER),
-    )
+    launches = launch.launches(build, grid, case.periodic)
+    launch.compile_kernel(build)(launches, T, T_new, coefficients, table.data.ptr, np.zeros((), launch.LEDGER))
+
     passing = 2**31 // n**2
     assert 0 < passing < n - 1
+    no_ledger = [np.empty((0, 0))] * 6
     for z in (0, 1, passing, passing + 1, n - 1):
-        low, high = max(z - 1, 0), min(z + 1, n - 1)
+        # As many planes on either side as the steps reach; what is wrong at the ends of the cut does not arrive.
+        low, high = max(z - spec.steps, 0), min(z + spec.steps, n - 1)
         planes = cupy.asnumpy(T[low : high + 1]).astype(np.float64)
-        f, g = case.f[0].astype(np.float64), case.g[0].astype(np.float64)
-        # Planes cut from inside have no faces at their ends.
-        f[4:], g[4:] = f[4:] * (z == 0, z == n - 1), g[4:] * (z == 0, z == n - 1)
-        expected = np.empty_like(planes)
-        no_ledger = [np.empty((0, 0))] * 6
-        advance_numpy(planes, expected, case.periodic, case.c.astype(np.float64), f, g, 0, no_ledger, "seven_term")
-        bound = 16.0 * 2.0**-24 * (2.0 + 6.0 * np.abs(f).max())
-        assert_close(cupy.asnumpy(T_new[z]), expected[z - low], float(bound), f"plane {z}")
+        at_ends = (1.0, 1.0, 1.0, 1.0, float(low == 0), float(high == n - 1))
+        for f, g in zip(case.f * np.float64(at_ends), case.g * np.float64(at_ends), strict=True):
+            stepped = np.empty_like(planes)
+            advance_numpy(planes, stepped, case.periodic, case.c.astype(np.float64), f, g, 0, no_ledger, "seven_term")
+            planes = stepped
+        bound = 16.0 * spec.steps * 2.0**-24 * (2.0 * np.abs(planes).max() + 6.0 * np.abs(case.f).max())
+        assert_close(cupy.asnumpy(T_new[z]), planes[z - low], float(bound), f"plane {z}")
 
 
 @EVERY_EXECUTION

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from cuda_host.machine import FOLDER
 
+from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.physics.coefficients import SCHEMES
 
+GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
 ARCHITECTURES = (75, 80, 90, 100, 120)
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
 VARIANTS = [
@@ -79,7 +81,8 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
     skip_if_unknown(architecture)
 
     def build(variant: tuple[Any, Any]) -> Compiled:
-        return compile_source(launch.source(spec), spec.source, architecture, launch.options(spec, *variant))
+        options = launch.build(spec, *variant, GRID).options
+        return compile_source(launch.source(spec), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(VARIANTS, pool.map(build, VARIANTS), strict=True):
@@ -101,4 +104,4 @@ def test_an_error_of_the_compiler_names_file_and_line_as_the_author_wrote_them()
     broken = source.removesuffix("}") + "missing();\n}\n"
     last = len((launch.FOLDER / spec.source).read_text().rstrip().splitlines())
     with pytest.raises(AssertionError, match=rf"{re.escape(spec.source)}\({last}\): error: .*missing"):
-        compile_source(broken, spec.source, 90, launch.options(spec, "float32", "seven_term"))
+        compile_source(broken, spec.source, 90, launch.build(spec, "float32", "seven_term", GRID).options)

@@ -27,8 +27,12 @@ def text(spec: KernelSpec) -> str:
     return (launch.FOLDER / spec.source).read_text(encoding="utf-8")
 
 
+def build(spec: KernelSpec) -> launch.Build:
+    return launch.build(spec, "float32", "increments", GRID)
+
+
 def host_kernel(spec: KernelSpec, source: Path) -> HostKernel:
-    macros = [option for option in launch.options(spec, "float32", "increments") if option.startswith("-D")]
+    macros = [option for option in build(spec).options if option.startswith("-D")]
     return compile_kernel(source, macros, include=(launch.FOLDER,))
 
 
@@ -42,9 +46,9 @@ def one_step(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDArra
     sweep["f"], sweep["g"] = rng.random((2, 6))
     coefficients = np.array((rng.random(7),), launch.coefficients_dtype("float32"))
     ledger = np.array(([face.array.ctypes.data for face in faces],), launch.LEDGER)
-    for part in launch.launches(spec, GRID, (False, True, False)):
+    for part in launch.launches(build(spec), GRID, (False, True, False)):
         arguments = (T.array, T_new.array, part.grid, coefficients, sweep, ledger)
-        kernel.launch(part.blocks, spec.block, *arguments, order=order)
+        kernel.launch(part.blocks, spec.block, *arguments, order=order, shared_bytes=build(spec).shared_bytes)
     for array in (T, T_new, *faces):
         array.assert_guards_untouched()
     return (T_new.array, *(face.array for face in faces))

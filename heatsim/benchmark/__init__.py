@@ -1,0 +1,105 @@
+"""`heatsim bench`: verify the kernels, then measure them against a copy of the field in the same run."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from heatsim import device as devices
+from heatsim.benchmark.measure import measure
+from heatsim.benchmark.results import KernelResult, Measurement, Stages
+from heatsim.device import Device
+from heatsim.errors import CapacityError, FolderError, InputError
+from heatsim.kernels import catalog
+from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.plan import size
+
+__all__ = ["KernelResult", "Measurement", "Stages", "benchmark", "check_writable", "to_json"]
+
+FEWEST_REPEATS = 5
+_EDGE = {"cuda": 512, "cpu": 256}
+_PRECISIONS = ("float32", "float64")
+
+
+def benchmark(
+    cells: Sequence[int] = (),
+    precisions: Sequence[str] = _PRECISIONS,
+    kernels: Sequence[str] = (),
+    device: str = "auto",
+    repeats: int = 7,
+    energy: bool = False,
+    say: Callable[[str], None] = lambda doing: None,
+) -> list[Measurement]:
+    """Verify and measure kernels.
+
+    Args:
+        cells: one number, for a cube, or three along x, y, z; none for 512³ on a GPU and 256³ on a CPU.
+        precisions: of "float32" and "float64".
+        kernels: names in the catalog; none for all that the device can run.
+        device: "auto", "cuda" or "cpu".
+        repeats: of every time, at least 5.
+        energy: whether the heat through the faces is summed too.
+        say: told what is being done.
+
+    Returns:
+        One for each precision.
+
+    Raises:
+        InputError: numbers that make no grid, or too few repeats.
+        DeviceError: no such device or kernel.
+        CapacityError: the grid does not fit the memory; nothing has been allocated.
+    """
+    chosen = devices.choose(device)
+    specs = [spec for spec in KERNELS if spec.backend == chosen.backend]
+    if kernels:
+        specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in kernels))
+    if repeats < FEWEST_REPEATS:
+        raise InputError(f"--repeats {repeats}: at least {FEWEST_REPEATS} are needed for a median and its spread")
+    grid_cells = _three(cells or (_EDGE[chosen.backend],))
+    for precision in precisions:
+        _check_capacity(chosen, specs, grid_cells, precision)
+    return [measure(chosen, specs, grid_cells, precision, repeats, energy, say) for precision in precisions]
+
+
+def to_json(measurements: Sequence[Measurement]) -> str:
+    """A list of objects, one for each precision; numbers in their shortest form that reads back the same."""
+    return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
+
+
+def check_writable(path: Path) -> None:
+    """See that a file can be put there, before minutes are spent on what goes into it.
+
+    Raises:
+        FolderError: there is no such folder, or the path is one itself.
+    """
+    if path.is_dir():
+        raise FolderError(f"{path}: is a folder; give the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise FolderError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+
+
+def _three(cells: Sequence[int]) -> tuple[int, int, int]:
+    if len(cells) not in (1, 3) or min(cells) < 1:
+        given = " ".join(str(n) for n in cells)
+        raise InputError(f"--cells {given}: wanted is one number for a cube, or three along x, y, z, each at least 1")
+    nx, ny, nz = cells if len(cells) == 3 else cells * 3
+    return nx, ny, nz
+
+
+def _check_capacity(device: Device, specs: Sequence[KernelSpec], cells: tuple[int, int, int], precision: str) -> None:
+    """Count the two buffers and the faces' sums, and on the host the field that is made there and the one fetched."""
+    nx, ny, nz = cells
+    field = nx * ny * nz * (4 if precision == "float32" else 8)
+    buffers = 2 * field + 2 * 8 * (ny * nz + nx * nz + nx * ny) * len(specs)
+    if device.backend == "cuda":
+        needs = ((buffers, device.free_memory(), device.name), (2 * field, devices.host_memory(), "the host"))
+    else:
+        # The NumPy oracle makes whole-array temporaries.
+        temporaries = 6 * field if any(spec.name == "numpy" for spec in specs) else field
+        needs = ((buffers + temporaries, device.free_memory(), device.name),)
+    for needed, free, where in needs:
+        if needed > free:
+            raise CapacityError(
+                f"--cells {nx} {ny} {nz} in {precision} needs {size(needed)} of memory on {where}, which has "
+                f"{size(free)} free; use fewer cells"
+            )

@@ -1,0 +1,72 @@
+"""The roofline plot: how much a kernel computes, over how much it computes for each byte (Williams, Waterman and
+Patterson, *Communications of the ACM* 52(4), 2009).
+
+The roof is the copy measured in the same run. The intensity is that of a kernel's idea: 13 operations a cell and step,
+over one value read and one written a sweep; what it really moves is more, and it stays below the roof by that.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heatsim.benchmark.results import Measurement
+from heatsim.errors import StorageError
+
+_DPI = 100
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
+
+
+def draw(path: Path, measurements: Sequence[Measurement]) -> None:
+    """Write the plot as a PNG, one panel a precision.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    # A device's name is text, whatever dollar signs are in it.
+    with matplotlib.rc_context({"font.size": 13.0, "legend.frameon": False, "text.parse_math": False}):
+        figure = Figure(figsize=(8.0 * len(measurements), 7.0), dpi=_DPI, layout="constrained")
+        cells = " × ".join(f"{n:,}" for n in measurements[0].cells)
+        figure.suptitle(f"{measurements[0].device}: {cells} cells")
+        panels = figure.subplots(1, len(measurements), squeeze=False)[0]
+        for axes, measurement in zip(panels, measurements, strict=True):
+            _draw_panel(axes, measurement)
+        try:
+            figure.savefig(path, format="png")
+        except OSError as error:
+            raise StorageError(f"{path}: could not be written: {error.strerror}") from error
+
+
+def _draw_panel(axes: Any, measurement: Measurement) -> None:
+    points = [
+        (result, result.intensity, result.GFLOPs)
+        for result in measurement.kernels
+        if result.intensity is not None and result.GFLOPs is not None
+    ]
+    intensities = [intensity for _, intensity, _ in points] or [1.0]
+    ends = (min(intensities) / 2.0, max(intensities) * 2.0)
+    roof = [measurement.copy_GBps * intensity for intensity in ends]
+    axes.plot(ends, roof, color="#444444", label=f"copy, {measurement.copy_GBps:,.4g} GB/s")
+    for number, (result, intensity, speed) in enumerate(points):
+        axes.plot(
+            intensity,
+            speed,
+            linestyle="none",
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=10.0,
+            color=_COLOURS[number % len(_COLOURS)],
+            label=f"{result.name}, {result.GCells:,.4g} GCells/s",
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlim(*ends)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.set_xlabel("Operations for each byte of memory traffic that the idea needs")
+    axes.set_ylabel("GFLOP/s")
+    axes.set_title(measurement.precision)
+    axes.grid(which="both", alpha=0.25)
+    axes.legend(loc="lower right")

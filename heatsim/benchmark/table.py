@@ -1,0 +1,69 @@
+"""A benchmark's numbers as tables for a terminal."""
+
+from typing import TYPE_CHECKING
+
+from heatsim.benchmark.results import KernelResult, Measurement, Stages
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+
+def describe(measurement: Measurement) -> "Group":
+    """The kernels beside the copy, and the stages of a computation, within 100 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    cells = " × ".join(f"{n:,}" for n in measurement.cells)
+    heading = Text.assemble(
+        (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
+        f"\ncopy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}), which is a ceiling of "
+        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step a sweep; median of {measurement.repeats} repeats"
+        f"{', with the energy ledger' if measurement.energy else ''}",
+    )
+    parts = [heading, _kernel_table(measurement)]
+    parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
+    if measurement.stages is not None:
+        parts.append(_stage_table(measurement.stages))
+    return Group(*parts)
+
+
+def _new_table(*columns: str) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
+    return table
+
+
+def _kernel_table(measurement: Measurement) -> "Table":
+    table = _new_table(
+        "kernel", "GCells/s", "T_eff\nGB/s", "of the\nceiling", "spread", "registers", "spills", "× naive", "× CPU"
+    )
+    for result in measurement.kernels:
+        table.add_row(result.name, *(("failed",) if result.error else _numbers(result)))
+    return table
+
+
+def _numbers(result: KernelResult) -> tuple[str, ...]:
+    speed, effective, fraction, spread = result.GCells, result.effective_GBps, result.fraction, result.spread
+    formats = (
+        (speed, ",.4g"),
+        (effective, ",.4g"),
+        (fraction, ".3f"),
+        (spread, ".1%"),
+        (result.registers, "d"),
+        (result.spills, "d"),
+        (result.over_naive, ".2f"),
+        (result.over_cpu, ".3g"),
+    )
+    return tuple("–" if value is None else format(value, how) for value, how in formats)
+
+
+def _stage_table(stages: Stages) -> "Table":
+    table = _new_table(f"{stages.kernel}, {stages.steps:,} steps", "ms", "spread")
+    for stage, seconds in stages.seconds.items():
+        table.add_row(stage.replace("_", " "), f"{seconds * 1e3:,.4g}", f"{stages.spread[stage]:.1%}")
+    return table

@@ -146,6 +146,52 @@ def kernels() -> int:
     return 0
 
 
+@app.command
+def bench(
+    *,
+    cells: Annotated[
+        tuple[int, ...] | None,
+        Parameter(
+            help="One number for a cube, or three along x, y, z; 512 on a GPU, 256 on a CPU if not given.",
+            consume_multiple=True,
+            negative="",
+        ),
+    ] = None,
+    precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Only this one.")] = None,
+    kernel: Annotated[tuple[str, ...], Parameter(help="Only this one; can be given many times.", negative="")] = (),
+    device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Where.")] = "auto",
+    repeats: Annotated[int, Parameter(help="Of every time, at least 5.")] = 7,
+    energy: Annotated[bool, Parameter(help="Sum the heat through the faces too.", negative="")] = False,
+    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
+    plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
+) -> int:
+    """Verify the kernels against the NumPy oracle, then measure how fast they are."""
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark, check_writable, to_json
+    from heatsim.benchmark.roofline import draw
+    from heatsim.benchmark.table import describe
+
+    for path in (json, plot):
+        if path is not None:
+            check_writable(path)
+    precisions = (precision,) if precision else ("float32", "float64")
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
+    for measurement in measurements:
+        Console().print(describe(measurement))
+    if json is not None:
+        json.write_text(to_json(measurements), encoding="utf-8")
+    if plot is not None:
+        draw(plot, measurements)
+    wrong = [
+        f"{result.name} in {found.precision}" for found in measurements for result in found.kernels if result.error
+    ]
+    if wrong:
+        raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)

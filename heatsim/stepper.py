@@ -1,5 +1,6 @@
 """Advance a field by whole steps: the only caller of kernels."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Stepper:
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
         if self._spec.backend == "cuda":
-            self._compiled()
+            _ = self._compiled
 
     def advance(self, steps: int) -> None:
         """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.
@@ -61,6 +62,7 @@ class Stepper:
         sweeps["step"] = np.arange(self.step, until) & 0xFFFFFFFF
         return dt, sweeps
 
+    @cached_property
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
@@ -81,7 +83,7 @@ class Stepper:
         coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
         pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
         ledger = np.array((pointers,), dtype=launch.LEDGER)
-        for steps, kernel, launches in self._compiled():
+        for steps, kernel, launches in self._compiled:
             while until - self.step >= steps:
                 sweep = table.data.ptr + (len(sweeps) - (until - self.step)) * sweeps.itemsize
                 kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)

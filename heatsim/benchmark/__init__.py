@@ -22,7 +22,7 @@ _PRECISIONS = ("float32", "float64")
 
 
 def benchmark(
-    cells: Sequence[int] = (),
+    cells: Sequence[int] | None = None,
     precisions: Sequence[str] = _PRECISIONS,
     kernels: Sequence[str] = (),
     device: str = "auto",
@@ -33,7 +33,7 @@ def benchmark(
     """Verify and measure kernels.
 
     Args:
-        cells: one number, for a cube, or three along x, y, z; none for 512³ on a GPU and 256³ on a CPU.
+        cells: one number, for a cube, or three along x, y, z; None for 512³ on a GPU and 256³ on a CPU.
         precisions: of "float32" and "float64".
         kernels: names in the catalog; none for all that the device can run.
         device: "auto", "cuda" or "cpu".
@@ -55,7 +55,7 @@ def benchmark(
         specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in kernels))
     if repeats < FEWEST_REPEATS:
         raise InputError(f"--repeats {repeats}: at least {FEWEST_REPEATS} are needed for a median and its spread")
-    grid_cells = _three(cells or (_EDGE[chosen.backend],))
+    grid_cells = _three((_EDGE[chosen.backend],) if cells is None else cells)
     for precision in precisions:
         _check_capacity(chosen, specs, grid_cells, precision)
     return [measure(chosen, specs, grid_cells, precision, repeats, energy, say) for precision in precisions]
@@ -82,20 +82,21 @@ def _three(cells: Sequence[int]) -> tuple[int, int, int]:
     if len(cells) not in (1, 3) or min(cells) < 1:
         given = " ".join(str(n) for n in cells)
         raise InputError(f"--cells {given}: wanted is one number for a cube, or three along x, y, z, each at least 1")
-    nx, ny, nz = cells if len(cells) == 3 else cells * 3
-    return nx, ny, nz
+    return cells[0], cells[len(cells) // 2], cells[-1]
 
 
 def _check_capacity(device: Device, specs: Sequence[KernelSpec], cells: tuple[int, int, int], precision: str) -> None:
-    """Count the two buffers and the faces' sums, and on the host the field that is made there and the one fetched."""
+    """Count the two buffers, the faces' sums, and fields on the host: one made, one fetched, or three for its kernel."""
     nx, ny, nz = cells
     field = nx * ny * nz * (4 if precision == "float32" else 8)
+    # What is wanted, what there is, and where.
+    needs: tuple[tuple[int, int, str], ...]
     buffers = 2 * field + 2 * 8 * (ny * nz + nx * nz + nx * ny) * len(specs)
     if device.backend == "cuda":
-        needs = ((buffers, device.free_memory(), device.name), (2 * field, devices.host_memory(), "the host"))
+        needs = ((buffers, device.free_memory(), device.name), (3 * field, devices.host_memory(), "the host"))
     else:
         # The NumPy oracle makes whole-array temporaries.
-        temporaries = 6 * field if any(spec.name == "numpy" for spec in specs) else field
+        temporaries = 6 * field if any(spec.name == "numpy" for spec in specs) else 2 * field
         needs = ((buffers + temporaries, device.free_memory(), device.name),)
     for needed, free, where in needs:
         if needed > free:

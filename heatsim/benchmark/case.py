@@ -78,6 +78,7 @@ class Stepping:
 
     Attributes:
         field: what is advanced.
+        reach: steps that a sweep does on this grid.
         registers: of a thread; None for a CPU's kernel.
         spills: bytes of a thread's registers that went to local memory; None for a CPU's kernel.
     """
@@ -103,6 +104,7 @@ class Stepping:
         self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
         # Steps a sweep and what does one, given the number of its first step; the one that does most at a time first.
         self._sweeps = self._on_cuda(spec, case, ledger) if spec.backend == "cuda" else self._on_cpu(spec, case, ledger)
+        self.reach = self._sweeps[0][0]
 
     def advance(self, steps: int) -> None:
         """Do so many steps; on a GPU they are queued and may still be running at return."""
@@ -127,16 +129,17 @@ class Stepping:
                 launches, field.deviation, field.spare, coefficients, table.data.ptr + done * itemsize, pointers
             )
 
-        sweeps = []
-        for part in launch.sweeps_of(spec, case.grid):
-            build = launch.build(part, field.precision, SCHEME, case.grid)
-            kernel = launch.compile_kernel(build)
-            if part == spec:
-                self.registers = int(kernel.function.num_regs)
-                self.spills = int(kernel.function.local_size_bytes)
-            launches = launch.launches(build, case.grid, case.periodic, device.multiprocessors())
-            sweeps.append((part.steps, sweep_with(kernel, launches)))
-        return sweeps
+        builds = launch.builds(spec, field.precision, SCHEME, case.grid, device.block_memory())
+        kernels = [launch.compile_kernel(build) for build in builds]
+        self.registers = int(kernels[0].function.num_regs)
+        self.spills = int(kernels[0].function.local_size_bytes)
+        return [
+            (
+                build.spec.steps,
+                sweep_with(kernel, launch.launches(build, case.grid, case.periodic, device.multiprocessors())),
+            )
+            for build, kernel in zip(builds, kernels, strict=True)
+        ]
 
     def _on_cpu(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int], None]]]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)

@@ -13,8 +13,12 @@ from heatsim.grid import FACES
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import advance_numpy
 
-# Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small.
+# Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small. First such that whole
+# vectors and patches of cells fill, as kernels of several steps a sweep want them, then such that none do.
 _GRIDS = (
+    ((260, 36, 11), (False, False, False)),
+    ((132, 60, 7), (True, False, True)),
+    ((36, 4, 37), (False, True, False)),
     ((257, 31, 11), (False, False, False)),
     ((131, 61, 7), (True, False, True)),
     ((35, 3, 37), (False, True, False)),

@@ -55,12 +55,12 @@ def measure(
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     field = _random_field(device, case.grid, precision)
     steppings = {spec.name: _stepping(spec, field, case, energy) for spec in right}
-    works = {spec.name: _work(spec, steppings[spec.name]) for spec in right}
+    works = {name: _work(stepping) for name, stepping in steppings.items()}
     copies = _copies(field)
     timings = time_in_turn(device, [*copies, *works.values()], repeats)
     copy = min(timings[: len(copies)], key=lambda timing: timing.seconds)
     timed = dict(zip(works, timings[len(copies) :], strict=True))
-    speeds = {name: field.deviation.size / timing.seconds / 1e9 for name, timing in timed.items()}
+    speeds = {name: case.grid.cell_count / timing.seconds / 1e9 for name, timing in timed.items()}
 
     stages = None
     if speeds:
@@ -85,7 +85,7 @@ def measure(
         kernels=tuple(
             KernelResult(spec.name, error=errors[spec.name])
             if errors[spec.name]
-            else _result(spec, steppings[spec.name], timed[spec.name].spread, speeds, ceiling, cpu, value)
+            else _result(spec.name, steppings[spec.name], timed[spec.name].spread, speeds, ceiling, cpu, value)
             for spec in specs
         ),
         copy_spread=copy.spread,
@@ -97,7 +97,7 @@ def measure(
 
 
 def _result(
-    spec: KernelSpec,
+    name: str,
     stepping: Stepping,
     spread: float,
     speeds: Mapping[str, float],
@@ -106,9 +106,9 @@ def _result(
     value: int,
 ) -> KernelResult:
     """One kernel's numbers; ``value`` is the bytes of one."""
-    speed, naive = speeds[spec.name], speeds.get("naive")
+    speed, naive = speeds[name], speeds.get("naive")
     return KernelResult(
-        name=spec.name,
+        name=name,
         GCells=speed,
         fraction=speed / ceiling,
         spread=spread,
@@ -116,7 +116,7 @@ def _result(
         spills=stepping.spills,
         effective_GBps=speed * 2.0 * value,
         GFLOPs=speed * _OPERATIONS,
-        intensity=_OPERATIONS * spec.steps / (2.0 * value),
+        intensity=_OPERATIONS * stepping.reach / (2.0 * value),
         over_naive=speed / naive if naive else None,
         over_cpu=speed / cpu if cpu else None,
     )
@@ -132,17 +132,24 @@ def _stepping(spec: KernelSpec, field: Field, case: Case, energy: bool) -> Stepp
     return Stepping(spec, field, case, new_ledger(field.device, case, energy), _MOST_STEPS)
 
 
-def _work(spec: KernelSpec, stepping: Stepping) -> Work:
-    return Work(stepping.advance, unit=spec.steps, most=_MOST_STEPS)
+def _work(stepping: Stepping) -> Work:
+    return Work(stepping.advance, unit=stepping.reach, most=_MOST_STEPS)
 
 
 def _copies(field: Field) -> list[Work]:
     """Copies of the current values over the spare ones; the fastest of them is the ceiling's."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
+
+    def copy_by_driver(count: int) -> None:
+        for _ in range(count):
+            target.data.copy_from_device_async(source.data, source.nbytes)
+
+    def copy_by_kernel(count: int) -> None:
+        for _ in range(count):
+            xp.positive(source, out=target)
+
     if field.device.backend == "cuda":
-        driver = lambda: target.data.copy_from_device_async(source.data, source.nbytes)  # noqa: E731
-        kernel = lambda: xp.positive(source, out=target)  # noqa: E731
-        return [Work(lambda count: [copy() for _ in range(count)]) for copy in (driver, kernel)]
+        return [Work(copy_by_driver), Work(copy_by_kernel)]
     cores = os.cpu_count() or 1
     parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
 
@@ -192,8 +199,8 @@ def _cpu_speed(case: Case, precision: str, energy: bool) -> float | None:
     if check.fault(spec, device, precision, case.grid.cells):
         return None
     field = _random_field(device, case.grid, precision)
-    work = _work(spec, _stepping(spec, field, case, energy))
+    work = _work(_stepping(spec, field, case, energy))
     if elapsed(device, work, work.unit) > _CPU_PATIENCE:
         return None
     (timing,) = time_in_turn(device, [work], _CPU_REPEATS)
-    return field.deviation.size / timing.seconds / 1e9
+    return case.grid.cell_count / timing.seconds / 1e9

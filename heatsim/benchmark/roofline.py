@@ -1,8 +1,8 @@
-"""The roofline plot: how much a kernel computes, over how much it computes for each byte (Williams, Waterman and
-Patterson, *Communications of the ACM* 52(4), 2009).
+"""The roofline plot: how much a kernel computes, over how much it computes for each byte.
 
-The roof is the copy measured in the same run. The intensity is that of a kernel's idea: 13 operations a cell and step,
-over one value read and one written a sweep; what it really moves is more, and it stays below the roof by that.
+After Williams, Waterman and Patterson, *Communications of the ACM* 52(4), 2009. The roof is the copy measured in the
+same run. The intensity is that of a kernel's idea: 13 operations a cell and step, over one value read and one written a
+sweep. What it really moves is more, and it stays below the roof by that.
 """
 
 from collections.abc import Sequence
@@ -41,6 +41,8 @@ def draw(path: Path, measurements: Sequence[Measurement]) -> None:
 
 
 def _draw_panel(axes: Any, measurement: Measurement) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     points = [
         (result, result.intensity, result.GFLOPs)
         for result in measurement.kernels
@@ -63,8 +65,10 @@ def _draw_panel(axes: Any, measurement: Measurement) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(*ends)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("Operations for each byte of memory traffic that the idea needs")
     axes.set_ylabel("GFLOP/s")
     axes.set_title(measurement.precision)

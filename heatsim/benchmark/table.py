@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
     from rich.table import Table
 
 
@@ -21,7 +21,7 @@ def describe(measurement: Measurement) -> "Group":
         f"{measurement.ceiling_GCells:,.4g} GCells/s for one step a sweep; median of {measurement.repeats} repeats"
         f"{', with the energy ledger' if measurement.energy else ''}",
     )
-    parts = [heading, _kernel_table(measurement)]
+    parts: list[RenderableType] = [heading, _kernel_table(measurement)]
     parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
     if measurement.stages is not None:
         parts.append(_stage_table(measurement.stages))
@@ -34,13 +34,13 @@ def _new_table(*columns: str) -> "Table":
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
     return table
 
 
 def _kernel_table(measurement: Measurement) -> "Table":
     table = _new_table(
-        "kernel", "GCells/s", "T_eff\nGB/s", "of the\nceiling", "spread", "registers", "spills", "× naive", "× CPU"
+        "kernel", "GCells/s", "T_eff\nGB/s", "of the\nceiling", "spread", "regs", "spills", "× naive", "× CPU"
     )
     for result in measurement.kernels:
         table.add_row(result.name, *(("failed",) if result.error else _numbers(result)))

@@ -58,11 +58,13 @@ __device__ __forceinline__ int patch_y(const Grid& grid)
     return grid.first_y + (int)blockIdx.y * (WARPS * ROWS - 2 * HALO_ROWS) + (int)threadIdx.y * ROWS - HALO_ROWS;
 }
 
+// The first plane that the block writes.
+__device__ __forceinline__ int first_plane(const Grid& grid) { return grid.first_z + (int)blockIdx.z * grid.planes; }
+
 // What a thread has to know of its patch in every iteration. Patches fill the box: it ends where one of them does.
 struct Place {
     unsigned int start;             // of its first row in a plane, taken into the box
-    bool first_column, first_row;   // whether its first column, row is the first of the box
-    bool last_column, last_row;     // whether its last column, row is the last of the box
+    bool first_column, last_column; // whether its first column is the first of the box, its last the last
     bool owned;                     // whether the block writes it
     int south, north;               // where the rows beside it are published
 };
@@ -84,14 +86,12 @@ __device__ __forceinline__ Place find_place(const Grid& grid)
     Place place;
     place.start = (unsigned)into(y, grid.ny, periodic_y, ROWS) * grid.nx + into(x, grid.nx, periodic_x, VECTOR);
     place.first_column = !periodic_x && x == 0;
-    place.first_row = !periodic_y && y == 0;
     place.last_column = !periodic_x && x + VECTOR == grid.nx;
-    place.last_row = !periodic_y && y + ROWS == grid.ny;
     place.owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && x < grid.nx && warp * ROWS >= HALO_ROWS &&
                   warp * ROWS < WARPS * ROWS - HALO_ROWS && y < grid.ny;
     // Beside the end of the box is the row itself, which the warp has published too.
-    place.south = place.first_row ? slot : last + max(warp - 1, 0) * WARP + lane;
-    place.north = place.last_row ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
+    place.south = !periodic_y && y == 0 ? slot : last + max(warp - 1, 0) * WARP + lane;
+    place.north = !periodic_y && y + ROWS == grid.ny ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
     return place;
 }
 
@@ -180,8 +180,10 @@ __device__ __forceinline__ void add_faces_xy(const Grid& grid, const Place& plac
     const bool owned = owned_plane && place.owned;
     if (place.first_column) add_face_x(grid, sweep, ledger.face[0], 0, z, owned, 0, T, sum);
     if (place.last_column) add_face_x(grid, sweep, ledger.face[1], 1, z, owned, VECTOR - 1, T, sum);
-    if (place.first_row) add_face_y(grid, sweep, ledger.face[2], 2, z, owned, 0, T, sum);
-    if (place.last_row) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, ROWS - 1, T, sum);
+    if (grid.periodic & 2) return;
+    const int y = patch_y(grid);
+    if (y == 0) add_face_y(grid, sweep, ledger.face[2], 2, z, owned, 0, T, sum);
+    if (y + ROWS == grid.ny) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, ROWS - 1, T, sum);
 }
 
 // The same for the faces in z, which few planes touch: loops over copies in shared memory, because registers cannot be
@@ -225,14 +227,21 @@ template <Boundaries boundaries>
 __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                   const Ledger& ledger, const Place& place, int p, int z_begin, int z_end,
                                                   const Edges* published, Edges* publish, Cells* scratch,
-                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], const Patch& arriving)
+                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], Cells* room,
+                                                  const Real* next_plane)
 {
     const bool ends_in_z = boundaries == ALL && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x;
 
     if (ends_in_z && p - 1 == 0) below[0] = centre[0];
     Patch sum = sum_before_above(c, place, published[0], centre[0], below[0]);
-    Patch above = arriving;
+
+    // The plane that arrives has been under way for AHEAD iterations; its room is free for one as far ahead.
+    wait_for_copies<AHEAD - 1>();
+    Patch above;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) above.row[r] = room[r * WARPS * WARP];
+    fetch_patch(room, next_plane, grid, place);
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
@@ -278,27 +287,22 @@ __device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coeffi
 template <Boundaries boundaries>
 __device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
                                               const Sweep* sweep, const Ledger& ledger, const Place& place, int p,
-                                              int z_begin, int z_end, Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS])
+                                              Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS])
 {
+    const int z_begin = first_plane(grid), z_end = min(z_begin + grid.planes, grid.nz);
     const bool periodic_z = grid.periodic & 4;
     const size_t plane = (size_t)grid.nx * grid.ny;
     Cells* const scratch = reinterpret_cast<Cells*>(edges + 2 * STEPS);
     Cells* const fetched = scratch + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
     for (int half = 0; half < 2; ++half, ++p) {
-        // The plane that arrives has been under way for AHEAD iterations; its room is free for one as far ahead.
-        Cells* const room = fetched + (unsigned)(p - z_begin + STEPS) % AHEAD * (ROWS * WARPS * WARP);
-        wait_for_copies<AHEAD - 1>();
-        Patch arriving;
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) arriving.row[r] = room[r * WARPS * WARP];
-        fetch_patch(room, T + into(p + AHEAD, grid.nz, periodic_z, 1) * plane, grid, place);
-
+        Cells* const room = fetched + (unsigned)p % AHEAD * (ROWS * WARPS * WARP);
+        const Real* const next_plane = T + into(p + AHEAD, grid.nz, periodic_z, 1) * plane;
         Edges* const published = edges + half * STEPS;
         Edges* const publish = edges + (1 - half) * STEPS;
         const Patch done = half == 0
-            ? advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, a, b, arriving)
-            : advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, b, a, arriving);
+            ? advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, a, b, room, next_plane)
+            : advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, b, a, room, next_plane);
         const int z = p - STEPS;
         if (place.owned && z >= z_begin && z < z_end) store_patch(T_new + z * plane, grid, place, done);
     }
@@ -310,8 +314,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 {
     extern __shared__ Edges edges[];
     const Place place = find_place(grid);
-    const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
-    const int last = z_end + STEPS;
+    const int z_begin = first_plane(grid), last = min(z_begin + grid.planes, grid.nz) + STEPS;
 
     // Most tiles and iterations look after the cells alone. Tiles beside a face in x or y look after it; iterations in
     // which some stage's centre is the first or last plane of the box look after everything.
@@ -328,21 +331,21 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells* const fetched = reinterpret_cast<Cells*>(edges + 2 * STEPS) + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i)
-        fetch_patch(fetched + i * (ROWS * WARPS * WARP),
+        fetch_patch(fetched + (unsigned)(p + i) % AHEAD * (ROWS * WARPS * WARP),
                     T + into(p + i, grid.nz, periodic_z, 1) * ((size_t)grid.nx * grid.ny), grid, place);
 
     while (p < last) {
         if (p < inner_begin || p >= inner_end) {
-            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
+            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
             p += 2;
         } else if (sides) {
 #pragma unroll 1
             for (; p < inner_end; p += 2)
-                advance_twice<SIDES>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
+                advance_twice<SIDES>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
         } else {
 #pragma unroll 1
             for (; p < inner_end; p += 2)
-                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, z_begin, z_end, edges, a, b);
+                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
         }
     }
 }

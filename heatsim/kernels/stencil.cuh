@@ -101,7 +101,8 @@ __device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, 
 }
 
 #if SCHEME == STOCHASTIC
-// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean exact: a
+// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean
+// exact to within an eighth of a unit at powers of two: a
 // number uniform in (-1/2, 1/2) units in the last place of T is added before rounding to nearest. It is a hash of step
 // and cell, two rounds of xor-shift and multiply over a linear combination, so that every kernel draws the same one.
 __device__ __forceinline__ float rounded_sum(unsigned int step, int x, int y, int z, float T, float increment)

@@ -126,8 +126,10 @@ class HeatProblem:
             c = self.coefficients[dt].exchange[axis]
             exchange = self.faces.exchange(face, times)
             g[:, face] = c * exchange.beta
-            flux = exchange.flux * self.grid.spacing[axis] / self.scenario.material.conductivity[axis]
-            f[:, face] = g[:, face].astype(np.float64) * (exchange.ambient - reference) + c * flux
+            gradient = exchange.flux * self.grid.spacing[axis] / self.scenario.material.conductivity[axis]
+            # The heat of a given flux does not depend on c, so it is made with the unrounded one.
+            flux = self.rates[axis] * dt * gradient
+            f[:, face] = g[:, face].astype(np.float64) * (exchange.ambient - reference) + flux
             betas[face] = float(exchange.beta.max())
             finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face]) & (exchange.ambient >= 0.0)
             if not finite.all():

@@ -76,10 +76,10 @@ def random_steps(
 def sizes(axis: int) -> list[int]:
     """One cell to a few, a warp and one more or less, and tiles and blocks and one more or less.
 
-    And the multiples of 2 and 4 beside them, which make rows of whole vectors.
+    And 2 and 4 more, which whole vectors and patches divide if they divide the tile.
     """
     edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA}
-    around = {n + extra for n in edges if n > 1 for extra in (-4, -2, -1, 0, 1, 2, 4)[:: 1 if axis == 0 else 2]}
+    around = {n + extra for n in edges if n > 1 for extra in (-1, 1, 2, 4)}
     return sorted({1, 2, 3, WARP - 1, WARP + 1} | {n for n in around if n > 0})
 
 

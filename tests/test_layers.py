@@ -27,6 +27,7 @@ LAYERS = (
     "observers",
     "plan",
     "simulation",
+    "benchmark",
     "render",
     "export",
     "report",

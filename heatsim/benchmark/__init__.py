@@ -86,7 +86,7 @@ def _three(cells: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _check_capacity(device: Device, specs: Sequence[KernelSpec], cells: tuple[int, int, int], precision: str) -> None:
-    """Count the two buffers, the faces' sums, and fields on the host: one made, one fetched, or three for its kernel."""
+    """Count the two buffers and the faces' sums, and what the host needs to make, compare and fetch fields."""
     nx, ny, nz = cells
     field = nx * ny * nz * (4 if precision == "float32" else 8)
     # What is wanted, what there is, and where.

@@ -158,7 +158,11 @@ def _copies(field: Field) -> list[Work]:
             for _ in range(count):
                 list(pool.map(lambda part: np.copyto(*part), parts))
 
-    return [Work(copy_on_all_cores)]
+    def copy_on_one_core(count: int) -> None:
+        for _ in range(count):
+            np.copyto(target, source)
+
+    return [Work(copy_on_all_cores), Work(copy_on_one_core)]
 
 
 def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:

@@ -1,0 +1,313 @@
+"""`heatsim bench`: what it says of right kernels and of a wrong one; on tiny grids, and no time is asserted."""
+
+import ctypes
+import json
+import time
+from collections.abc import Callable, Sequence
+from math import isclose
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.machine import compile_kernel
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.benchmark import Measurement, benchmark, check, stopwatch
+from heatsim.benchmark.stopwatch import Timing, Work
+from heatsim.cli import main
+from heatsim.device import Device
+from heatsim.errors import CapacityError, DeviceError, InputError
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KERNELS
+from heatsim.kernels.cpu import CPU_KERNELS, advance_numpy
+
+CELLS = (6, 5, 4)
+CPU = tuple(spec.name for spec in KERNELS if spec.backend == "cpu")
+STAGES = ["generate", "host_to_device", "kernel", "device_to_host", "total"]
+KEYS = {"device", "precision", "cells", "copy_GBps", "ceiling_GCells", "kernels"}
+KERNEL_KEYS = {"name", "GCells", "fraction", "spread", "registers", "spills"}
+
+
+@pytest.fixture(autouse=True)
+def short_repeats(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
+    monkeypatch.setattr(stopwatch, "_LONG_ENOUGH", {"cuda": 1e-4, "cpu": 1e-4})
+
+
+def one(**options: Any) -> Measurement:
+    """A benchmark of float32 on tiny grids of a CPU, unless it says otherwise."""
+    settings: dict[str, Any] = {"cells": CELLS, "precisions": ("float32",), "device": "cpu", "repeats": 5} | options
+    (measurement,) = benchmark(**settings)
+    return measurement
+
+
+def assert_consistent(found: Measurement) -> None:
+    """The numbers of a measurement agree with each other."""
+    value = np.dtype(found.precision).itemsize
+    assert isclose(found.ceiling_GCells, found.copy_GBps / (2 * value))
+    assert found.copy_GBps > 0.0
+    assert found.copy_spread >= 0.0
+    speeds = {result.name: result.GCells for result in found.kernels}
+    for result in found.kernels:
+        if result.error:
+            assert result.GCells is None
+            continue
+        assert result.GCells is not None
+        assert result.GCells > 0.0
+        assert result.spread is not None
+        assert result.spread >= 0.0
+        assert isclose(result.fraction or 0.0, result.GCells / found.ceiling_GCells)
+        assert isclose(result.effective_GBps or 0.0, 2 * value * result.GCells)
+        assert isclose(result.GFLOPs or 0.0, 13 * result.GCells)
+        naive = speeds.get("naive")
+        assert result.over_naive == (result.GCells / naive if naive else None)
+        assert result.over_cpu == (result.GCells / found.cpu_GCells if found.cpu_GCells else None)
+
+
+def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers, plot = tmp_path / "bench.json", tmp_path / "roofline"
+    words = ["bench", "--cells", "6", "5", "4", "--device", "cpu", "--repeats", "5", "--energy"]
+    assert main([*words, "--json", str(numbers), "--plot", str(plot)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.count(device.choose("cpu").name[:20]) == 2
+    for text in (*CPU, "float32", "float64", "6 × 5 × 4 cells", "device to host"):
+        assert text in out
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+    written = json.loads(numbers.read_text(encoding="utf-8"))
+    assert [found["precision"] for found in written] == ["float32", "float64"]
+    for found in written:
+        assert found.keys() >= KEYS
+        assert found["cells"] == [6, 5, 4]
+        assert found["device"] == device.choose("cpu").name
+        assert [kernel["name"] for kernel in found["kernels"]] == list(CPU)
+        for kernel in found["kernels"]:
+            assert kernel.keys() >= KERNEL_KEYS
+            assert kernel["error"] is None
+            assert kernel["registers"] is kernel["spills"] is None
+        assert list(found["stages"]["seconds"]) == list(found["stages"]["spread"]) == STAGES
+
+
+def test_numbers_agree_with_each_other() -> None:
+    for found in benchmark((7,), device="cpu", repeats=5):
+        assert found.cells == (7, 7, 7)
+        assert_consistent(found)
+        assert found.cpu_GCells == next(result.GCells for result in found.kernels if result.name == "numba")
+        value = np.dtype(found.precision).itemsize
+        assert {result.intensity for result in found.kernels} == {13 / (2 * value)}
+        assert found.stages is not None
+        seconds = found.stages.seconds
+        assert seconds["total"] > 0.0
+        assert found.stages.steps >= 1
+        fastest = max(found.kernels, key=lambda result: result.GCells or 0.0)
+        assert found.stages.kernel == fastest.name
+
+
+def scaled(kernel: Callable[..., None]) -> Callable[..., None]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], periodic: Any, c: NDArray[Any], *rest: Any) -> None:
+        kernel(T, T_new, periodic, c[[0, 2, 1, 3, 4, 5, 6]], *rest)
+
+    return wrong
+
+
+def skipping(kernel: Callable[..., None]) -> Callable[..., None]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], *rest: Any) -> None:
+        last = T_new[-1, -1, -1].copy()
+        kernel(T, T_new, *rest)
+        T_new[-1, -1, -1] = last
+
+    return wrong
+
+
+def forgetting(kernel: Callable[..., None]) -> Callable[..., None]:
+    def wrong(*arguments: Any) -> None:
+        *head, ledger, scheme = arguments
+        kernel(*head, [np.zeros_like(sums) for sums in ledger], scheme)
+
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [(scaled, "field off by"), (skipping, "field not finite"), (forgetting, "x_min off by")],
+    ids=["two neighbours swapped", "a cell never written", "no heat in the ledger"],
+)
+def test_a_wrong_kernel_is_reported_and_not_timed(
+    spoil: Callable[..., Any],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(CPU_KERNELS, "numba", spoil(advance_numpy))
+    numbers = tmp_path / "bench.json"
+    words = ["bench", "--cells", "5", "--device", "cpu", "--precision", "float64", "--repeats", "5"]
+    assert main([*words, "--json", str(numbers)]) == 1
+    out, err = capsys.readouterr()
+    assert err == "heatsim: kernels that are wrong, and were not timed: numba in float64\n"
+    assert "numba is wrong" in out
+    (found,) = json.loads(numbers.read_text(encoding="utf-8"))
+    right, wrong = found["kernels"]
+    assert (right["name"], right["error"]) == ("numpy", None)
+    assert right["GCells"] > 0.0
+    assert right["over_cpu"] is None
+    assert wrong["name"] == "numba"
+    assert wrong["error"].startswith(complaint)
+    assert {value for key, value in wrong.items() if key not in ("name", "error")} == {None}
+
+
+def test_nothing_is_timed_where_every_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(CPU_KERNELS, "numba", lambda T, T_new, *rest: None)
+    found = one(kernels=("numba",))
+    assert found.stages is None
+    assert found.copy_GBps > 0.0
+    plot = tmp_path / "bench.png"
+    words = ["bench", "--cells", "5", "--device", "cpu", "--kernel", "numba", "--plot", str(plot), "--repeats", "5"]
+    assert main(words) == 1
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_kernels_are_picked_once_each_in_the_order_given() -> None:
+    assert [result.name for result in one(kernels=("auto", "numpy", "numba")).kernels] == ["numba", "numpy"]
+    with pytest.raises(DeviceError, match='did you mean "numba"'):
+        one(kernels=("numa",))
+    with pytest.raises(DeviceError, match='runs on device "cuda"'):
+        one(kernels=("streamed",))
+
+
+@pytest.mark.parametrize("cells", [(), (5, 5), (0,), (4, -4, 4), (1, 2, 3, 4)])
+def test_numbers_that_make_no_grid_are_refused(cells: Sequence[int]) -> None:
+    with pytest.raises(InputError, match=r"--cells.*one number for a cube"):
+        one(cells=cells)
+
+
+def test_a_median_needs_repeats() -> None:
+    with pytest.raises(InputError, match="--repeats 4: at least 5"):
+        one(repeats=4)
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two buffers of 6·5·4 values of 8 bytes, one made and one fetched, and the sums of the faces.
+    needed = 4 * 120 * 8 + 2 * 8 * (20 + 24 + 30)
+    monkeypatch.setattr(device, "host_memory", lambda: needed)
+    one(precisions=("float64",), kernels=("numba",))
+    monkeypatch.setattr(device, "host_memory", lambda: needed - 1)
+    monkeypatch.setattr(check, "fault", lambda *arguments: pytest.fail("a kernel was tried"))
+    with pytest.raises(CapacityError, match=r"--cells 6 5 4 in float64 needs 4\.906 KiB .* use fewer cells"):
+        benchmark(CELLS, kernels=("numba",), device="cpu")
+
+
+@pytest.mark.parametrize("option", ["--json", "--plot"])
+def test_a_file_that_cannot_be_written_is_refused_beforehand(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for target, complaint in ((tmp_path / "no" / "file", "there is no folder"), (tmp_path, "is a folder")):
+        assert main(["bench", "--device", "cpu", option, str(target)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"heatsim: {target}: {complaint}")
+
+
+def test_medians_and_spreads() -> None:
+    assert Timing.of([2.0, 5.0, 4.0, 3.0, 6.0]) == Timing(4.0, 1.0)
+    assert Timing.of([1.5] * 5) == Timing(1.5, 0.0)
+    assert Timing.of([0.0] * 5) == Timing(0.0, 0.0)
+
+
+def test_repeats_are_whole_units_within_what_can_be_done_at_once() -> None:
+    asked: list[int] = []
+    host = device.choose("cpu")
+    count = stopwatch.enough(host, Work(asked.append, unit=4, most=18))
+    assert (count, asked) == (16, [4, 4])
+    assert stopwatch.enough(host, Work(lambda count: time.sleep(1e-3 * count), unit=4)) == 4
+
+
+class HostArray(np.ndarray[Any, Any]):
+    """Memory of the host with what CuPy's arrays have."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return SimpleNamespace(
+            ptr=self.ctypes.data,
+            copy_from_device_async=lambda source, size: ctypes.memmove(self.ctypes.data, source.ptr, size),
+        )
+
+    def set(self, values: NDArray[Any]) -> None:
+        self[...] = values
+
+
+class HostEvent:
+    def record(self) -> None:
+        self.time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        assert self.time > 0.0
+
+
+def host_device() -> Device:
+    """A device that takes itself for a GPU: its memory is the host's, its kernels are compiled by g++."""
+    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+    xp: Any = SimpleNamespace(
+        zeros=lambda shape: np.zeros(shape).view(HostArray),
+        empty=lambda shape, dtype: np.empty(shape, dtype).view(HostArray),
+        asarray=lambda values: np.array(values).view(HostArray),
+        asnumpy=np.array,
+        positive=np.positive,
+        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
+        cuda=SimpleNamespace(
+            Device=lambda: SimpleNamespace(attributes=attributes),
+            Event=HostEvent,
+            get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+            runtime=SimpleNamespace(memGetInfo=lambda: (2**30, 2**30)),
+        ),
+    )
+    return Device("cuda", xp, "a host that takes itself for a GPU")
+
+
+def compile_on_host(build: launch.Build) -> launch.CudaKernel:
+    macros = [option for option in build.options if option.startswith("-D")]
+    kernel = compile_kernel(launch.FOLDER / build.spec.source, macros)
+    sweep_dtype = launch.sweep_dtype(build.precision)
+
+    class Function:
+        num_regs, local_size_bytes = 40, 0
+
+        def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
+            T, T_new, grid, coefficients, sweep, ledger = arguments
+            memory = (ctypes.c_uint8 * (build.spec.steps * sweep_dtype.itemsize)).from_address(int(sweep))
+            sweeps = np.frombuffer(memory, sweep_dtype)
+            kernel.launch(blocks, block, T, T_new, grid, coefficients, sweeps, ledger, shared_bytes=shared_mem)
+
+    return launch.CudaKernel(build, Function())
+
+
+def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With their registers, beside naive and the CPU; one of several steps a sweep in whole sweeps."""
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
+    monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
+    found = one(cells=(8, 8, 5), kernels=("naive", "temporal"), device="cuda", energy=True)
+    assert [(result.name, result.error) for result in found.kernels] == [("naive", None), ("temporal", None)]
+    assert_consistent(found)
+    assert found.cpu_GCells is not None
+    naive, temporal = found.kernels
+    assert (naive.registers, naive.spills) == (temporal.registers, temporal.spills) == (40, 0)
+    steps = next(spec.steps for spec in KERNELS if spec.name == "temporal")
+    assert (naive.intensity, temporal.intensity) == (13 / 8, steps * 13 / 8)
+    assert found.stages is not None
+    assert found.stages.kernel == "naive" or found.stages.steps % steps == 0
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_benched_with_every_kernel() -> None:
+    for found in benchmark((67, 45, 31), device="cuda", repeats=5):
+        assert [result.error for result in found.kernels] == [None] * len(found.kernels)
+        assert [result.spills for result in found.kernels] == [0] * len(found.kernels)
+        assert all(result.registers for result in found.kernels)
+        assert_consistent(found)

@@ -50,7 +50,7 @@ class Device:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """A NumPy array with the values of a device array; on the CPU the array itself."""
-        return np.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)  # type: ignore[no-any-return]
+        return np.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)
 
 
 def choose(requested: str) -> Device:
@@ -113,6 +113,8 @@ def _cuda() -> Device:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise DeviceError(f'device "cuda" cannot be used: {error}; use device "cpu" or check `nvidia-smi`') from None
     if count == 0:
-        raise DeviceError('device "cuda" cannot be used: no GPU is visible; use device "cpu" or check CUDA_VISIBLE_DEVICES')
+        raise DeviceError(
+            'device "cuda" cannot be used: no GPU is visible; use device "cpu" or check CUDA_VISIBLE_DEVICES'
+        )
     name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"].decode()
     return Device("cuda", cupy, name)

@@ -82,7 +82,7 @@ class StorageError(RunError):
     """A file could not be written or read back."""
 
 
-class Interrupted(HeatsimError):
+class Interrupted(HeatsimError):  # noqa: N818  (it is no error)
     """Stopped by a signal after a checkpoint was saved."""
 
     exit_code = 130

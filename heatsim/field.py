@@ -39,7 +39,7 @@ class Field:
 
     @property
     def precision(self) -> str:
-        """ "float32" or "float64"."""
+        """The precision of the values, "float32" or "float64"."""
         return str(self.deviation.dtype)
 
     def swap(self) -> None:

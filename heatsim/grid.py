@@ -53,4 +53,4 @@ class Grid:
         n = self.cells[axis]
         # One rounding each: (2i + 1)/(2n) keeps centres of a symmetric box symmetric.
         fractions = (2.0 * np.arange(n) + 1.0) / (2.0 * n)
-        return self.origin[axis] + self.size[axis] * fractions
+        return np.asarray(self.origin[axis] + self.size[axis] * fractions, dtype=np.float64)

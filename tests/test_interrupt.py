@@ -146,7 +146,7 @@ def test_a_face_without_a_finite_value_at_one_moment_spoils_no_row(tmp_path: Pat
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Files cannot grow beyond ``size`` bytes, here and in processes started here: the system refuses as a full disk."""
+    """No file grows beyond ``size`` bytes, here and in processes started here: the system refuses as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -157,24 +157,40 @@ def full_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, ignored)
 
 
-@pytest.mark.parametrize("size", [2_000, 100_000, 300_000, 500_000])
+LARGE_FIELDS = ["domain.cells=[24,24,24]", "solver.precision=float64"]
+MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wall=0.1"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "size", "name"),
+    [
+        ([], 0, folder.SCENARIO),
+        (LARGE_FIELDS, 2_000, folder.FIELDS),
+        (LARGE_FIELDS, 100_000, folder.FIELDS),
+        (LARGE_FIELDS, 500_000, folder.FIELDS),
+        (MANY_ROWS, 100_000, folder.ENERGY),
+    ],
+)
 def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
-    tmp_path: Path, size: int, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, overrides: list[str], size: int, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    overrides = ["domain.cells=[24,24,24]", "solver.precision=float64", "output.checkpoint_wall=0.1"]
     whole = runs.run(tmp_path, *overrides)
     target = tmp_path / "run"
     options = [option for override in overrides for option in ("--set", override)]
+    arguments = ["run", str(tmp_path / "mixed.toml"), "--output", str(target), *options, "--quiet"]
     with full_disk(size):
-        process = runs.start("run", tmp_path / "mixed.toml", "--output", target, *options, "--quiet")
+        process = runs.start(*arguments)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, ""), err
     assert len(err.splitlines()) == 1
-    assert "could not be written: File too large; free some disk space and run `heatsim resume" in err
-    assert str(target) in err
+    assert err.startswith(f"heatsim: {target / name}: could not be written: ")
+    assert "File too large" in err
     assert not (target / folder.SUMMARY).exists()
 
-    assert main(["resume", str(target), "--quiet"]) == 0
+    if name != folder.SCENARIO:
+        assert "free some disk space and run `heatsim resume" in err
+        arguments = ["resume", str(target), "--quiet"]
+    assert main(arguments) == 0
     assert capsys.readouterr() == ("", "")
     assert runs.results(target) == runs.results(whole)
 

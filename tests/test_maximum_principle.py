@@ -169,7 +169,7 @@ safety = {draw(st.sampled_from((0.5, 0.9, 1.0)))!r}
 device = "cpu"
 kernel = "{"none" if mistake == "kernel" else kernel}"
 precision = "{case.precision}"
-rounding = "{draw(st.sampled_from(("auto", "nearest", "stochastic")))}"
+rounding = "{draw(st.sampled_from(("nearest", "stochastic")))}"
 [output]
 every = {every!r}
 probe_every = {probe_every!r}

@@ -37,11 +37,19 @@ class KernelSpec:
 KERNELS = (
     KernelSpec("naive", "cuda", "01_naive.cu", "a thread a cell, from global memory", (32, 8, 1), (32, 8, 1)),
     KernelSpec("tiled", "cuda", "02_tiled.cu", "block = input tile in shared memory", (16, 8, 8), (14, 6, 6)),
-    KernelSpec("tiled_halo", "cuda", "03_tiled_halo.cu", "block = output tile, halo by whole warps", (8, 8, 8), (8, 8, 8)),
-    KernelSpec("coarsened", "cuda", "04_coarsened.cu", "marches along z, three planes shared", (32, 16, 1), (30, 14, 32)),
+    KernelSpec(
+        "tiled_halo", "cuda", "03_tiled_halo.cu", "block = output tile, halo by whole warps", (8, 8, 8), (8, 8, 8)
+    ),
+    KernelSpec(
+        "coarsened", "cuda", "04_coarsened.cu", "marches along z, three planes shared", (32, 16, 1), (30, 14, 32)
+    ),
     KernelSpec("register_tiled", "cuda", "05_register_tiled.cu", "one plane shared", (32, 16, 1), (30, 14, 32)),
-    KernelSpec("streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 8), True),
-    KernelSpec("temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4),
+    KernelSpec(
+        "streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 8), True
+    ),
+    KernelSpec(
+        "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4
+    ),
     KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
     KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
 )
@@ -66,9 +74,12 @@ def choose(requested: str, backend: Backend) -> KernelSpec:
     if spec is None:
         near = suggest(name, [kernel.name for kernel in KERNELS])
         hint = f'; did you mean "{near}"?' if near else ""
-        raise DeviceError(f'solver.kernel = "{name}": no such kernel; on device "{backend}" there are auto, {here}{hint}')
+        raise DeviceError(
+            f'solver.kernel = "{name}": no such kernel; on device "{backend}" there are auto, {here}{hint}'
+        )
     if spec.backend != backend:
         raise DeviceError(
-            f'solver.kernel = "{name}" runs on device "{spec.backend}", but the device is "{backend}"; there: auto, {here}'
+            f'solver.kernel = "{name}" runs on device "{spec.backend}", but the device is "{backend}"; '
+            f"there: auto, {here}"
         )
     return spec

@@ -90,7 +90,8 @@ def _rounded_sum(T: Field, increment: Field, step: int) -> Field:
     h *= np.uint32(0x297A2D39)
     dither = (h >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-47) + np.float32(2.0**-48 - 2.0**-24)
     power_of_two = (T.view(np.uint32) & np.uint32(0x7F800000)).view(np.float32)
-    return T + (dither * power_of_two + increment)
+    rounded: Field = T + (dither * power_of_two + increment)
+    return rounded
 
 
 def advance_numba(

@@ -12,7 +12,7 @@ from numba import njit, prange
 SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 
 
-@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[misc]
+@njit(parallel=True, cache=True, error_model="numpy")
 def advance(
     T: Any,
     T_new: Any,
@@ -63,7 +63,7 @@ def advance(
             _round_row(centre, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
 
 
-@njit(inline="always")  # type: ignore[misc]
+@njit(inline="always")
 def _neighbour(i: int, n: int, periodic: bool) -> int:
     if i < 0:
         return n - 1 if periodic else 0
@@ -72,10 +72,8 @@ def _neighbour(i: int, n: int, periodic: bool) -> int:
     return i
 
 
-@njit  # type: ignore[misc]
-def _sum_seven_term(
-    c: Any, T: Any, south: Any, north: Any, below: Any, above: Any, periodic: bool, total: Any
-) -> None:
+@njit
+def _sum_seven_term(c: Any, T: Any, south: Any, north: Any, below: Any, above: Any, periodic: bool, total: Any) -> None:
     n = T.size
     c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
     for x in (0, n - 1):
@@ -96,10 +94,8 @@ def _sum_seven_term(
         )
 
 
-@njit  # type: ignore[misc]
-def _sum_increments(
-    c: Any, T: Any, south: Any, north: Any, below: Any, above: Any, periodic: bool, total: Any
-) -> None:
+@njit
+def _sum_increments(c: Any, T: Any, south: Any, north: Any, below: Any, above: Any, periodic: bool, total: Any) -> None:
     n = T.size
     c1, c2, c3, c4, c5, c6 = c[1], c[2], c[3], c[4], c[5], c[6]
     for x in (0, n - 1):
@@ -126,7 +122,7 @@ def _sum_increments(
         )
 
 
-@njit  # type: ignore[misc]
+@njit
 def _add_face_cell(f: Any, g: Any, T: Any, total: Any, x: int, ledger: Any, z: int, y: int) -> None:
     heat = f - g * T[x]
     total[x] += heat
@@ -134,7 +130,7 @@ def _add_face_cell(f: Any, g: Any, T: Any, total: Any, x: int, ledger: Any, z: i
         ledger[z, y] += heat
 
 
-@njit  # type: ignore[misc]
+@njit
 def _add_face_row(f: Any, g: Any, T: Any, total: Any, ledger: Any, row: int) -> None:
     for x in range(T.size):
         total[x] += f - g * T[x]
@@ -144,7 +140,7 @@ def _add_face_row(f: Any, g: Any, T: Any, total: Any, ledger: Any, row: int) -> 
             sums[x] += f - g * T[x]
 
 
-@njit  # type: ignore[misc]
+@njit
 def _round_row(T: Any, increment: Any, h0: Any) -> None:
     scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
     for x in range(T.size):

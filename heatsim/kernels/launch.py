@@ -24,22 +24,24 @@ _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
-GRID = np.dtype([("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True)
+GRID = np.dtype(
+    [("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True
+)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
-    """struct Coefficients."""
+    """The layout of struct Coefficients."""
     return np.dtype([("c", precision, 7)], align=True)
 
 
 def sweep_dtype(precision: str) -> np.dtype[Any]:
-    """struct Sweep."""
+    """The layout of struct Sweep."""
     return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
 
 
 def coefficients_struct(coefficients: Coefficients, precision: str) -> NDArray[Any]:
-    """struct Coefficients as a 0-d array."""
+    """Coefficients as struct Coefficients, a 0-d array."""
     return np.array((coefficients.c,), dtype=coefficients_dtype(precision))
 
 
@@ -159,9 +161,15 @@ class CudaKernel:
     function: Any
 
     def __call__(
-        self, launches: Sequence[Launch], T: Any, T_new: Any, coefficients: NDArray[Any], sweep: int, ledger: NDArray[Any]
+        self,
+        launches: Sequence[Launch],
+        T: Any,
+        T_new: Any,
+        coefficients: NDArray[Any],
+        sweep: int,
+        ledger: NDArray[Any],
     ) -> None:
-        """Queue a sweep: T and T_new are device arrays, ``sweep`` the device address of the first step's struct Sweep."""
+        """Queue a sweep: T and T_new are device arrays, ``sweep`` is the device address of its first struct Sweep."""
         for launch in launches:
             arguments = (T, T_new, launch.grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)

@@ -18,12 +18,13 @@ class Snapshots(Observer):
         return state.problem.timeline.steps_at(state.problem.scenario.output.every)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the file, or cut it back to what the checkpoint knows."""
-        path, field = state.folder / folder.FIELDS, state.field
+        """Create the file, with room for all fields of the run, or cut it back to what the checkpoint knows."""
+        path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
         if saved is None:
-            self._writer = FieldWriter.create(path, field.grid, field.precision)
+            self._writer = FieldWriter.create(path, field.grid, field.precision, expected)
         else:
-            self._writer = FieldWriter.reopen(path, field.grid, field.precision, keep=int(saved["snapshots"]))
+            keep = int(saved["snapshots"])
+            self._writer = FieldWriter.reopen(path, field.grid, field.precision, keep, expected)
 
     def handle(self, state: RunState) -> None:
         """Append the field."""

@@ -8,7 +8,7 @@ Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid F
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import floor, inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,7 +23,8 @@ Scheme = Literal["seven_term", "increments", "stochastic"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)  # numbered as in stencil.cuh
 
 # Pairs of coefficients on this grid of numbers make c0 = 1 − Σ exact in the precision, so that a uniform field stays
-# put and no heat is made. Beyond the tolerance (relative) the change would be a wrong diffusivity: sum increments instead.
+# put and no heat is made. Beyond the tolerance (relative) the change would be a wrong diffusivity, and increments are
+# summed instead.
 _QUANTUM = {"float32": 2.0**-25, "float64": 2.0**-54}
 _TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
@@ -61,9 +62,7 @@ def diffusion_rates(scenario: Scenario) -> tuple[float, float, float]:
     """α/d² of the three axes in 1/s."""
     material = scenario.material
     heat_capacity = material.density * material.specific_heat
-    rx, ry, rz = (
-        k / heat_capacity / d**2 for k, d in zip(material.conductivity, scenario.grid.spacing, strict=True)
-    )
+    rx, ry, rz = (k / heat_capacity / d**2 for k, d in zip(material.conductivity, scenario.grid.spacing, strict=True))
     return rx, ry, rz
 
 
@@ -114,7 +113,11 @@ def derive(
     exchange = [rate * dt for rate in rates]
     if scheme == "seven_term":
         quantum = _QUANTUM[precision]
-        exchange = [round(c / quantum) * quantum if n > 1 else c for c, n in zip(exchange, grid.cells, strict=True)]
+        inside = [n > 1 for n in grid.cells]
+        multiples = [round(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
+        if 2 * sum(multiples) * quantum > 1.0:  # at the stability limit: a negative c0 would have a bit too many
+            multiples = [floor(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
+        exchange = [m * quantum if inner else c for m, c, inner in zip(multiples, exchange, inside, strict=True)]
     exchange = [float(number(c)) for c in exchange]
     cx, cy, cz = (c if n > 1 else 0.0 for c, n in zip(exchange, grid.cells, strict=True))
     c0 = float(number(1.0 - 2.0 * (cx + cy + cz)))

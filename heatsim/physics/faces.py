@@ -99,7 +99,9 @@ class Faces:
     def constant(self) -> bool:
         """Whether no face changes in time."""
         for condition in self.conditions:
-            values = (getattr(condition, name) for name in ("value", "coefficient", "ambient") if hasattr(condition, name))
+            values = (
+                getattr(condition, name) for name in ("value", "coefficient", "ambient") if hasattr(condition, name)
+            )
             if not all(value.constant for value in values):
                 return False
         return True
@@ -112,17 +114,6 @@ class Faces:
             betas.append(float(self.exchange(face, times).beta.max()))
         return tuple(betas)
 
-    def ambient_range(self, end: float) -> tuple[float, float] | None:
-        """Lowest and highest temperature in K that the faces hold or lead to between 0 and ``end`` (s); None without any."""
-        lowest, highest = np.inf, -np.inf
-        for condition in self.conditions:
-            source = {Temperature: "value", Convection: "ambient"}.get(type(condition))
-            if source:
-                function = getattr(condition, source)
-                values = function.at(function.samples(end))
-                lowest, highest = min(lowest, float(values.min())), max(highest, float(values.max()))
-        return (lowest, highest) if lowest <= highest else None
-
     def surface(self, face: int, time: float) -> tuple[float, float]:
         """Weights (a, b) of a face's own temperature at ``time``: T_surface = a·T_cell + b (K).
 
@@ -133,5 +124,3 @@ class Faces:
         beta, ambient, flux = (float(values[0]) for values in (exchange.beta, exchange.ambient, exchange.flux))
         d_over_k = self.spacing[axis] / self.conductivity[axis]
         return 1.0 - beta / 2.0, (beta * ambient + flux * d_over_k) / 2.0
-
-

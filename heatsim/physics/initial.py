@@ -78,5 +78,7 @@ def _check(scenario: Scenario, first: int, slab: Array) -> None:
     if wrong.any():
         k, j, i = (int(index[0]) for index in np.nonzero(wrong))
         point = ", ".join(repr(float(scenario.grid.centres(axis)[n])) for axis, n in enumerate((i, j, first + k)))
-        problem = f"is {float(slab[k, j, i])!r} K at ({point}) m, cell [{i}, {j}, {first + k}]; allowed: finite and ≥ 0 K"
+        problem = (
+            f"is {float(slab[k, j, i])!r} K at ({point}) m, cell [{i}, {j}, {first + k}]; allowed: finite and ≥ 0 K"
+        )
         raise ScenarioError(scenario.path, [Problem("initial.temperature", problem)])

@@ -99,10 +99,8 @@ class HeatProblem:
             cell_heat_capacity=material.density * material.specific_heat * grid.cell_volume,
         )
 
-    def face_terms(
-        self, times: NDArray[np.float64], dt: float, reference: float
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """f and g of the six faces for steps of ``dt`` seconds that start at ``times``.
+    def face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The terms f and g of the six faces for steps of ``dt`` seconds that start at ``times``.
 
         Args:
             times: in s, shape (n,).
@@ -143,7 +141,7 @@ class HeatProblem:
             raise _time_error(
                 self.scenario,
                 f"{dt!r} s is beyond the stability limit {limit.dt:.6g} s that the convection coefficients reach near "
-                f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give them as a table",
+                f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give a table",
             )
         return f, g
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, gcd, inf, lcm
 
 import numpy as np
@@ -65,7 +66,8 @@ class Timeline:
     def step_times(self, first: int, last: int) -> NDArray[np.float64]:
         """Times in s at which steps ``first`` … ``last`` − 1 start, all of one interval."""
         i = self.interval(first)
-        return self.times[i] + (np.arange(first, last) - int(self.steps[i])) * self.dts[i]
+        times: NDArray[np.float64] = self.times[i] + (np.arange(first, last) - int(self.steps[i])) * self.dts[i]
+        return times
 
     def steps_at(self, every: float) -> NDArray[np.int64]:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
@@ -106,12 +108,14 @@ def build(
     # Whole ticks: exact, and quick for millions of due times.
     ticks_per_second = lcm(*{time.denominator for time in due})
     ticks = sorted(time.numerator * (ticks_per_second // time.denominator) for time in due)
-    lengths = [after - before for before, after in zip(ticks[:-1], ticks[1:], strict=True)]
+    lengths = [after - before for before, after in pairwise(ticks)]
     cuts = _cuts(set(lengths), ticks_per_second, dt, safety * limit)
 
     counts = [cuts[length] for length in lengths]
     if sum(counts) > MAXIMUM_STEPS:
-        raise TimelineError(f"{sum(counts):.3g} steps are more than can be counted; use coarser cells or a shorter time")
+        raise TimelineError(
+            f"{sum(counts):.3g} steps are more than can be counted; use coarser cells or a shorter time"
+        )
     dts = {length: float(Fraction(length, ticks_per_second * cuts[length])) for length in cuts}
     return Timeline(
         times=np.array([tick / ticks_per_second for tick in ticks]),

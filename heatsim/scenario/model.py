@@ -81,7 +81,7 @@ class Solver(BaseModel):
     device: Device = "auto"
     kernel: Text = "auto"
     precision: Precision = "float32"
-    rounding: Rounding = "auto"
+    rounding: Rounding = "nearest"
 
 
 class Output(BaseModel):

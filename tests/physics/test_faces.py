@@ -124,11 +124,6 @@ def test_the_surface_lies_half_a_cell_away(condition: str, surface: float) -> No
     assert a * 330.0 + b == pytest.approx(surface, rel=1e-14)
 
 
-def test_the_range_of_surroundings() -> None:
-    assert bar(flux(1.0)).faces.ambient_range(8.0) is None
-    assert bar(held("300 + 10*t"), convection(1.0, 290.0)).faces.ambient_range(8.0) == pytest.approx((290.0, 380.0))
-
-
 def test_a_convection_peak_too_narrow_to_foresee_is_refused_when_met() -> None:
     """Between two samples of the coefficient, at the very step that meets it."""
     spike = "1 + 1e9*exp(-((t - 3.3333)/1e-5)^2)"

@@ -34,8 +34,14 @@ class Stepper:
 
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
+        problem = self._problem
         if self._spec.backend == "cuda":
             _ = self._compiled
+            return
+        cell = np.zeros((1, 1, 1), dtype=problem.precision)
+        c, f, g = (np.zeros(n, dtype=problem.precision) for n in (7, 6, 6))
+        nothing = (np.zeros((0, 0)),) * 6
+        CPU_KERNELS[self._spec.name](cell, cell.copy(), problem.periodic, c, f, g, 0, nothing, problem.scheme)
 
     def advance(self, steps: int) -> None:
         """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.

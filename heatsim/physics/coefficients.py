@@ -8,7 +8,7 @@ Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid F
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, inf
+from math import inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -115,8 +115,8 @@ def derive(
         quantum = _QUANTUM[precision]
         inside = [n > 1 for n in grid.cells]
         multiples = [round(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
-        if 2 * sum(multiples) * quantum > 1.0:  # at the stability limit: a negative c0 would have a bit too many
-            multiples = [floor(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
+        while 2 * sum(multiples) > round(1.0 / quantum):  # at the stability limit: c0 is not to become negative
+            multiples[multiples.index(max(multiples))] -= 1
         exchange = [m * quantum if inner else c for m, c, inner in zip(multiples, exchange, inside, strict=True)]
     exchange = [float(number(c)) for c in exchange]
     cx, cy, cz = (c if n > 1 else 0.0 for c, n in zip(exchange, grid.cells, strict=True))

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,34 @@ VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
 
-    Each file is complete before it takes its name; one that is already in place is left alone.
+    Each file is complete before it takes its name; one that is already in place is left alone. Where one cannot be
+    written none is: a folder with parts of them would not be taken for that of a run.
 
     Raises:
         StorageError: a file could not be written or copied.
     """
     import tomli_w
 
+    beside = folder / f"{NAME}.part"
+    made = [beside]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in scenario.input_files:
-            _copy(path, folder)
-        beside = folder / f"{NAME}.part"
+        for source in scenario.input_files:
+            target = folder / source.name
+            if not (target.exists() and target.samefile(source)):
+                made += [target, folder / f"{source.name}.part"]
+                shutil.copyfile(source, made[-1])
+                os.replace(made[-1], target)
         beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
         os.replace(beside, folder / NAME)
     except OSError as error:
-        raise StorageError(f"{folder / NAME}: could not be written: {error}") from error
+        for path in made:
+            with suppress(OSError):
+                path.unlink()
+        raise StorageError(
+            f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
+            "permissions, and run the scenario again"
+        ) from error
 
 
 def document(scenario: Scenario) -> dict[str, Any]:
@@ -79,12 +92,3 @@ def _plain_in_time(function: TimeFunction) -> Any:
 
 def _on_one_line(vector: re.Match[str]) -> str:
     return f"[{', '.join(vector.groups())}]"
-
-
-def _copy(source: Path, folder: Path) -> None:
-    target = folder / source.name
-    if target.exists() and target.samefile(source):
-        return
-    beside = folder / f"{source.name}.part"
-    shutil.copyfile(source, beside)
-    os.replace(beside, target)

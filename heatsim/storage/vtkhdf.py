@@ -74,9 +74,10 @@ class FieldWriter:
         """
         dtype = _float_type(dtype)
         with writing(path):
+            # Made in memory and written by the system itself: HDF5 crashes on a disk too full for a file's beginning.
+            path.write_bytes(_empty_file(grid, dtype, expected))
             # Readers may look while the run writes: nothing here relies on HDF5's locks.
-            file = h5py.File(path, "w", locking=False, rdcc_nbytes=CACHE_BYTES)
-            _create_layout(file, grid, dtype, expected)
+            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
             writer = cls(path, file, grid, dtype, 0)
         writer._make_room(expected)
         return writer
@@ -324,6 +325,15 @@ def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
     if found not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype {found}; allowed are float32 and float64")
     return found
+
+
+def _empty_file(grid: Grid, dtype: np.dtype[Any], expected: int) -> bytes:
+    """The bytes of a file without any time in it."""
+    with h5py.File("empty", "w", driver="core", backing_store=False) as file:
+        _create_layout(file, grid, dtype, expected)
+        file.flush()
+        image: bytes = file.id.get_file_image()
+    return image
 
 
 def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int) -> None:

@@ -27,6 +27,7 @@ def refused(*arguments: str | Path, cwd: Path | None = None) -> str:
 
 
 def test_the_short_form_runs_a_scenario_and_says_where_everything_is(tmp_path: Path) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
     # A plate: its pictures are quickly drawn.
     text = runs.TEXT.replace("figures = false", "figures = true").replace("[7, 5, 6]", "[7, 5, 1]")
     scenario = runs.write(tmp_path, text, name="slab.toml")

@@ -10,6 +10,8 @@ from heatsim.export import export
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
 
+pytest.importorskip("pyvista", reason="PyVista is not installed")
+
 GRID = Grid((5, 4, 3), (0.1, 0.06, 0.03), (0.5, 0.0, -0.01))
 TIMES = [0.0, 0.1 + 0.2, 1.0 / 3.0]
 

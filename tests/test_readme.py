@@ -139,6 +139,7 @@ def test_scenario_command_can_be_planned(
 
 
 def test_commands_on_a_run_work(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
     small = ["domain.cells=[6, 6, 1]", "time.end=5", "output.figures=false", "solver.kernel=numpy", "solver.device=cpu"]
     heatsim.Simulation.from_scenario("scenarios/cube.toml", small).run()
     on_folders = [arguments for arguments in commands() if arguments[0] in ("resume", "render", "export")]
@@ -163,7 +164,11 @@ def test_python_lines_run(checkout: Path) -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(Path(heatsim.__file__).parents[1]), "PYTHONIOENCODING": "utf-8"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(heatsim.__file__).parents[1]), *sys.path]),
+            "PYTHONIOENCODING": "utf-8",
+        },
     )
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"3\d\d\.\d\d to 3\d\d\.\d\d K after \d+ steps, in outputs.small\n", done.stdout)

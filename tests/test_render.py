@@ -26,6 +26,8 @@ from heatsim.render.scene import View, describe_stretch, drawn_size
 from heatsim.render.sections import choose_times, read_samples, read_sections
 from heatsim.storage.vtkhdf import FieldReader
 
+pytest.importorskip("pyvista", reason="PyVista is not installed")
+
 BLOCK = Grid((12, 9, 6), (0.1, 0.06, 0.03), (0.5, 0.0, -0.01))
 CURVES = ["probes.png", "energy.png"]
 

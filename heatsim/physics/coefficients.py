@@ -115,8 +115,9 @@ def derive(
         quantum = _QUANTUM[precision]
         inside = [n > 1 for n in grid.cells]
         multiples = [round(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
-        while 2 * sum(multiples) > round(1.0 / quantum):  # at the stability limit: c0 is not to become negative
-            multiples[multiples.index(max(multiples))] -= 1
+        excess = 2 * sum(multiples) - round(1.0 / quantum)
+        if 0 < excess <= 6:  # at the stability limit, by rounding up: c0 is not to become negative
+            multiples[multiples.index(max(multiples))] -= (excess + 1) // 2
         exchange = [m * quantum if inner else c for m, c, inner in zip(multiples, exchange, inside, strict=True)]
     exchange = [float(number(c)) for c in exchange]
     cx, cy, cz = (c if n > 1 else 0.0 for c, n in zip(exchange, grid.cells, strict=True))

@@ -28,6 +28,33 @@ GRID = np.dtype(
     [("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True
 )
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
+# Where faces are general, or there are several materials: medium.cuh.
+GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
+GENERAL_SWEEP = np.dtype(
+    [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
+)
+BEAM = np.dtype(
+    [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
+)
+
+
+def medium_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Medium."""
+    return np.dtype(
+        [
+            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
+            ("patches", np.uint64, 6),
+            *((name, np.uint64) for name in ("exposed", "before", "area")),
+            ("reference", precision),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+        ],
+        align=True,
+    )
+
+
+def general_coefficients_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Coefficients with a medium."""
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -68,12 +95,16 @@ class Build:
         spec: which kernel.
         precision, scheme: how it calculates.
         vector: cells in x that a thread owns.
+        faces: whether faces hold more than f − g·T, or there are sources.
+        materials: whether there are several materials.
     """
 
     spec: KernelSpec
     precision: str
     scheme: Scheme
     vector: int = 1
+    faces: bool = False
+    materials: bool = False
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -103,14 +134,19 @@ class Build:
             "VECTOR": self.vector,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
+            "FACES": int(self.faces),
+            "MATERIALS": int(self.materials),
         }
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
-def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
+def build(
+    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, faces: bool = False, materials: bool = False
+) -> Build:
     """The build of a kernel that suits a grid: the longest vectors that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0))
+    vector = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
+    return Build(spec, precision, scheme, vector, faces, materials)
 
 
 @dataclass(frozen=True)
@@ -187,14 +223,22 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     return CudaKernel(kernel, function)
 
 
-def builds(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, block_memory: int) -> tuple[Build, ...]:
+def builds(
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    block_memory: int,
+    faces: bool = False,
+    materials: bool = False,
+) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
     A kernel of several steps a sweep needs rows of whole vectors, columns of whole patches and, in bytes, the shared
     memory of its blocks; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
-    if spec.steps == 1:
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
+    if spec.steps == 1 or faces:
         return (single,)
     nx, ny, _ = grid.cells
     several = build(spec, precision, scheme, grid)

@@ -64,7 +64,7 @@ class Plan:
         )
         fields = len(problem.timeline.steps_at(scenario.output.every))
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
-        columns = (1 + len(scenario.probes)) * bool(scenario.probes) + 10 * scenario.output.energy
+        columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + 10 * scenario.output.energy
         return cls(
             problem=problem,
             device=device,

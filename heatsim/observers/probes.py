@@ -64,18 +64,19 @@ class Probes(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
-        probes, problem = state.problem.scenario.probes, state.problem
+        problem = state.problem
+        points = [point for probe in problem.scenario.probes for point in probe.points]
         self._positions = [
-            tuple(locate(problem.grid, problem.faces, axis, probe.point[axis]) for axis in range(3)) for probe in probes
+            tuple(locate(problem.grid, problem.faces, axis, point[axis]) for axis in range(3)) for point in points
         ]
-        # Axes of each probe's 2×2×2 block of cells, as open index arrays [probe, z, y, x].
+        # Axes of each point's 2×2×2 block of cells, as open index arrays [point, z, y, x].
         indices = np.array(
             [[position.cells for position in positions] for positions in self._positions], dtype=np.int64
         )
-        x, y, z = indices.reshape(len(probes), 3, 2).transpose(1, 0, 2)
+        x, y, z = indices.reshape(len(points), 3, 2).transpose(1, 0, 2)
         self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
 
-        path, columns = state.folder / folder.PROBES, ["time", *(probe.name for probe in probes)]
+        path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
         if saved is None:
             self._table = TableWriter.create(path, columns)
         else:
@@ -98,10 +99,10 @@ class Probes(Observer):
                     first = a * second + b
                 values = first + position.weight * (second - first)
             row.append(float(values))
-        for probe, value in zip(state.problem.scenario.probes, row[1:], strict=True):
+        for column, value in zip(state.problem.scenario.probe_columns, row[1:], strict=True):
             if not isfinite(value):
                 raise NotFiniteError(
-                    f'{value!r} K at probe "{probe.name}" at t = {time!r} s, where the field is finite: a face that it '
+                    f'{value!r} K at probe "{column}" at t = {time!r} s, where the field is finite: a face that it '
                     f"lies at has no finite value at that time; change the expression in t on that face"
                 )
         self._table.append(row)

@@ -76,14 +76,14 @@ class HeatProblem:
             )
         intervals = (scenario.output.every, scenario.output.probe_every)
         try:
-            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt)
+            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
         except timeline.TimelineError as error:
             raise _time_error(scenario, str(error)) from None
 
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, rounding)
-        material = scenario.material
+        material = scenario.base_material
         return cls(
             scenario=scenario,
             grid=grid,
@@ -96,7 +96,7 @@ class HeatProblem:
             rounding=rounding,
             scheme=scheme,
             coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
-            cell_heat_capacity=material.density * material.specific_heat * grid.cell_volume,
+            cell_heat_capacity=material.density * material.fixed_specific_heat * grid.cell_volume,
         )
 
     def face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -124,7 +124,7 @@ class HeatProblem:
             c = self.coefficients[dt].exchange[axis]
             exchange = self.faces.exchange(face, times)
             g[:, face] = c * exchange.beta
-            gradient = exchange.flux * self.grid.spacing[axis] / self.scenario.material.conductivity[axis]
+            gradient = exchange.flux * self.grid.spacing[axis] / self.faces.conductivity[axis]
             # The heat of a given flux does not depend on c, so it is made with the unrounded one.
             flux = self.rates[axis] * dt * gradient
             f[:, face] = g[:, face].astype(np.float64) * (exchange.ambient - reference) + flux

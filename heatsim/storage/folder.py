@@ -207,8 +207,12 @@ def _input_copies(folder: Path) -> list[Path]:
         path = folder / relative
         inside = not relative.is_absolute() and ".." not in relative.parts
         # Nothing that is reached through a link is inside.
-        if inside and _is_file(path) and path.resolve() == folder.resolve() / relative:
+        if not inside or path.resolve() != folder.resolve() / relative:
+            continue
+        if _is_file(path):
             copies.append(path)
+        elif _is_folder(path):  # The slices of a label image.
+            copies += sorted(file for file in path.iterdir() if _is_file(file) and file.suffix.lower() == ".png")
     return copies
 
 

@@ -28,12 +28,12 @@ struct Sweep {
 };
 
 // Coefficients of a kind among its own.
-struct __align__(4 * sizeof(Real)) Inner {
+struct __align__(16) Inner {
     Real x, y, z, unused;
 };
 
 // A cell at a face, for one kind and axis.
-struct __align__(4 * sizeof(Real)) HalfCell {
+struct __align__(16) HalfCell {
     Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
     Real share;        // dt K / (C d): what a kelvin between surface and cell gives to the cell
     Real gain;         // dt / (C d), K m2/W

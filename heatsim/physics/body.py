@@ -16,7 +16,7 @@ from heatsim.physics import medium as media
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
 from heatsim.physics.medium import INTERIOR, Medium, Substance, TooManyKindsError
-from heatsim.physics.regions import Parts, paint, shape_mask
+from heatsim.physics.regions import Parts, paint, source_mask
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.scenario import Scenario
 
@@ -46,7 +46,7 @@ class Body:
         medium: the kinds of cells.
         conditions: on faces, patches and surfaces towards void.
         sources: in the body and on faces.
-        parts: who painted which cell; None where there are no regions.
+        parts: who painted which cell; None where nothing is painted.
         periodic: which axes wrap.
         films: the largest h of each condition during the run in W/(m² K).
     """
@@ -63,10 +63,11 @@ class Body:
         """Paint the regions and tell the kinds of cells apart.
 
         Raises:
-            ScenarioError: a region paints no cell, a source heats none, or there are too many kinds.
+            ScenarioError: a region paints no cell, a source heats none, or there are too many kinds of cells.
         """
         conditions = Conditions.from_scenario(scenario)
-        parts = paint(scenario) if scenario.regions else None
+        painted = scenario.regions or any(source.shape is not None for source in scenario.sources)
+        parts = paint(scenario) if painted else None
         palette = tuple(
             media.VOID
             if material is None
@@ -81,7 +82,7 @@ class Body:
             medium = media.build(
                 scenario.grid,
                 palette,
-                None if parts is None else parts.material,
+                parts.material if parts is not None and scenario.regions else None,
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=periodic,
@@ -89,10 +90,8 @@ class Body:
             )
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Problem("sources", str(error))]) from None
-        sources = Sources(scenario, medium)
-        _check_heated(scenario, sources)
         films = conditions.largest_films(scenario.time.end)
-        return cls(medium, conditions, sources, parts, periodic, films)
+        return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films)
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -199,29 +198,8 @@ class Body:
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
-    """The cells of each source in the body; None for all."""
-    names = [region.name for region in scenario.regions]
+    """The cells of each source in the body; None for all that conduct."""
     for source in scenario.sources:
-        if source.beam is not None:
-            continue
-        if source.region is not None:
-            assert parts is not None, "a source's region is painted"
-            yield parts.owner == names.index(source.region) + 1
-        elif source.shape is not None:
-            yield shape_mask(source.shape, scenario)
-        else:
-            yield None
-
-
-def _check_heated(scenario: Scenario, sources: Sources) -> None:
-    kinds = sources.medium.kinds
-    idle = [
-        source
-        for number, source in enumerate(sources.volumetric)
-        if not any(number in kind.sources for kind in kinds)
-    ]
-    if idle:
-        message = "heats no cell that conducts: what it names is void, painted over, or between the cells' centres"
-        raise ScenarioError(
-            scenario.path, [Problem(f"sources.{scenario.sources.index(source)}", message) for source in idle]
-        )
+        if source.beam is None:
+            everywhere = source.region is None and source.shape is None
+            yield None if everywhere or parts is None else source_mask(source, scenario, parts)

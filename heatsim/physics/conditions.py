@@ -39,6 +39,8 @@ FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
 MAXIMUM_PATCHES = 248
 _NONE = Constant(0.0)
 NEWTON_STEPS = 16  # at the most
+# A change that is smaller, relative to the rise, leaves an error whose square is below rounding.
+TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def surface_rise(
     rise = np.minimum((exchange * to_surroundings + linear) / (losses + exchange), most)
     rise = np.where(radiating, rise, linear / losses)
     settled = np.broadcast_to(~radiating, rise.shape).copy()
-    tolerance = number(1e-4 if number is np.float32 else 1e-8)
+    tolerance = number(TOLERANCES[T.dtype.name])
     for _ in range(NEWTON_STEPS):
         a = np.maximum(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))

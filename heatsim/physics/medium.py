@@ -162,7 +162,7 @@ def build(
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     sources = list(heated)
-    cells = np.zeros(grid.shape if material is not None or any(m is not None for m in sources) else 0, dtype=np.uint8)
+    cells = np.zeros(grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8)
     kinds = [Kind(place) for place in range(len(palette) if material is not None else 1)]
     if material is not None:
         cells[...] = material
@@ -181,7 +181,7 @@ def build(
     void_kind = next((number for number, kind in enumerate(found) if kind.material == void), None)
     exposure_found = None
     if len(order) == 1:
-        cells = np.zeros(0, dtype=np.uint8)
+        cells = np.zeros((0, 0, 0), dtype=np.uint8)
     else:
         lookup = np.zeros(len(kinds), dtype=np.uint8)
         lookup[order] = np.arange(len(order))
@@ -190,7 +190,7 @@ def build(
             exposure_found = exposure.find(grid, cells == void_kind, periodic)
         _mark_interior(cells, periodic)
 
-    half = np.array([_half(grid, palette[kind.material]) for kind in found]).T
+    half = np.ascontiguousarray(np.array([_half(grid, palette[kind.material]) for kind in found]).T)
     resistance = np.zeros((len(found), len(found)))
     for a, b in np.ndindex(*resistance.shape):
         resistance[a, b] = (contacts or {}).get(frozenset((found[a].material, found[b].material)), 0.0)

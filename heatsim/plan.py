@@ -60,7 +60,7 @@ class Plan:
         nx, ny, nz = grid.cells
         sides = (ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)
         ledger_bytes = 8 * sum(
-            cells for face, cells in enumerate(sides) if scenario.output.energy and problem.faces.exchanging(face)
+            cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
         )
         fields = len(problem.timeline.steps_at(scenario.output.every))
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, Interrupted, StorageError
 from heatsim.field import Field
+from heatsim.kernels.composite_stepping import composite_arrays
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
 from heatsim.observers.checkpoint import Checkpoints
@@ -136,13 +137,15 @@ class Simulation:
             temperatures.load_temperatures(initial.slabs())
         else:
             temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy)
-        state = RunState(problem, temperatures, ledger, target)
+        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
+        arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
+        state = RunState(problem, temperatures, ledger, target, arrays=arrays)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
         )
         if saved is None:
-            state.initial_total = state.total()
+            state.total()  # sees that it is finite
+            state.initial_total = state.content()
         else:
             simulation._restore(saved)
         simulation.timing.preparing = time.perf_counter() - started
@@ -217,7 +220,7 @@ class Simulation:
 
     def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
         state, timing = self.state, self.timing
-        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
+        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step, state.arrays)
         started = time.perf_counter()
         stepper.prepare()
         timing.preparing += time.perf_counter() - started
@@ -304,7 +307,7 @@ class Simulation:
 
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
-        extremes = state.field.extremes()
+        extremes = state.extremes()
         mean = state.total() / problem.grid.cell_count + state.field.reference
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from heatsim.field import Field
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite import CompositeArrays
+from heatsim.kernels.composite_stepping import CompositeStepping
 from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
@@ -24,17 +26,31 @@ class Stepper:
         step: number of steps done, or queued on the device.
     """
 
-    def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, step: int = 0) -> None:
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        ledger: Ledger,
+        spec: KernelSpec,
+        step: int = 0,
+        arrays: CompositeArrays | None = None,
+    ) -> None:
         self.step = step
         self._problem = problem
         self._field = field
         self._ledger = ledger
         self._spec = spec
-        self._constant_faces = problem.faces.constant()
+        self._composite = (
+            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+        )
+        self._constant_faces = self._composite is None and problem.faces.constant()
 
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
         problem = self._problem
+        if self._composite is not None:
+            self._composite.prepare()
+            return
         if self._spec.backend == "cuda":
             _ = self._compiled
             return
@@ -53,7 +69,11 @@ class Stepper:
         while self.step < last:
             interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
             until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)
-            if self._spec.backend == "cuda":
+            if self._composite is not None:
+                until = min(until, self.step + self._composite.steps_per_table)
+                self._composite.advance(self.step, until)
+                self.step = until
+            elif self._spec.backend == "cuda":
                 self._advance_cuda(until)
             else:
                 self._advance_cpu(until)

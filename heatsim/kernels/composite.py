@@ -13,7 +13,9 @@ from heatsim.kernels import launch
 from heatsim.kernels.cpu_composite import Entries, Row, Tables
 from heatsim.kernels.cpu_composite import Body as HostBody
 from heatsim.physics.body import Rows
-from heatsim.physics.medium import Medium
+from heatsim.physics.medium import INTERIOR, Medium
+
+KIND = np.uint8(INTERIOR - 1)
 
 
 def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
@@ -88,6 +90,26 @@ class CompositeArrays:
     def capacities(self) -> Any:
         """ρ·cp·V of a cell of each kind in J/K, on the device."""
         return self.device.xp.asarray(self.medium.cell_heat_capacity)
+
+    def content(self, deviation: Any, *, absolute: bool = False) -> float:
+        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the deviations' magnitudes if ``absolute``."""
+        total = 0.0
+        for z in range(len(deviation)):
+            plane = abs(deviation[z]) if absolute else deviation[z]
+            weights = self.capacities[self.body.cells[z] & KIND] if self.body.cells.size else self.capacities[0]
+            total += (plane * weights).sum(dtype=np.float64)
+        return float(total)
+
+    def extremes(self, deviation: Any) -> tuple[float, float]:
+        """The lowest and highest deviation of cells that are not void."""
+        lowest, highest = np.inf, -np.inf
+        for z in range(len(deviation)):
+            plane = deviation[z]
+            if self.body.void >= 0:
+                plane = plane[(self.body.cells[z] & KIND) != self.body.void]
+            if plane.size:
+                lowest, highest = min(lowest, float(plane.min())), max(highest, float(plane.max()))
+        return lowest, highest
 
     def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""

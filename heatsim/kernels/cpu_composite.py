@@ -175,7 +175,9 @@ def _add_face(
     conductance, share, gain, _ = np.moveaxis(tables.halves[own, face // 2], -1, 0)
     conducts = conductance > 0
     condition = np.moveaxis(row.conditions[numbers], -1, 0)
-    rise = surface_rise(condition, np.where(conducts, conductance, conductance.dtype.type(1.0)), body.reference, here, beam)
+    rise = surface_rise(
+        condition, np.where(conducts, conductance, conductance.dtype.type(1.0)), body.reference, here, beam
+    )
     heat = np.where(conducts, share * rise, share)
     from_beam = gain * beam
     total[cells] += heat

@@ -129,9 +129,15 @@ def advance(
                             rank = _rank(bits, before, (z * ny + y) * nx + x)
                             condition = conditions[void_condition]
                             gained = here - here
-                            gained = _add_exposed(condition, halves[kind, 0], scale, here, free_x, area[rank, 0], gained)
-                            gained = _add_exposed(condition, halves[kind, 1], scale, here, free_y, area[rank, 1], gained)
-                            gained = _add_exposed(condition, halves[kind, 2], scale, here, free_z, area[rank, 2], gained)
+                            gained = _add_exposed(
+                                condition, halves[kind, 0], scale, here, free_x, area[rank, 0], gained
+                            )
+                            gained = _add_exposed(
+                                condition, halves[kind, 1], scale, here, free_y, area[rank, 1], gained
+                            )
+                            gained = _add_exposed(
+                                condition, halves[kind, 2], scale, here, free_z, area[rank, 2], gained
+                            )
                             total += gained
                             if exposed.size:
                                 exposed[rank] += gained
@@ -141,32 +147,134 @@ def advance(
         # Faces in the order of composite.cuh, so that edges and corners add up alike.
         if not periodic_x:
             _add_face(
-                centre, new, 0, 1, cells, z, y, 0, 0, z, y, False, map_x_min, halves, conditions, beam_x_min, scale,
-                x_min, from_beam_x_min,
+                centre,
+                new,
+                0,
+                1,
+                cells,
+                z,
+                y,
+                0,
+                0,
+                z,
+                y,
+                False,
+                map_x_min,
+                halves,
+                conditions,
+                beam_x_min,
+                scale,
+                x_min,
+                from_beam_x_min,
             )
             _add_face(
-                centre, new, nx - 1, nx, cells, z, y, 1, 0, z, y, False, map_x_max, halves, conditions, beam_x_max,
-                scale, x_max, from_beam_x_max,
+                centre,
+                new,
+                nx - 1,
+                nx,
+                cells,
+                z,
+                y,
+                1,
+                0,
+                z,
+                y,
+                False,
+                map_x_max,
+                halves,
+                conditions,
+                beam_x_max,
+                scale,
+                x_max,
+                from_beam_x_max,
             )
         if y == 0 and not periodic_y:
             _add_face(
-                centre, new, 0, nx, cells, z, y, 2, 1, z, 0, True, map_y_min, halves, conditions, beam_y_min, scale,
-                y_min, from_beam_y_min,
+                centre,
+                new,
+                0,
+                nx,
+                cells,
+                z,
+                y,
+                2,
+                1,
+                z,
+                0,
+                True,
+                map_y_min,
+                halves,
+                conditions,
+                beam_y_min,
+                scale,
+                y_min,
+                from_beam_y_min,
             )
         if y == ny - 1 and not periodic_y:
             _add_face(
-                centre, new, 0, nx, cells, z, y, 3, 1, z, 0, True, map_y_max, halves, conditions, beam_y_max, scale,
-                y_max, from_beam_y_max,
+                centre,
+                new,
+                0,
+                nx,
+                cells,
+                z,
+                y,
+                3,
+                1,
+                z,
+                0,
+                True,
+                map_y_max,
+                halves,
+                conditions,
+                beam_y_max,
+                scale,
+                y_max,
+                from_beam_y_max,
             )
         if z == 0 and not periodic_z:
             _add_face(
-                centre, new, 0, nx, cells, z, y, 4, 2, y, 0, True, map_z_min, halves, conditions, beam_z_min, scale,
-                z_min, from_beam_z_min,
+                centre,
+                new,
+                0,
+                nx,
+                cells,
+                z,
+                y,
+                4,
+                2,
+                y,
+                0,
+                True,
+                map_z_min,
+                halves,
+                conditions,
+                beam_z_min,
+                scale,
+                z_min,
+                from_beam_z_min,
             )
         if z == nz - 1 and not periodic_z:
             _add_face(
-                centre, new, 0, nx, cells, z, y, 5, 2, y, 0, True, map_z_max, halves, conditions, beam_z_max, scale,
-                z_max, from_beam_z_max,
+                centre,
+                new,
+                0,
+                nx,
+                cells,
+                z,
+                y,
+                5,
+                2,
+                y,
+                0,
+                True,
+                map_z_max,
+                halves,
+                conditions,
+                beam_z_max,
+                scale,
+                z_max,
+                from_beam_z_max,
             )
 
         if scheme == INCREMENTS:
@@ -209,9 +317,7 @@ def _rank(bits: Any, before: Any, cell: int) -> int:
 
 
 @njit
-def _add_exposed(
-    condition: Any, half: Any, scale: Any, T: Any, surfaces: int, area: Any, gained: Any
-) -> Any:
+def _add_exposed(condition: Any, half: Any, scale: Any, T: Any, surfaces: int, area: Any, gained: Any) -> Any:
     if surfaces == 0:
         return gained
     weight = area if surfaces == 1 else area + area

@@ -1,7 +1,9 @@
 """The energy balance, written to energy.csv.
 
 All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
-face, and the residual = stored − sources − Σ faces, which is rounding and nothing else.
+face, and the residual = stored − sources − Σ faces, which is rounding and nothing else. Patches on faces and surfaces
+towards void have columns of their own, between the faces and the residual; a patch's heat is among its face's, that
+towards void is not.
 """
 
 from math import fsum
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
 
@@ -20,19 +23,36 @@ _RELATIVE_TOLERANCE = 1e-12
 _UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
+def columns(problem: HeatProblem) -> tuple[str, ...]:
+    """The columns of energy.csv: after the faces one for each patch, whose heat is among its face's, and "void"."""
+    if problem.body is None:
+        return COLUMNS
+    patches = (patch.name for patch in problem.scenario.patches)
+    void = ("void",) if problem.body.medium.exposure is not None else ()
+    return (*COLUMNS[:-1], *patches, *void, COLUMNS[-1])
+
+
 def balance(state: RunState) -> dict[str, float]:
     """The row of energy.csv for the current step, by column."""
-    heats = state.ledger.heats(state.problem.cell_heat_capacity)
-    stored, sources = state.stored_heat(), 0.0
-    row = (state.time, stored, sources, *heats, stored - sources - fsum(heats))
-    return dict(zip(COLUMNS, row, strict=True))
+    body = state.problem.body
+    stored = state.stored_heat()
+    if body is None:
+        heats = state.ledger.heats(state.problem.cell_heat_capacity)
+        row: tuple[float, ...] = (state.time, stored, 0.0, *heats, stored - fsum(heats))
+        return dict(zip(COLUMNS, row, strict=True))
+    through = state.ledger.body_heats(body)
+    sources = state.ledger.source_heat(state.problem, state.step) + through.beams
+    void = (through.void,) if body.medium.exposure is not None else ()
+    residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
+    row = (state.time, stored, sources, *through.faces, *through.patches, *void, residual)
+    return dict(zip(columns(state.problem), row, strict=True))
 
 
 def bound(state: RunState, row: dict[str, float]) -> float:
     """How large the residual in J may be: rounding of the sums, and of every cell in every step."""
-    turned_over = fsum(abs(row[name]) for name in ("stored", "sources", *FACES))
-    rounded = state.step * _UNIT_ROUNDOFF[state.field.precision] * state.field.absolute_total()
-    return _RELATIVE_TOLERANCE * turned_over + rounded * state.problem.cell_heat_capacity
+    turned_over = fsum(abs(row[name]) for name in ("stored", "sources", *FACES)) + abs(row.get("void", 0.0))
+    rounded = state.step * _UNIT_ROUNDOFF[state.field.precision] * state.absolute_heat()
+    return _RELATIVE_TOLERANCE * turned_over + rounded
 
 
 class Energy(Observer):
@@ -48,9 +68,9 @@ class Energy(Observer):
         """Create the table, or cut it back to what the checkpoint knows."""
         path = state.folder / folder.ENERGY
         if saved is None:
-            self._table = TableWriter.create(path, COLUMNS)
+            self._table = TableWriter.create(path, columns(state.problem))
         else:
-            self._table = TableWriter.reopen(path, COLUMNS, keep_rows=int(saved["energy_rows"]))
+            self._table = TableWriter.reopen(path, columns(state.problem), keep_rows=int(saved["energy_rows"]))
 
     def handle(self, state: RunState) -> None:
         """Append a row."""

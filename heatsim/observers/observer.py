@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.field import Field
+from heatsim.field import Extremes, Field
+from heatsim.kernels.composite import CompositeArrays
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
 
@@ -26,8 +27,9 @@ class RunState:
         ledger: the heat through the faces up to there.
         folder: where the run writes.
         step: number of steps done.
-        initial_total: sum of the deviations in K at step 0.
+        initial_total: sum of the deviations in K at step 0; of a composite body the heat in J that they stand for.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
+        arrays: a composite body on the device, or None.
     """
 
     problem: HeatProblem
@@ -37,6 +39,7 @@ class RunState:
     step: int = 0
     initial_total: float = 0.0
     wall_time: float = 0.0
+    arrays: CompositeArrays | None = None
 
     _total: tuple[int, float] | None = None
 
@@ -66,9 +69,27 @@ class RunState:
             self._total = (self.step, total)
         return self._total[1]
 
+    def content(self) -> float:
+        """What ``initial_total`` is counted in, for the current step."""
+        return self.total() if self.arrays is None else self.arrays.content(self.field.deviation)
+
     def stored_heat(self) -> float:
         """Heat in J that the body has gained since the start."""
-        return (self.total() - self.initial_total) * self.problem.cell_heat_capacity
+        gained = self.content() - self.initial_total
+        return gained if self.arrays is not None else gained * self.problem.cell_heat_capacity
+
+    def absolute_heat(self) -> float:
+        """Σ ρ·cp·V·|T − T_ref| in J."""
+        if self.arrays is not None:
+            return self.arrays.content(self.field.deviation, absolute=True)
+        return self.field.absolute_total() * self.problem.cell_heat_capacity
+
+    def extremes(self) -> Extremes:
+        """Lowest and highest temperature in K, void left out."""
+        if self.arrays is None:
+            return self.field.extremes()
+        lowest, highest = self.arrays.extremes(self.field.deviation)
+        return Extremes(lowest + self.field.reference, highest + self.field.reference)
 
 
 class Observer:

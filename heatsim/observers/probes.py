@@ -1,4 +1,4 @@
-"""Temperatures at points, written to probes.csv.
+"""Temperatures at points, along lines and of regions, written to probes.csv.
 
 Between cell centres temperatures are interpolated linearly along each axis. The last half cell before a face lies
 between the outermost centre and the face's own temperature, which follows from the boundary condition:
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from heatsim.errors import NotFiniteError
 from heatsim.grid import Grid
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.observers.regions import RegionStatistic
 from heatsim.physics.faces import Faces
+from heatsim.physics.surfaces import surfaces_at
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
 
@@ -65,7 +67,11 @@ class Probes(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
         problem = state.problem
-        points = [point for probe in problem.scenario.probes for point in probe.points]
+        probes = problem.scenario.probes
+        self._regions = {
+            probe.name: RegionStatistic(probe, problem, state.field) for probe in probes if probe.region is not None
+        }
+        points = [point for probe in probes for point in probe.points]
         self._positions = [
             tuple(locate(problem.grid, problem.faces, axis, point[axis]) for axis in range(3)) for point in points
         ]
@@ -73,7 +79,11 @@ class Probes(Observer):
         indices = np.array(
             [[position.cells for position in positions] for positions in self._positions], dtype=np.int64
         )
-        x, y, z = indices.reshape(len(points), 3, 2).transpose(1, 0, 2)
+        # The cell in which each point lies: that of the greatest weight.
+        self._cells = [
+            tuple(position.cells[position.weight >= 0.5] for position in positions) for positions in self._positions
+        ]
+        x, y, z = indices.reshape(-1, 3, 2).transpose(1, 0, 2)
         self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
 
         path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
@@ -89,16 +99,22 @@ class Probes(Observer):
             NotFiniteError: a face's own temperature is not finite at this very time.
         """
         time = state.time
-        surfaces = [state.problem.faces.surface(face, time) for face in range(6)]
-        row = [time]
-        for values, positions in zip(state.field.cells(self._x, self._y, self._z), self._positions, strict=True):
+        surface = surfaces_at(state.problem, state.step)
+        blocks = state.field.cells(self._x, self._y, self._z)
+        points = []
+        for values, positions, cell in zip(blocks, self._positions, self._cells, strict=True):
             for position in positions:  # along x, then y, then z: the last index each time
                 first, second = values[..., 0], values[..., 1]
                 if position.face is not None:
-                    a, b = surfaces[position.face]
-                    first = a * second + b
+                    first = surface(position.face, cell, second)
                 values = first + position.weight * (second - first)
-            row.append(float(values))
+            points.append(float(values))
+        row, left = [time], iter(points)
+        for probe in state.problem.scenario.probes:
+            if probe.region is not None:
+                row.append(self._regions[probe.name].of(state.field))
+            else:
+                row.extend(next(left) for _ in probe.points)
         for column, value in zip(state.problem.scenario.probe_columns, row[1:], strict=True):
             if not isfinite(value):
                 raise NotFiniteError(

@@ -208,4 +208,3 @@ def surface_rise(
         if settled.all():
             break
     return np.asarray(rise)
-

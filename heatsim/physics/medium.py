@@ -162,7 +162,9 @@ def build(
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     sources = list(heated)
-    cells = np.zeros(grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8)
+    cells = np.zeros(
+        grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8
+    )
     kinds = [Kind(place) for place in range(len(palette) if material is not None else 1)]
     if material is not None:
         cells[...] = material

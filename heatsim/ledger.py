@@ -148,4 +148,4 @@ def _kinds_on_face(body: Body, face: int) -> NDArray[np.intp]:
     if body.medium.uniform:
         return np.zeros(((nz, ny), (nz, nx), (ny, nx))[face // 2], dtype=np.intp)
     cells = np.moveaxis(body.medium.cells, 2 - face // 2, 0)[-(face % 2)]
-    return (cells & ~np.uint8(INTERIOR)).astype(np.intp)
+    return np.asarray(cells & ~np.uint8(INTERIOR), dtype=np.intp)

@@ -12,7 +12,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
 from heatsim.ledger import Ledger
-from heatsim.physics.body import Body
+from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
 
 # Steps whose rows are made and sent to the device together, and the bytes that these may take.
@@ -94,7 +94,7 @@ class CompositeStepping:
             for build in builds
         ]
 
-    def _advance_cuda(self, first: int, until: int, dt: float, rows: Any) -> None:
+    def _advance_cuda(self, first: int, until: int, dt: float, rows: Rows) -> None:
         field = self._field
         if dt not in self._coefficients:
             self._coefficients[dt] = self._arrays.coefficients(self._tables[dt], len(rows.beams))
@@ -108,7 +108,7 @@ class CompositeStepping:
                 field.swap()
                 step += steps
 
-    def _advance_cpu(self, first: int, until: int, dt: float, rows: Any) -> None:
+    def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays
         kernel, tables = COMPOSITE_KERNELS[self._spec.name], self._tables[dt]
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1

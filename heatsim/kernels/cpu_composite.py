@@ -202,7 +202,8 @@ def advance_numba(
     from heatsim.kernels import cpu_composite_numba
 
     choose_threads(T.size)
-    cpu_composite_numba.advance(
+    advance: Any = cpu_composite_numba.advance
+    advance(
         T,
         T_new,
         *periodic,

@@ -305,7 +305,7 @@ def _sum_interior(
 
 
 @njit
-def _rank(bits: Any, before: Any, cell: int) -> int:
+def _rank(bits: Any, before: Any, cell: int) -> Any:
     """How many exposed cells there are before one."""
     word = bits[cell // 32]
     earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))

@@ -106,7 +106,7 @@ class Probes(Observer):
             for position in positions:  # along x, then y, then z: the last index each time
                 first, second = values[..., 0], values[..., 1]
                 if position.face is not None:
-                    first = surface(position.face, cell, second)
+                    first = surface(position.face, (cell[0], cell[1], cell[2]), second)
                 values = first + position.weight * (second - first)
             points.append(float(values))
         row, left = [time], iter(points)

@@ -20,7 +20,9 @@ class RegionStatistic:
 
     def __init__(self, probe: Probe, problem: HeatProblem, field: Field) -> None:
         body = problem.body
-        assert probe.region is not None and body is not None and body.parts is not None
+        assert probe.region is not None, "a probe of a region"
+        assert body is not None, "with regions there is a body"
+        assert body.parts is not None, "with regions it is painted"
         mask = region_mask(probe.region, problem.scenario, body.parts)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
         self._block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
@@ -41,6 +43,6 @@ class RegionStatistic:
                 parts.append(float(xp.where(mask, slab, -xp.inf).max()))
             else:
                 parts.append(float(xp.where(mask, slab, xp.inf).min()))
-        combine = {"mean": sum, "max": max, "min": min}[str(self._statistic)]
-        total = float(combine(parts))
-        return field.reference + (total / self._count if self._statistic == "mean" else total)
+        if self._statistic == "mean":
+            return field.reference + sum(parts) / self._count
+        return field.reference + (max(parts) if self._statistic == "max" else min(parts))

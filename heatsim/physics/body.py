@@ -161,7 +161,7 @@ class Body:
 
     def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
         medium, grid = self.medium, self.medium.grid
-        nx, ny, nz = grid.cells
+        nx, ny, _ = grid.cells
         place = (cells % nx, cells // nx % ny, cells // (nx * ny))
 
         def kind_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:

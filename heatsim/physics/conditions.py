@@ -11,6 +11,7 @@ A held temperature is h = 1 without the right-hand side. For conditions without 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,9 +167,7 @@ def _functions(condition: Condition) -> Sequence[TimeFunction]:
             return (_NONE,) * 5
 
 
-def surface_rise(
-    row: Array, conductance: NDArray[np.float64], reference: float, T: NDArray[np.float64], beam: float = 0.0
-) -> NDArray[np.float64]:
+def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray[Any], beam: Any = 0.0) -> NDArray[Any]:
     """Surface minus cell in K, as the kernels find it; see composite.cuh.
 
     Args:

@@ -79,11 +79,11 @@ def _plane_beside(
     """Which neighbours of the cells of a plane are void, in one direction; beyond a face the cell itself."""
     if axis == 2:
         nz = len(void)
-        return void[(z + side) % nz if periodic[2] else min(max(z + side, 0), nz - 1)]
+        return np.asarray(void[(z + side) % nz if periodic[2] else min(max(z + side, 0), nz - 1)])
     along = 1 - axis
     n = void.shape[1 + along]
     at = np.arange(n) + side
-    return void[z].take(at % n if periodic[axis] else np.clip(at, 0, n - 1), along)
+    return np.asarray(void[z].take(at % n if periodic[axis] else np.clip(at, 0, n - 1), along))
 
 
 class _Surroundings:
@@ -104,7 +104,7 @@ class _Surroundings:
     def is_void(self, place: Sequence[int]) -> NDArray[np.bool_]:
         """Which of the cells that lie (dx, dy, dz) away are void."""
         x, y, z = (self._index(axis, distance) for axis, distance in enumerate(place))
-        return self._void[x + y + z]
+        return np.asarray(self._void[x + y + z])
 
     def at(self, axis: int, n: int, other: int = 0, m: int = 0) -> NDArray[np.bool_]:
         """Which of the cells n away along an axis, and m along another, are void."""
@@ -132,7 +132,7 @@ def _weights(grid: Grid, around: _Surroundings, axis: int, side: int) -> NDArray
         arms = [arm for arm in (np.array(place), np.subtract(place, beside)) if (arm**2).sum() <= _RADIUS**2]
         if arms:
             void = around.is_void(place)
-            for other, arm in enumerate(sum(arms)):
+            for other, arm in enumerate(np.sum(arms, axis=0).tolist()):
                 if arm:
                     gravity[other] += arm * void
     normal = np.abs(gravity) / np.reshape(grid.spacing, (3, 1))

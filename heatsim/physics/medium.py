@@ -65,7 +65,7 @@ class Medium:
         cells: a byte a cell, its kind, and INTERIOR where all neighbours that it has are of the same kind; shape
             (nz, ny, nx), or empty where there is one kind.
         counts: the number of cells of each kind.
-        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds), axes x, y, z.
+        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds).
         half: d/2k in m² K/W, infinite for void; shape (3, kinds).
         heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
         void: the kind of void, or None.
@@ -117,7 +117,7 @@ class Medium:
     def coefficients(self, dt: float) -> Array:
         """What a kelvin between a cell of kind a and its neighbour of kind b gives to a, shape (3, kinds, kinds)."""
         d = np.reshape(self.grid.spacing, (3, 1, 1))
-        return self.link * self._per_heat_capacity[None, :, None] * dt / d
+        return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
 
     def half_cells(self, dt: float) -> Array:
         """For each kind and axis 2k/d in W/(m² K), dt·2k/(ρ·cp·d²) and dt/(ρ·cp·d) in K m²/W; shape (kinds, 3, 3)."""
@@ -133,7 +133,7 @@ class Medium:
     def _per_heat_capacity(self) -> Array:
         """1/(ρ·cp), 0 for void."""
         conducts = self.heat_capacity > 0.0
-        return np.where(conducts, 1.0 / np.where(conducts, self.heat_capacity, 1.0), 0.0)
+        return np.asarray(np.where(conducts, 1.0 / np.where(conducts, self.heat_capacity, 1.0), 0.0))
 
 
 def build(

@@ -7,6 +7,7 @@ however coarse the grid.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, erf, hypot, sqrt
 
 import numpy as np
@@ -163,7 +164,7 @@ def _table_mean(table: Table, times: Array, dt: float) -> Array:
         total = 0.0
         inside = np.concatenate(cuts)
         ends = np.unique(np.concatenate(([start], inside[(inside > start) & (inside < stop)], [stop])))
-        for left, right in zip(ends[:-1], ends[1:], strict=True):
+        for left, right in pairwise(ends.tolist()):
             # Between nodes the table is a line: its middle is its mean.
             middle = (left + right) / 2.0
             total += (right - left) * float(np.interp(middle % period if table.repeat else middle, nodes, values))

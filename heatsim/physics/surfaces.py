@@ -51,6 +51,7 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         conductance = np.float64(1.0 / body.medium.half[axis, kind])
-        return temperatures + surface_rise(row, conductance, 0.0, np.asarray(temperatures, dtype=np.float64), flux)
+        rise = surface_rise(row, conductance, 0.0, np.asarray(temperatures, dtype=np.float64), flux)
+        return np.asarray(temperatures + rise)
 
     return surface

@@ -24,7 +24,7 @@ def areas(
     found = exposure.find(grid, void, periodic)
     dx, dy, dz = grid.spacing
     face = (dy * dz, dx * dz, dx * dy)
-    nz, ny, nx = void.shape
+    _, ny, nx = void.shape
     padded = np.stack([np.pad(void, 1, mode="wrap" if all(periodic) else "edge")] * 3)
     surfaces = np.zeros((len(found.cells), 3))
     z, y, x = found.cells // (nx * ny), found.cells // nx % ny, found.cells % nx

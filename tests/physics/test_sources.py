@@ -43,7 +43,8 @@ def test_a_power_is_exact_whatever_the_cells(place: str) -> None:
 
 def test_sources_add_up_where_they_overlap_and_densities_count_by_volume() -> None:
     body = derived(
-        "[[sources]]\npower_density = 1e6\n[[sources]]\npower = -5.0\nbox = { min = [0,0,0], max = [0.02, 0.03, 0.02] }\n"
+        "[[sources]]\npower_density = 1e6\n[[sources]]\npower = -5.0\n"
+        "box = { min = [0,0,0], max = [0.02, 0.03, 0.02] }\n"
     ).body
     assert power_of(body, np.zeros(1), 1e-3) == pytest.approx([0.04 * 0.03 * 0.02 * 1e6 - 5.0], rel=1e-13)
     assert len(body.medium.kinds) == 2
@@ -99,7 +100,7 @@ def test_a_beam_brings_what_it_absorbs_while_it_is_on(radius: float) -> None:
     assert share.max() == 1.0
     count_u, count_v = rows.weights[0].shape[1], rows.weights[1].shape[1]
     assert (rows.first >= 0).all()
-    assert (rows.first + (count_u, count_v) <= (20, 15)).all()
+    assert (rows.first + np.array([count_u, count_v]) <= (20, 15)).all()
 
 
 def test_a_beam_has_the_profile_of_a_gaussian() -> None:

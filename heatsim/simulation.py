@@ -300,6 +300,7 @@ class Simulation:
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])
+        self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
 
     def _summary(self) -> dict[str, Any]:

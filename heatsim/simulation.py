@@ -1,5 +1,7 @@
 """A run from start to end: the only place that puts the parts together."""
 
+import json
+import shlex
 import signal
 import threading
 import time
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, Interrupted, StorageError
+from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
@@ -28,12 +30,14 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario.resolved import document
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
+_LONGEST_SHOWN = 80
 
 
 @dataclass
@@ -107,7 +111,7 @@ class Simulation:
         """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
 
         Raises:
-            FolderError: not the folder of a run.
+            FolderError: not the folder of a run, or its scenario.toml was changed since.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
@@ -278,19 +282,19 @@ class Simulation:
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "cells": " × ".join(str(n) for n in self.plan.problem.grid.cells),
-            "precision": self.plan.problem.precision,
+            "scenario": json.dumps(_settings(self.plan.problem.scenario), ensure_ascii=False),
         }
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
-        for name in ("cells", "precision"):
-            if saved.values[name] != identity[name]:
-                raise StorageError(
-                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint "
-                    f"{saved.values[name]}; the file was changed after the run: put it back, or start again with "
-                    "`heatsim run … --overwrite`"
-                )
+        path = self.folder / folder.SCENARIO
+        changes = _changes(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
+        if changes:
+            raise FolderError(
+                f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+                f"What is changed, a longer time.end too, needs a run of its own from the start: "
+                f"`heatsim run {shlex.quote(str(path))} --output …`"
+            )
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
@@ -379,6 +383,41 @@ def _next_after(step: int, due: NDArray[np.int64]) -> int:
     """The first due step after ``step``; far away if there is none."""
     i = int(np.searchsorted(due, step, side="right"))
     return int(due[i]) if i < len(due) else 1 << 62
+
+
+def _settings(scenario: Scenario) -> dict[str, Any]:
+    """The settings that a run has to keep from its start to its end, in the form of the TOML file.
+
+    Device and kernel may change, and so may what only says how the results are looked after. Input files count by their
+    names: a run that has begun does not read them again.
+    """
+    tables = document(scenario)
+    del tables["title"]
+    for table, name in (
+        ("solver", "device"),
+        ("solver", "kernel"),
+        ("output", "checkpoint_wall"),
+        ("output", "figures"),
+    ):
+        del tables[table][name]
+    return tables
+
+
+def _changes(before: Any, after: Any, key: str = "") -> list[str]:
+    """Where two documents differ: key path, new and old value."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        names = dict.fromkeys((*after, *before))
+        return [
+            change
+            for name in names
+            for change in _changes(before.get(name), after.get(name), f"{key}.{name}" if key else name)
+        ]
+    return [] if before == after else [f"{key} is {_shown(after)}, was {_shown(before)}"]
+
+
+def _shown(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _versions(backend: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from heatsim.errors import HeatsimError, InputError, RunError
+from heatsim.version import version
 
 if TYPE_CHECKING:
     from heatsim.simulation import Simulation
@@ -19,6 +20,7 @@ app = App(
     name="heatsim",
     help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes what it finds to outputs/.",
     help_format="markdown",
+    version=version,
     version_flags=["--version"],
 )
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from heatsim.scenario.resolved import document
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
+from heatsim.version import version
 
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
@@ -424,12 +425,12 @@ def _versions(backend: str) -> dict[str, str]:
     """Versions of what decides the numbers."""
     import platform
 
-    packages = ["heatsim", "numpy", "h5py"]
+    packages = ["numpy", "h5py"]
     packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
-    versions = {"python": platform.python_version()}
+    versions = {"heatsim": version(), "python": platform.python_version()}
     for package in packages:
         try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
             continue
     return versions

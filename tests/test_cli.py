@@ -1,7 +1,6 @@
 """The command line as a user meets it: processes, their exit codes, what they print where and what they leave."""
 
 import json
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from heatsim.cli import main
 from heatsim.errors import DeviceError
 from heatsim.kernels.catalog import KERNELS
 from heatsim.storage import folder
+from heatsim.version import version
 
 WRITTEN = {folder.SCENARIO, folder.FIELDS, folder.CHECKPOINT, folder.PROBES, folder.ENERGY, folder.SUMMARY}
 
@@ -152,10 +152,7 @@ def test_help_and_version() -> None:
     assert "--quiet" in out
     code, out, err = runs.command("--version")
     assert (code, err) == (0, "")
-    try:
-        assert out.strip() == version("heatsim")
-    except PackageNotFoundError:
-        assert out.strip()
+    assert out.strip() == version() != "unknown"
 
 
 @pytest.mark.parametrize(

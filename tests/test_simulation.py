@@ -69,7 +69,7 @@ def test_the_summary_says_what_was_done(tmp_path: Path) -> None:
     assert abs(summary["energy"]["residual"]) <= summary["energy_bound"]
     assert summary["cells_per_second"] > 0.0
     assert summary["wall_time"] >= summary["stepping_time"] > 0.0
-    assert {"python", "numpy", "h5py", "numba"} <= set(summary["versions"])
+    assert {"heatsim", "python", "numpy", "h5py", "numba"} <= set(summary["versions"])
 
 
 def test_an_interrupted_simulation_goes_on_when_it_is_run_again(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ class Field:
         if self.device.backend == "cuda":
             return float(self.deviation.sum(dtype=np.float64))
         # Plane by plane: bounded temporaries, and the same order whatever the number of cores.
-        return float(np.sum([plane.sum(dtype=np.float64) for plane in self.deviation]))
+        with np.errstate(invalid="ignore"):  # +∞ − ∞
+            return float(np.sum([plane.sum(dtype=np.float64) for plane in self.deviation]))
 
     def absolute_total(self) -> float:
         """Sum of the deviations' magnitudes in K, summed in float64 in a fixed order, a few planes at a time."""

@@ -247,11 +247,13 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
         from heatsim.render import render
+        from heatsim.storage.folder import FIGURES
 
         try:
             render(simulation.folder)
         except HeatsimError as error:
-            _warn(f"no pictures: {error}")
+            some = any((simulation.folder / FIGURES).glob("*.png"))
+            _warn(f"{'not all' if some else 'no'} pictures: {error}")
     if not quiet:
         from rich.console import Console
 

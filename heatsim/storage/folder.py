@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import reason, resume_command, write_whole
+from heatsim.storage.disk import part_of, reason, resume_command, write_whole
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -118,6 +118,18 @@ def claim(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def bytes_on_disk(folder: Path) -> int:
+    """What the files of a run in `folder` take up on the disk, room set aside for fields included; no pictures."""
+    total = 0
+    for name in FILES:
+        for path in (folder / name, part_of(folder / name)):
+            if _is_file(path):
+                status = path.stat()
+                # In units of 512 bytes (POSIX), where the system counts them.
+                total += 512 * status.st_blocks if hasattr(status, "st_blocks") else status.st_size
+    return total
 
 
 def require_run(folder: Path) -> Path:

@@ -195,7 +195,7 @@ class Simulation:
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
-            folder.prepare(self.folder, self._overwrite, inputs=scenario.input_files)
+            folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
         with ExitStack() as stack:
             stack.enter_context(folder.claim(self.folder))
             if not self._resuming:

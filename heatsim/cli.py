@@ -243,7 +243,10 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
 
     for warning in simulation.warnings:
         _warn(warning)
+    told = len(simulation.warnings)
     simulation.run(progress=not quiet)
+    for warning in simulation.warnings[told:]:
+        _warn(warning)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
         from heatsim.render import render

@@ -38,6 +38,7 @@ from heatsim.version import version
 
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
+_OBSERVING_WORTH_A_WARNING = 1.0  # s
 _LONGEST_SHOWN = 80
 
 
@@ -48,7 +49,7 @@ class Timing:
     Attributes:
         preparing: reading the initial field and compiling.
         stepping: the kernels.
-        observing: writing fields, rows and checkpoints.
+        observing: summing, writing fields, rows and checkpoints.
     """
 
     preparing: float = 0.0
@@ -224,6 +225,8 @@ class Simulation:
         state, timing = self.state, self.timing
         stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
         started = time.perf_counter()
+        for observer in observers:
+            observer.prepare()
         stepper.prepare()
         timing.preparing += time.perf_counter() - started
 
@@ -234,7 +237,7 @@ class Simulation:
                 observer.start(state, saved)
             if saved is None:
                 self._notify(observers, due)
-        batch = 1
+        batch, begun = 1, Timing(timing.preparing, timing.stepping, timing.observing)
         while not state.finished:
             next_due = min(_next_after(state.step, steps) for steps in due)
             while state.step < next_due:
@@ -250,9 +253,18 @@ class Simulation:
                         self._notify(observers, due)
                     for observer in observers:
                         observer.poll(state)
+        self._compare(timing.stepping - begun.stepping, timing.observing - begun.observing)
         with _timed(timing, "observing"):
             for observer in observers:
                 observer.finish(state)
+
+    def _compare(self, stepping: float, observing: float) -> None:
+        """Warn where what is written costs more seconds than the steps in between."""
+        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+            self.warnings.append(
+                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
 
     def _advance(self, stepper: Stepper, steps: int) -> float:
         started = time.perf_counter()

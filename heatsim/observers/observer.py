@@ -84,6 +84,9 @@ class Observer:
         """The steps, ascending, after which :meth:`handle` is to be called."""
         return np.empty(0, dtype=np.int64)
 
+    def prepare(self) -> None:
+        """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""
 

@@ -86,8 +86,8 @@ class Ledger:
     def source_heat(self, problem: HeatProblem, step: int) -> float:
         """Heat in J that sources in the body have given until ``step``.
 
-        It is added up from one call to the next, in pieces that do not depend on where a run was interrupted: calls come
-        at due times only.
+        It is added up from one call to the next, in pieces that do not depend on where a run was interrupted: calls
+        come at due times only.
         """
         timeline, body = problem.timeline, problem.body
         while body is not None and self._sources_step < step:

@@ -15,6 +15,7 @@ PACKAGE = Path(str(files("heatsim")))
 # A module imports only from its own layer or from layers above it in this list.
 LAYERS = (
     "errors",
+    "version",
     "grid",
     "device",
     "scenario",
@@ -43,7 +44,7 @@ ONLY = {
 }
 HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
 # A compiled module is imported by a function when a numba kernel is wanted.
-MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba")}
+MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba"), ("kernels/cpu_composite_numba.py", "numba")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

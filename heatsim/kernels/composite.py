@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import launch
-from heatsim.kernels.cpu_composite import Entries, Row, Tables
 from heatsim.kernels.cpu_composite import Body as HostBody
+from heatsim.kernels.cpu_composite import Entries, Row, Tables
 from heatsim.physics.body import Rows
 from heatsim.physics.medium import INTERIOR, Medium
 

@@ -9,7 +9,9 @@ from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.survey import survey
 from heatsim.storage.folder import bytes_on_disk
 
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
@@ -31,7 +33,7 @@ class Plan:
         device: where it would run.
         kernel: what would run it.
         device_bytes: memory of the two buffers and the ledger.
-        host_bytes: memory on the host beside those.
+        host_bytes: memory on the host beside those, the painted regions among it.
         disk_bytes: the most that fields, tables and checkpoints ever take.
         fields: number of fields written.
         rows: number of probe and energy rows.
@@ -72,7 +74,8 @@ class Plan:
             kernel=kernel,
             device_bytes=2 * field_bytes + ledger_bytes,
             # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
-            host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy")),
+            host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
+            + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes + _BYTES_PER_TIME)
             + _CHECKPOINTS * (field_bytes + ledger_bytes + _BYTES_PER_FILE)
@@ -163,6 +166,8 @@ def describe(plan: Plan) -> str:
         lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
     if len(timeline.step_lengths) > _LENGTHS_SHOWN:
         lines.append(f"             and {len(timeline.step_lengths) - _LENGTHS_SHOWN} more step lengths")
+    if problem.scenario.composite:
+        lines += _materials(problem)
     lines += [
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} more on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
@@ -170,6 +175,29 @@ def describe(plan: Plan) -> str:
     ]
     note = rounding_note(problem)
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
+
+
+def _materials(problem: HeatProblem) -> list[str]:
+    """Every material with the time step it allows and its coefficients, and the cells of every region."""
+    scenario = problem.scenario
+    parts = regions.paint(scenario)
+    lines = []
+    for material, cells in zip(survey(scenario), parts.material_cells, strict=False):
+        kx, ky, kz = material.conductivity
+        k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
+        at = "" if material.at is None else f" at {material.at:.6g} K"
+        lines += [
+            f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
+            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
+        ]
+        for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
+            numbers = ", ".join(f"{c:.6g}" for c in material.coefficients(dt))
+            lines.append(f"             dt = {dt:.6g} s: c0…c6 = {numbers}")
+    if scenario.uses_void:
+        lines.append(f"void         {parts.material_cells[-1]:,} cells")
+    for region, cells in zip(scenario.regions, parts.region_cells, strict=True):
+        lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
+    return lines
 
 
 def rounding_note(problem: HeatProblem) -> str:

@@ -11,6 +11,7 @@ from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.scenario import Stl
 from heatsim.scenario.problems import show
+from heatsim.scenario.quantities import LARGEST
 
 # Of the part's size: corners nearer than this are one, if that closes the surface. Programs that write coordinates as
 # text round the same corner differently in the triangles that meet there.
@@ -51,7 +52,11 @@ class Surface:
                     "in the program that made it"
                 )
             points, triangles = merged * (_MERGED * size), corners
-        return cls(points * stl.scale + np.array(stl.translate), triangles)
+        with np.errstate(over="ignore"):
+            placed = points * stl.scale + np.array(stl.translate)
+        if not (abs(placed) <= LARGEST).all():
+            raise ValueError(f"{show(stl.file.path.name)} reaches beyond {LARGEST!r} m with this scale")
+        return cls(placed, triangles)
 
     @property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:

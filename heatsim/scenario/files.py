@@ -1,5 +1,7 @@
 """The files that a scenario reads beside its own: found, compared, and named in messages."""
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from heatsim.scenario.problems import has_control_characters, show
 
 @dataclass(frozen=True, eq=False)
 class InputFile:
-    """A file, or a folder of files, that a scenario reads.
+    """A file, or a folder of PNG slices, that a scenario reads.
 
     Two are equal when they have the same name and content, wherever they are.
     """
@@ -39,7 +41,7 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
     path = folder / name
     try:
         if folders and path.is_dir():
-            return path
+            return Path(os.path.abspath(path))  # whose name is that of the folder, for ".." too
         there = path.is_file()
     except OSError:  # For instance a name longer than the file system allows.
         there = False
@@ -51,7 +53,7 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two files, or two folders of files, have the same name and content."""
+    """Whether two files, or two folders of PNG slices, have the same name and content."""
     import filecmp
 
     if one == other:
@@ -60,10 +62,21 @@ def same_file(one: Path, other: Path) -> bool:
         return False
     if not one.is_dir():
         return filecmp.cmp(one, other, shallow=False)
-    names = sorted(entry.name for entry in one.iterdir())
-    if names != sorted(entry.name for entry in other.iterdir()):
+    names = [file.name for file in slice_files(one)]
+    if names != [file.name for file in slice_files(other)]:
         return False
     return not any(filecmp.cmpfiles(one, other, names, shallow=False)[1:])
+
+
+def slice_files(folder: Path) -> list[Path]:
+    """The PNG files of a folder in the order of the numbers in their names: 2 before 10."""
+    files = [path for path in folder.iterdir() if path.suffix.lower() == ".png" and path.is_file()]
+    return sorted(files, key=lambda path: (_natural(path.name), path.name))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
 
 
 def one_line(error: Exception) -> str:

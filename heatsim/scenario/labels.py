@@ -1,6 +1,5 @@
 """Label images: one whole number a cell, from a .npy file, a TIFF of several pages or a folder of PNG slices."""
 
-import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.files import one_line
+from heatsim.scenario.files import one_line, slice_files
 
 SUFFIXES = (".npy", ".tif", ".tiff")
 
@@ -29,17 +28,6 @@ def load_labels(path: Path) -> NDArray[Any]:
     if len({page.shape for page in pages}) > 1:
         raise ValueError("holds pictures of different sizes")
     return np.stack(pages)[:, ::-1]
-
-
-def slice_files(folder: Path) -> list[Path]:
-    """The PNG files of a folder in the order of the numbers in their names: 2 before 10."""
-    files = [path for path in folder.iterdir() if path.suffix.lower() == ".png" and path.is_file()]
-    return sorted(files, key=lambda path: (_natural(path.name), path.name))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
 
 
 def _load_array(path: Path) -> NDArray[Any]:

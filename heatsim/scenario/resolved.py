@@ -12,9 +12,8 @@ from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.files import InputFile
+from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.labels import slice_files
 from heatsim.scenario.materials import MaterialFormula, MaterialTable, Named
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
@@ -51,15 +50,18 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
         for source, name in _files(scenario):
             target = folder / name
             if not (target.exists() and target.samefile(source)):
+                for parent in (folder / above for above in reversed(name.parents)):
+                    if not parent.exists():
+                        made.append(parent)
+                        parent.mkdir()
                 made += [target, target.with_name(f"{target.name}.part")]
-                target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, made[-1])
                 os.replace(made[-1], target)
         os.replace(beside, folder / NAME)
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):
-                path.unlink()
+                path.rmdir() if path.is_dir() else path.unlink()
         raise StorageError(
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"

@@ -25,7 +25,7 @@ from heatsim.scenario import (
     parse,
     write_resolved,
 )
-from heatsim.scenario.labels import slice_files
+from heatsim.scenario.files import slice_files
 from heatsim.scenario.overrides import Override
 
 DIE = 'material = "silicon"\nbox = { min = [0.01, 0.01, 0.015], max = [0.03, 0.02, 0.02] }'
@@ -640,6 +640,17 @@ def test_unreadable_labels_are_told(name, tmp_path):
     ((key, message),) = problems_of(write(tmp_path, labels_region(name), text=COMPOSITE))
     assert key == "regions.0.labels.file"
     assert "cannot be read as a" in message
+
+
+def test_slices_in_the_folder_above_are_copied_under_its_name(labels, tmp_path):
+    save(labels, tmp_path / "ct")
+    (tmp_path / "ct" / "inner").mkdir()
+    path = write(tmp_path / "ct" / "inner", labels_region("..", '"1" = "wax"'), text=COMPOSITE)
+    scenario = load(path)
+    write_resolved(scenario, tmp_path / "out")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["ct", "out"]
+    assert len(list((tmp_path / "out" / "ct").iterdir())) == 4
+    assert load(tmp_path / "out" / "scenario.toml") == scenario
 
 
 def test_slices_come_in_the_order_of_their_numbers(tmp_path):

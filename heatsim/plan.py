@@ -32,7 +32,7 @@ class Plan:
         problem: coefficients, limit, timeline.
         device: where it would run.
         kernel: what would run it.
-        device_bytes: memory of the two buffers and the ledger.
+        device_bytes: memory of the two buffers, the ledger and what the cells are made of.
         host_bytes: memory on the host beside those, the painted regions among it.
         disk_bytes: the most that fields, tables and checkpoints ever take.
         fields: number of fields written.
@@ -65,20 +65,27 @@ class Plan:
         ledger_bytes = 8 * sum(
             cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
         )
+        body_bytes = 0
+        if problem.body is not None:
+            ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
+            body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+        compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         fields = len(problem.timeline.steps_at(scenario.output.every))
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
-        columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + 10 * scenario.output.energy
+        columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
+            12 + len(scenario.patches)
+        ) * scenario.output.energy
         return cls(
             problem=problem,
             device=device,
             kernel=kernel,
-            device_bytes=2 * field_bytes + ledger_bytes,
+            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + compared_bytes,
             # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
             host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
-            + fields * (field_bytes + _BYTES_PER_TIME)
-            + _CHECKPOINTS * (field_bytes + ledger_bytes + _BYTES_PER_FILE)
+            + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + _CHECKPOINTS * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,

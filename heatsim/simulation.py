@@ -26,6 +26,7 @@ from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
@@ -214,7 +215,10 @@ class Simulation:
 
     def _observers(self, progress: bool) -> list[Observer]:
         scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog(), Snapshots()]
+        observers: list[Observer] = [Watchdog()]
+        if scenario.time.stop_below is not None:
+            observers.append(Steady())  # before those that write: it may be the last time
+        observers.append(Snapshots())
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
@@ -281,7 +285,7 @@ class Simulation:
 
     def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
         for observer, steps in zip(observers, due, strict=True):
-            if _next_after(self.state.step - 1, steps) == self.state.step:
+            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
                 observer.handle(self.state)
 
     def _interrupt(self, checkpoints: Observer) -> None:
@@ -322,6 +326,10 @@ class Simulation:
         self.state.initial_total = float(saved.values["initial_total"])
         self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
+        self.state.stopped = bool(saved.values["stopped"])
+        if "compared" in saved.arrays:
+            before = self.plan.device.xp.asarray(saved.arrays["compared"])
+            self.state.compared = (int(saved.values["compared_step"]), before)
 
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state

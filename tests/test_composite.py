@@ -13,6 +13,7 @@ from heatsim.grid import FACES
 from heatsim.physics.conditions import STEFAN_BOLTZMANN
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
+from heatsim.storage.vtkhdf import FieldReader
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -48,6 +49,9 @@ device = "cpu"
 precision = "float64"
 [output]
 figures = false
+[[probes]]
+name = "interface"
+point = [0.4, 0.5, 0.5]
 """
 
 EVERYTHING = """
@@ -271,3 +275,49 @@ def test_a_material_that_varies_is_refused_and_not_run_as_if_it_did_not(tmp_path
     code, _, err = command("plan", write(tmp_path, varying))
     assert code == 2
     assert "materials.iron" in err
+
+
+def test_heat_flux_vectors_stand_beside_the_temperature(tmp_path: Path) -> None:
+    """In the steady state of the wall the same flux everywhere; VTK's own reader finds three components."""
+    simulation = simulate(tmp_path, WALL, "output.heat_flux=true", "output.every=30000.0")
+    q = 600.0 / (0.4 / 401.0 + 0.4 / 80.2)
+    with FieldReader(tmp_path / "run" / folder.FIELDS) as reader:
+        assert len(reader) == 3
+        flux = reader.read_heat_flux(2)
+    assert flux.shape == (1, 1, 16, 3)
+    np.testing.assert_allclose(flux[0, 0, :, 0], q, rtol=1e-8)
+    np.testing.assert_allclose(flux[..., 1:], 0.0, atol=1e-9)
+    assert simulation.finished
+    vtk = pytest.importorskip("vtkmodules.vtkIOHDF")
+    reader = vtk.vtkHDFReader()
+    reader.SetFileName(str(tmp_path / "run" / folder.FIELDS))
+    reader.Update()
+    vectors = reader.GetOutput().GetCellData().GetArray("heat_flux")
+    assert vectors.GetNumberOfComponents() == 3
+    assert vectors.GetNumberOfTuples() == 16
+
+
+def test_a_run_ends_when_nothing_changes_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same bits when it was interrupted on the way; what is written ends there too."""
+    settings = ("time.stop_below=1e-3", "output.probe_every=500.0", "output.every=20000.0")
+    simulation = simulate(tmp_path, WALL.replace('"600 - 750*x"', "300.0"), *settings, name="whole")
+    assert simulation.state.stopped
+    assert 5000.0 < simulation.time < 60000.0
+    rows = np.loadtxt(tmp_path / "whole" / folder.ENERGY, delimiter=",", skiprows=1)
+    assert rows[-1, 0] == simulation.time
+    with FieldReader(tmp_path / "whole" / folder.FIELDS) as reader:
+        assert reader.times[-1] == simulation.time
+    # Before the end some cell changed faster.
+    plain = simulate(
+        tmp_path, WALL.replace('"600 - 750*x"', "300.0"), f"time.end={simulation.time}", *settings[1:], name="plain"
+    )
+    np.testing.assert_array_equal(simulation.temperature, plain.temperature)
+    with monkeypatch.context() as patch:
+        after_step(patch, 137, interrupt)
+        path = write(tmp_path, WALL.replace('"600 - 750*x"', "300.0"))
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(path, settings, output=tmp_path / "broken").run()
+    resumed = Simulation.resume(tmp_path / "broken")
+    resumed.run()
+    assert results(tmp_path / "broken") == results(tmp_path / "whole")
+    assert Simulation.resume(tmp_path / "broken").finished

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class RunState:
         largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         arrays: a composite body on the device, or None.
+        stopped: whether the run is to end here, before its last step.
+        compared: a step done and the deviations after it, for runs that end when the field changes no more.
     """
 
     problem: HeatProblem
@@ -42,6 +45,8 @@ class RunState:
     largest_heat: float = 0.0
     wall_time: float = 0.0
     arrays: CompositeArrays | None = None
+    stopped: bool = False
+    compared: tuple[int, Any] | None = None
 
     _total: tuple[int, float] | None = None
 
@@ -52,8 +57,8 @@ class RunState:
 
     @property
     def finished(self) -> bool:
-        """Whether the last step is done."""
-        return self.step >= self.problem.timeline.last_step
+        """Whether the last step is done, or none is needed."""
+        return self.stopped or self.step >= self.problem.timeline.last_step
 
     def total(self) -> float:
         """Sum of the deviations in K, calculated once a step.

@@ -93,6 +93,15 @@ class Body:
         films = conditions.largest_films(scenario.time.end)
         return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films)
 
+    def ledger_bytes(self) -> int:
+        """Bytes of the ledger beside those of the faces."""
+        nx, ny, nz = self.medium.grid.cells
+        sides = (ny * nz, nx * nz, nx * ny)
+        beams = self.sources.beam_faces()
+        faces = sum(sides[face // 2] for face in beams)
+        faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
+        return 8 * (faces + (0 if self.medium.exposure is None else len(self.medium.exposure.cells)))
+
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
 

@@ -14,14 +14,16 @@
 #include "vector.cuh"
 
 #if FACES
-// Blocks on a multiprocessor: what is left to the end is not to cost the march its warps.
-#if __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? 9 : 7)
+// Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
+#if __CUDA_ARCH__ == 750
+#define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
+#elif __CUDA_ARCH__ < 1000
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 896)
 #else
-#define RESIDENT (sizeof(Real) == 4 ? 9 : 6)
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 768)
 #endif
 #undef BOUNDS
-#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT)
+#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 #endif
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)

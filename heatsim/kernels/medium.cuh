@@ -50,7 +50,7 @@ struct Medium {
     const unsigned int* before;       // exposed cells before each word of bits
     const Real* area;                 // true over voxel area of an exposed cell's surfaces across x, y, z
     Real reference;                   // the absolute temperature of a deviation of 0
-    int kinds, first_heated;          // kinds with sources come last but for void
+    int kinds, first_heated;          // kinds from first_heated on have sources
     int beams;
     int void_kind, void_condition;    // -1 where there are none
 };

@@ -50,6 +50,7 @@ class Stepper:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         last = self.step + steps
+        self._field.changed()
         while self.step < last:
             interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
             until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)

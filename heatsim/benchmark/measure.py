@@ -56,10 +56,10 @@ def measure(
     field = _random_field(device, case.grid, precision)
     steppings = {spec.name: _stepping(spec, field, case, energy) for spec in right}
     works = {name: _work(stepping) for name, stepping in steppings.items()}
-    copies = _copies(field)
-    timings = time_in_turn(device, [*copies, *works.values()], repeats)
-    copy = min(timings[: len(copies)], key=lambda timing: timing.seconds)
-    timed = dict(zip(works, timings[len(copies) :], strict=True))
+    copying = copies(field)
+    timings = time_in_turn(device, [*copying, *works.values()], repeats)
+    copy = min(timings[: len(copying)], key=lambda timing: timing.seconds)
+    timed = dict(zip(works, timings[len(copying) :], strict=True))
     speeds = {name: case.grid.cell_count / timing.seconds / 1e9 for name, timing in timed.items()}
 
     stages = None
@@ -136,7 +136,7 @@ def _work(stepping: Stepping) -> Work:
     return Work(stepping.advance, unit=stepping.reach, most=_MOST_STEPS)
 
 
-def _copies(field: Field) -> list[Work]:
+def copies(field: Field) -> list[Work]:
     """Copies of the current values over the spare ones; the fastest of them is the ceiling's."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
 

@@ -79,6 +79,8 @@ class Build:
     def tile(self) -> tuple[int, int, int]:
         """Cells along x, y, z that a block writes; z is 0 where the grid decides."""
         spec = self.spec
+        if spec.boxed:
+            return spec.tile
         if spec.steps == 1:
             return spec.tile[0] * self.vector, spec.tile[1], spec.tile[2]
         halo_lanes, halo_threads = ceil(spec.steps / self.vector), ceil(spec.steps / spec.rows)
@@ -86,10 +88,14 @@ class Build:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches."""
+        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches; two whole boxes."""
         spec = self.spec
         if spec.steps == 1:
             return 0
+        if spec.boxed:
+            halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
+            box = prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True))
+            return 2 * box * np.dtype(self.precision).itemsize
         rows = 4 * spec.steps + (2 + _PLANES_AHEAD) * spec.rows
         return rows * prod(spec.block) * self.vector * np.dtype(self.precision).itemsize
 
@@ -104,6 +110,8 @@ class Build:
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
         }
+        if self.spec.boxed:
+            macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
@@ -190,15 +198,16 @@ def compile_kernel(kernel: Build) -> CudaKernel:
 def builds(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, block_memory: int) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
-    A kernel of several steps a sweep needs rows of whole vectors, columns of whole patches and, in bytes, the shared
-    memory of its blocks; where a grid or GPU has not got these, single steps do it all, to the same bits.
+    A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and unless it is boxed rows of
+    whole vectors and columns of whole patches; where a grid or GPU has not got these, single steps do it all, to the
+    same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
     if spec.steps == 1:
         return (single,)
     nx, ny, _ = grid.cells
     several = build(spec, precision, scheme, grid)
-    whole = nx * np.dtype(precision).itemsize % 16 == 0 and ny % spec.rows == 0
-    if not whole or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
+    whole = nx * np.dtype(precision).itemsize % 16 == 0 and ny % spec.rows == 0 and nx * ny < _LARGEST_PLANE
+    if not (whole or spec.boxed) or several.shared_bytes > block_memory:
         return (single,)
     return several, single

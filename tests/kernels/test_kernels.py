@@ -78,7 +78,7 @@ def sizes(axis: int) -> list[int]:
 
     And 2 and 4 more, which whole vectors and patches divide if they divide the tile.
     """
-    edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA}
+    edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA if not spec.boxed}
     around = {n + extra for n in edges if n > 1 for extra in (-1, 1, 2, 4)}
     return sorted({1, 2, 3, WARP - 1, WARP + 1} | {n for n in around if n > 0})
 

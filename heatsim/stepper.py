@@ -10,6 +10,7 @@ from heatsim.field import Field
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
 
@@ -83,6 +84,10 @@ class Stepper:
             for build in builds
         ]
 
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self._field.device, self._problem.grid.cell_count)
+
     def _advance_cuda(self, until: int) -> None:
         problem, field = self._problem, self._field
         dt, sweeps = self._sweeps(until)
@@ -90,12 +95,13 @@ class Stepper:
         coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
         pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
         ledger = np.array((pointers,), dtype=launch.LEDGER)
-        for steps, kernel, launches in self._compiled:
-            while until - self.step >= steps:
-                sweep = table.data.ptr + (len(sweeps) - (until - self.step)) * sweeps.itemsize
-                kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)
-                field.swap()
-                self.step += steps
+        for reach, kernel, launches in self._compiled:
+            steps = (until - self.step) // reach * reach
+            first = len(sweeps) - (until - self.step)
+            part = table[first * sweeps.itemsize : (first + steps) * sweeps.itemsize]
+            run = Sweeps(kernel, launches, coefficients, ledger)
+            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            self.step += steps
 
     def _advance_cpu(self, until: int) -> None:
         problem, field = self._problem, self._field

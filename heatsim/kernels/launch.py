@@ -88,7 +88,7 @@ class Build:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches; two whole boxes."""
+        """Dynamic shared memory of a block: two boxes, or of each thread two rows a stage, twice, and six patches."""
         spec = self.spec
         if spec.steps == 1:
             return 0

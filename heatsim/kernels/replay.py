@@ -1,0 +1,131 @@
+"""Sweep after sweep on a GPU, in recorded runs: where a sweep takes microseconds, a launch from Python takes longer.
+
+A run of an even number of sweeps ends in the buffer that it began in, so that what has been recorded once as a CUDA
+graph can be launched again and again. What changes from step to step, struct Sweep, is read through a pointer. Recorded
+kernels read it from a window of fixed address, and before each launch of the graph its contents are copied there:
+
+        table of the steps to come    | . . . . | next run | . . . . . . |
+                                                     │ copied on the device
+        window                                  | next run |  ◄── read by the graph's kernels
+
+Coefficients, pointers and launch shapes are part of what is recorded; there is a graph for each of them that comes up.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.launch import Build, CudaKernel, Launch, sweep_dtype
+
+# Sweeps of a recorded run, each a multiple of the next: few launches do any number of sweeps. The longest keeps a GPU
+# busy for as long as Python takes to queue the next, the shortest is worth more than what copying the window takes.
+RUNS = (256, 64, 16, 4)
+# Cells beyond which a sweep takes longer than its launch from Python, on any GPU.
+LARGEST_GRID = 1 << 24
+_MOST_GRAPHS = 32
+
+_LAUNCHED_FIRST = 2
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """What stays the same from sweep to sweep.
+
+    Attributes:
+        kernel: what does them.
+        launches: of one sweep.
+        coefficients: struct Coefficients.
+        ledger: struct Ledger.
+    """
+
+    kernel: CudaKernel
+    launches: Sequence[Launch]
+    coefficients: NDArray[Any]
+    ledger: NDArray[Any]
+
+    @property
+    def sweep_bytes(self) -> int:
+        """Bytes of struct Sweep of all steps of a sweep."""
+        build = self.kernel.build
+        return build.spec.steps * sweep_dtype(build.precision).itemsize
+
+    def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
+        """Launch so many; the first struct Sweep is at the address. Returns the buffers in their roles afterwards."""
+        for sweep in range(count):
+            self.kernel(self.launches, T, T_new, self.coefficients, address + sweep * self.sweep_bytes, self.ledger)
+            T, T_new = T_new, T
+        return T, T_new
+
+    def recorded_from(self, T: Any, count: int) -> Hashable:
+        """All that a recording of so many sweeps depends on; the launches follow from the kernel and its grid."""
+        return self.kernel.build, int(T.data.ptr), count, self.coefficients.tobytes(), self.ledger.tobytes()
+
+
+class Replay:
+    """Queues sweeps on one grid.
+
+    Attributes:
+        recording: whether runs are recorded; if not, every sweep is launched on its own.
+    """
+
+    def __init__(self, device: Device, cells: int) -> None:
+        self.recording = cells <= LARGEST_GRID
+        self._device = device
+        self._graphs: dict[Hashable, Any] = {}
+        self._launched: set[Build] = set()
+        self._window: Any = None
+
+    def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: Any) -> tuple[Any, Any]:
+        """Queue as many sweeps as the table has steps for.
+
+        Args:
+            sweeps: what they have in common.
+            T: the field, a device array.
+            T_new: the buffer that the first of them writes.
+            table: struct Sweep of every step, a device array of bytes; whole sweeps.
+
+        Returns:
+            The buffer that holds the field afterwards, and the other one.
+        """
+        size = sweeps.sweep_bytes
+        first, last = 0, int(table.size) // size
+        if last > 0 and sweeps.kernel.build not in self._launched:
+            # A kernel's first launch may load it, which cannot be recorded.
+            self._launched.add(sweeps.kernel.build)
+            first = min(_LAUNCHED_FIRST, last)
+            T, T_new = sweeps.queue(first, T, T_new, int(table.data.ptr))
+        for count in RUNS if self.recording else ():
+            while last - first >= count:
+                graph = self._graph(sweeps, T, T_new, count)
+                steps = table[first * size : (first + count) * size]
+                self._window.data.copy_from_device_async(steps.data, count * size)
+                graph.launch()
+                first += count
+        return sweeps.queue(last - first, T, T_new, int(table.data.ptr) + first * size)
+
+    def _graph(self, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
+        """A run, recorded if it has not been before."""
+        key = sweeps.recorded_from(T, count)
+        if key in self._graphs:
+            return self._graphs[key]
+        self._make_room(RUNS[0] * sweeps.sweep_bytes)
+        # Not the default stream, which cannot be recorded, nor one that waits for it.
+        stream = self._device.xp.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            sweeps.queue(count, T, T_new, int(self._window.data.ptr))
+            self._graphs[key] = stream.end_capture()
+        return self._graphs[key]
+
+    def _make_room(self, window: int) -> None:
+        """For a window of so many bytes, and one graph more; graphs that read from another window are of no use."""
+        larger = self._window is None or self._window.size < window
+        if larger or len(self._graphs) >= _MOST_GRAPHS:
+            self._device.synchronise()
+            self._graphs.clear()
+        if larger:
+            self._window = self._device.xp.empty(window, dtype=np.uint8)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.gpu import compile_on_host, function_on_host, host_device
+from cuda_host.gpu import HostStream, compile_on_host, function_on_host, host_device
 from numpy.typing import NDArray
 
 from heatsim import device
@@ -18,7 +18,7 @@ from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, chec
 from heatsim.benchmark.stopwatch import Timing, Work
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
-from heatsim.kernels import launch
+from heatsim.kernels import launch, replay, tuning
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu import CPU_KERNELS, advance_numpy
 from heatsim.kernels.reductions import compiled, fused
@@ -242,6 +242,31 @@ def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch)
     assert (naive.intensity, temporal.intensity) == (13 / 8, steps * 13 / 8)
     assert found.stages is not None
     assert found.stages.kernel == "naive" or found.stages.steps % steps == 0
+
+
+def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside a kernel launched sweep by sweep; in recorded runs, whose numbers go into the same table."""
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
+    monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
+    candidates = tuning.candidates
+    monkeypatch.setattr(tuning, "candidates", lambda task: candidates(task)[:2])
+    monkeypatch.setattr(replay, "RUNS", (2,))
+    monkeypatch.setattr(HostStream, "graphs", [])
+    monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
+    path = tmp_path / "bench.json"
+    words = ["bench", "--device", "cuda", "--cells", "8", "8", "5", "--precision", "float32", "--repeats", "5"]
+    assert main([*words, "--kernel", "naive", "--kernel", "auto", "--json", str(path)]) == 0
+    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    naive, auto = found["kernels"]
+    assert (naive["name"], auto["name"]) == ("naive", "auto")
+    assert naive["launch"] is None
+    assert auto["launch"]["kernel"] == "boxed"
+    assert auto["GCells"] > 0.0
+    assert any(graph.launches > 0 for graph in HostStream.graphs)
 
 
 @pytest.mark.gpu

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from heatsim import device as devices
-from heatsim.benchmark.measure import measure
+from heatsim.benchmark.measure import AUTO, measure
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 from heatsim.device import Device
@@ -45,7 +45,7 @@ def benchmark(
     Args:
         cells: one number, for a cube, or three along x, y, z; None for 512³ on a GPU and 256³ on a CPU.
         precisions: of "float32" and "float64".
-        kernels: names in the catalog; none for all that the device can run.
+        kernels: names in the catalog, and "auto"; none for all that the device can run.
         device: "auto", "cuda" or "cpu".
         repeats: of every time, at least 5.
         energy: whether the heat through the faces is summed too.
@@ -61,13 +61,15 @@ def benchmark(
     """
     chosen = devices.choose(device)
     specs = [spec for spec in KERNELS if spec.backend == chosen.backend]
+    auto = chosen.backend == "cuda" and (not kernels or AUTO in kernels)
     if kernels:
-        specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in kernels))
+        named = [name for name in kernels if not (auto and name == AUTO)]
+        specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in named))
     _check_repeats(repeats)
     grid_cells = _three((_EDGE[chosen.backend],) if cells is None else cells)
     for precision in precisions:
-        _check_capacity(chosen, specs, grid_cells, precision)
-    return [measure(chosen, specs, grid_cells, precision, repeats, energy, say) for precision in precisions]
+        _check_capacity(chosen, [*specs, *(catalog.SINGLE_STEP,) * auto], grid_cells, precision)
+    return [measure(chosen, specs, auto, grid_cells, precision, repeats, energy, say) for precision in precisions]
 
 
 def benchmark_reductions(

@@ -1,7 +1,7 @@
 """A benchmark's numbers as tables for a terminal."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
@@ -25,6 +25,7 @@ def describe(measurement: Measurement) -> "Group":
     )
     parts: list[RenderableType] = [heading, _kernel_table(measurement)]
     parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
+    parts += [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
     if measurement.stages is not None:
         parts.append(_stage_table(measurement.stages))
     return Group(*parts)
@@ -95,6 +96,12 @@ def _numbers(result: KernelResult) -> tuple[str, ...]:
 
 def _formatted(formats: Sequence[tuple[float | None, str]]) -> tuple[str, ...]:
     return tuple("–" if value is None else format(value, how) for value, how in formats)
+
+
+def _launch(launch: dict[str, Any]) -> str:
+    """What "auto" has chosen, in words."""
+    planes = "" if launch["planes"] is None else f", {launch['planes']} planes a block"
+    return f"{launch['kernel']}, {launch['steps_a_sweep']} steps a sweep{planes}, {launch['chosen']}"
 
 
 def _stage_table(stages: Stages) -> "Table":

@@ -130,13 +130,21 @@ class Launch:
 
 
 def launches(
-    kernel: Build, grid: Grid, periodic: tuple[bool, bool, bool], multiprocessors: int = _MULTIPROCESSORS
+    kernel: Build,
+    grid: Grid,
+    periodic: tuple[bool, bool, bool],
+    multiprocessors: int = _MULTIPROCESSORS,
+    planes: int | None = None,
 ) -> list[Launch]:
-    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z."""
+    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
+
+    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile or the
+    number of multiprocessors suggests.
+    """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     nx, ny, nz = grid.cells
     x, y = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1])
-    planes = kernel.tile[2] or _planes(nz, x * y, kernel.spec.steps, multiprocessors)
+    planes = planes or kernel.tile[2] or _planes(nz, x * y, kernel.spec.steps, multiprocessors)
     z = ceil(nz / planes)
     return [
         Launch(

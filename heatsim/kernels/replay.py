@@ -11,7 +11,7 @@ kernels read it from a window of fixed address, and before each launch of the gr
 Coefficients, pointers and launch shapes are part of what is recorded; there is a graph for each of them that comes up.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,16 @@ class Sweeps:
         return self.kernel.build, int(T.data.ptr), count, self.coefficients.tobytes(), self.ledger.tobytes()
 
 
+def record(device: Device, work: Callable[[], object]) -> Any:
+    """A CUDA graph of the launches that ``work`` makes; its ``launch()`` queues them all."""
+    # Not the default stream, which cannot be recorded, nor one that waits for it.
+    stream = device.xp.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        work()
+        return stream.end_capture()
+
+
 class Replay:
     """Queues sweeps on one grid.
 
@@ -113,12 +123,8 @@ class Replay:
         if key in self._graphs:
             return self._graphs[key]
         self._make_room(RUNS[0] * sweeps.sweep_bytes)
-        # Not the default stream, which cannot be recorded, nor one that waits for it.
-        stream = self._device.xp.cuda.Stream(non_blocking=True)
-        with stream:
-            stream.begin_capture()
-            sweeps.queue(count, T, T_new, int(self._window.data.ptr))
-            self._graphs[key] = stream.end_capture()
+        window = int(self._window.data.ptr)
+        self._graphs[key] = record(self._device, lambda: sweeps.queue(count, T, T_new, window))
         return self._graphs[key]
 
     def _make_room(self, window: int) -> None:

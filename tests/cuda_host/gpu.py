@@ -109,6 +109,7 @@ def host_device(free: int = 2**30) -> Device:
     """The device, with so many bytes of free memory."""
     attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
     xp: Any = SimpleNamespace(
+        __version__="0.0",
         zeros=zeros,
         empty=empty,
         asarray=asarray,

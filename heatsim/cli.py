@@ -140,9 +140,11 @@ def kernels() -> int:
             here = choose(kernel.backend).name
         except DeviceError:
             here = "no GPU or no CuPy"
-        name = f"{kernel.name} (auto)" if AUTO[kernel.backend] == kernel.name else kernel.name
+        is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
+        name = f"{kernel.name} (auto)" if is_auto else kernel.name
         table.add_row(name, kernel.backend, here, kernel.idea)
     Console().print(table)
+    print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
     return 0
 
 

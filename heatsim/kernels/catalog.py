@@ -63,7 +63,7 @@ KERNELS = (
     KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
 )
 
-# What "auto" takes: the fastest of each backend.
+# What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.
 AUTO = {"cuda": "temporal", "cpu": "numba"}
 
 

@@ -36,11 +36,11 @@ _SHORTEST_STEP = 1e-6
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
 _LARGE_GRID = 1 << 23
-_LARGEST_FOR_BOXES = 1 << 22
+# Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
+_BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
 _STREAMED_PLANES = (1, 2, 4, 8, 16, 32)
 _WAVES = (1, 2, 3, 4, 6, 8)  # of blocks, one a multiprocessor, that a pipeline's columns are cut into
-_SMALL_BOX = (8, 8, 8)
 
 _TRIAL_SECONDS = 3e-3
 _MOST_SWEEPS = 64  # of a trial
@@ -147,12 +147,10 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
     streamed = [Shape(spec["streamed"])]
     streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= nz]
-    boxed: list[Shape] = []
-    if cells <= _LARGEST_FOR_BOXES:
-        variants = (spec["boxed"], replace(spec["boxed"], tile=_SMALL_BOX))
-        boxed = [Shape(variant) for variant in variants if task.suits(variant)]
+    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= cells <= most]
+    boxed = [Shape(variant) for variant in variants if task.suits(variant)]
     temporal: list[Shape] = []
-    if task.suits(spec["temporal"]):
+    if cells > _SMALL_GRID and task.suits(spec["temporal"]):
         tile = task.builds(spec["temporal"])[0].tile
         columns = ceil(nx / tile[0]) * ceil(ny / tile[1])
         chunks = [max(1, waves * task.device.multiprocessors() // columns) for waves in _WAVES]

@@ -23,10 +23,12 @@ from heatsim.simulation import Simulation
 
 
 @pytest.fixture(autouse=True)
-def host_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
-    monkeypatch.setattr(compiled, "function", gpu.function_on_host)
+def host_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The host in the part of a GPU, unless the test wants a real one."""
     monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path / "cache"))
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
+        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
 
 
 def task(cells: tuple[int, int, int] = (64, 64, 64), precision: str = "float32") -> Task:
@@ -215,3 +217,24 @@ def test_a_run_says_what_it_took_and_a_plan_that_it_will(monkeypatch: pytest.Mon
     assert (summary["kernel"], summary["launch"]["chosen"]) == ("naive", "asked for")
     results["naive"] = simulation.temperature.tobytes()
     assert len(set(results.values())) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cells", [(64, 64, 64), (130, 61, 33), (256, 256, 128)], ids=str)
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_gpu_is_tried_and_every_shape_works_there(cells: tuple[int, int, int], precision: str) -> None:
+    what = Task(device.choose("cuda"), Grid(cells, (1.0, 1.0, 1.0)), (False, True, False), precision, "seven_term")
+    xp = what.device.xp
+    T = xp.asarray(np.random.default_rng(2).random(what.grid.shape).astype(precision))
+    before, T_new = T.copy(), xp.empty_like(T)
+    c = np.array([0.4, *[0.1] * 6]).astype(precision)
+    coefficients = np.array((c,), launch.coefficients_dtype(precision))
+    times = tuning._try(what, candidates(what), T, T_new, coefficients, tuning.seconds)
+    assert times
+    assert all(time > 0.0 for time in times.values())
+    assert bool((T == before).all())
+    for shape in candidates(what):
+        tuning._sweep(what, shape, T, T_new, coefficients)()
+    what.device.synchronise()
+    assert choose(what, inf, T, T_new, coefficients).chosen == "tried"
+    assert choose(what, 1, T, T_new, coefficients).chosen == "remembered"

@@ -232,7 +232,7 @@ def test_a_gpu_is_tried_and_every_shape_works_there(cells: tuple[int, int, int],
     times = tuning._try(what, candidates(what), T, T_new, coefficients, tuning.seconds)
     assert times
     assert all(time > 0.0 for time in times.values())
-    assert bool((T == before).all())
+    assert bool((before == T).all())
     for shape in candidates(what):
         tuning._sweep(what, shape, T, T_new, coefficients)()
     what.device.synchronise()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.launch import Build, CudaKernel, Launch, sweep_dtype
+from heatsim.kernels.launch import CudaKernel, Launch, sweep_dtype
 
 # Sweeps of a recorded run, each a multiple of the next: few launches do any number of sweeps. The longest keeps a GPU
 # busy for as long as Python takes to queue the next, the shortest is worth more than what copying the window takes.
@@ -27,8 +27,7 @@ RUNS = (256, 64, 16, 4)
 # Cells beyond which a sweep takes longer than its launch from Python, on any GPU.
 LARGEST_GRID = 1 << 24
 _MOST_GRAPHS = 32
-
-_LAUNCHED_FIRST = 2
+_MOST_WANTED = 1024
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Replay:
         self.recording = cells <= LARGEST_GRID
         self._device = device
         self._graphs: dict[Hashable, Any] = {}
-        self._launched: set[Build] = set()
+        self._wanted: set[Hashable] = set()
         self._window: Any = None
 
     def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: Any) -> tuple[Any, Any]:
@@ -103,25 +102,32 @@ class Replay:
         """
         size = sweeps.sweep_bytes
         first, last = 0, int(table.size) // size
-        if last > 0 and sweeps.kernel.build not in self._launched:
-            # A kernel's first launch may load it, which cannot be recorded.
-            self._launched.add(sweeps.kernel.build)
-            first = min(_LAUNCHED_FIRST, last)
-            T, T_new = sweeps.queue(first, T, T_new, int(table.data.ptr))
         for count in RUNS if self.recording else ():
             while last - first >= count:
-                graph = self._graph(sweeps, T, T_new, count)
                 steps = table[first * size : (first + count) * size]
-                self._window.data.copy_from_device_async(steps.data, count * size)
-                graph.launch()
+                key = sweeps.recorded_from(T, count)
+                graph = self._graph(key, sweeps, T, T_new, count)
+                if graph is not None:
+                    self._window.data.copy_from_device_async(steps.data, count * size)
+                    graph.launch()
+                else:
+                    sweeps.queue(count, T, T_new, int(steps.data.ptr))
                 first += count
         return sweeps.queue(last - first, T, T_new, int(table.data.ptr) + first * size)
 
-    def _graph(self, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
-        """A run, recorded if it has not been before."""
-        key = sweeps.recorded_from(T, count)
+    def _graph(self, key: Hashable, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
+        """A run, recorded when it is wanted for the second time; None at the first.
+
+        Recording takes as long as launching, so what is wanted once is launched; and a kernel's first launch may load
+        it, which cannot be recorded.
+        """
         if key in self._graphs:
             return self._graphs[key]
+        if key not in self._wanted:
+            if len(self._wanted) >= _MOST_WANTED:
+                self._wanted.clear()
+            self._wanted.add(key)
+            return None
         self._make_room(RUNS[0] * sweeps.sweep_bytes)
         window = int(self._window.data.ptr)
         self._graphs[key] = record(self._device, lambda: sweeps.queue(count, T, T_new, window))

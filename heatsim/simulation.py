@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.composite_stepper import composite_arrays
 from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
-from heatsim.kernels.composite_stepping import composite_arrays
+from heatsim.kernels.tuning import Choice
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
 from heatsim.observers.checkpoint import Checkpoints
@@ -82,6 +83,7 @@ class Simulation:
     timing: Timing = field(default_factory=Timing)
     warnings: list[str] = field(default_factory=list)
 
+    _choice: Choice | None = None
     _saved: Values | None = None
     _overwrite: bool = False
     _resuming: bool = False
@@ -230,11 +232,16 @@ class Simulation:
 
     def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
         state, timing = self.state, self.timing
-        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step, state.arrays)
+        stepper = Stepper(
+            *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
+            tuned=self.plan.tuned,
+            arrays=state.arrays,
+        )
         started = time.perf_counter()
         for observer in observers:
             observer.prepare()
         stepper.prepare()
+        self._choice = stepper.choice
         timing.preparing += time.perf_counter() - started
 
         saved = self._saved
@@ -341,7 +348,7 @@ class Simulation:
             "versions": _versions(self.plan.device.backend),
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "kernel": self.plan.kernel.name,
+            "kernel": self._choice.shape.spec.name if self._choice else self.plan.kernel.name,
             "precision": problem.precision,
             "rounding": problem.rounding,
             "scheme": problem.scheme,
@@ -362,6 +369,8 @@ class Simulation:
             "observing_time": self.timing.observing,
             "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
         }
+        if self.plan.device.backend == "cuda" and self._choice:
+            summary["launch"] = self._choice.describe()
         if problem.scenario.output.energy:
             row = energy.balance(state)
             summary["energy"] = row

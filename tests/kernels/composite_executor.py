@@ -173,7 +173,9 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    return launch.builds(spec, precision, scheme, steps.grid, block_memory, True, not steps.medium.uniform)
+    return launch.builds(
+        spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform
+    )
 
 
 ON_CUDA = [

@@ -57,7 +57,8 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     """What one step makes of the cells: column j is the step of a field that is 1 in cell j, ambient and sources 0."""
     body, grid = derived.body, derived.grid
     assert body is not None
-    from heatsim.kernels.composite_stepping import composite_arrays, make_tables
+    from heatsim.composite_stepper import composite_arrays
+    from heatsim.kernels.composite import make_tables
     from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)

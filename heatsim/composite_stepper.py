@@ -81,6 +81,7 @@ class CompositeStepping:
             problem.precision,
             problem.scheme,
             problem.grid,
+            problem.periodic,
             device.block_memory(),
             faces=True,
             materials=not self._body.medium.uniform,

@@ -62,7 +62,7 @@ class Plan:
         ledger_bytes = 8 * sum(
             cells for face, cells in enumerate(sides) if scenario.output.energy and problem.faces.exchanging(face)
         )
-        fields = len(problem.timeline.steps_at(scenario.output.every))
+        fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
         columns = (1 + len(scenario.probes)) * bool(scenario.probes) + 10 * scenario.output.energy
         return cls(

@@ -3,7 +3,7 @@
 from heatsim.scenario.boundaries import Boundaries, Convection, Face, Flux, Insulated, Periodic, Temperature
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.load import load, parse
+from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.model import Domain, Initial, Material, Output, Probe, Scenario, Solver, Time
 from heatsim.scenario.problems import suggest
 from heatsim.scenario.resolved import write_resolved
@@ -34,6 +34,7 @@ __all__ = [
     "TimeFunction",
     "load",
     "parse",
+    "read_document",
     "suggest",
     "write_resolved",
 ]

@@ -44,7 +44,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
         ScenarioError: carries every mistake of file and overrides.
     """
     file = Path(path)
-    document = _read_toml(file)
+    document = read_document(file)
     settings, problems = read_overrides(overrides)
     for setting in settings:
         refusal = setting.apply(document)
@@ -76,7 +76,12 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     return scenario
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def read_document(file: Path) -> dict[str, Any]:
+    """The tables of a TOML file, unchecked.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
     try:
         # A byte order mark, which some editors write, is no part of the text.
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
@@ -153,6 +158,8 @@ def _example(where: tuple[str | int, ...]) -> str:
 
 
 def _unknown(where: tuple[str | int, ...], value: object) -> str:
+    if where == ("study",):
+        return "stands in the file of a parameter study; run it with `heatsim study`, or leave this table out"
     key = str(where[-1])
     model = _model_at(where[:-1])
     message = unknown_key(key, value, list(model.model_fields))

@@ -177,9 +177,7 @@ class Simulation:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
         return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
 
-    def run(
-        self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None
-    ) -> None:
+    def run(self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None) -> None:
         """Run to the end and write everything to the folder; pictures are left to :func:`heatsim.render.render`.
 
         After an interruption it can be called again to go on.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ _MOST_RESPONSES = 12
 _MOST_PROBES = 12
 _MOST_LINES = 10
 _MOST_NUMBERS_IN_MAP = 150
-_COLOUR_MAP = "viridis"
 _POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
 
 
@@ -84,21 +84,29 @@ def _plain(name: str) -> str:
 
 
 def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Parameter], grid: bool) -> None:
+    """A panel a parameter; lines of runs that share all others where a grid has few of them, else points."""
     shown = over[:_MOST_PANELS]
-    columns = min(len(shown), 3)
+    columns = 2 if len(shown) == 4 else min(len(shown), 3)
     lines = -(-len(shown) // columns)
+    others = [[other for other in over if other is not parameter] for parameter in shown]
+    families = [_families(each) for each in others] if grid else []
+    as_lines = grid and all(len(each) <= _MOST_LINES for each in families)
+    with_legends = as_lines and len(over) > 1
     with new_figure(path, title_of(title, response.name), 1600, 900 if lines == 1 else 1200) as figure:
         panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        figure.subplots_adjust(left=0.08, right=0.97, top=0.88, bottom=0.1, wspace=0.08, hspace=0.4)
+        right, between = (0.89, 0.4) if with_legends else (0.97, 0.08)
+        figure.subplots_adjust(left=0.08, right=right, top=0.88, bottom=0.1, wspace=between, hspace=0.4)
         for panel in panels.flat[len(shown) :]:
             panel.set_visible(False)
         for index, (panel, parameter) in enumerate(zip(panels.flat, shown, strict=False)):
-            others = [other for other in over if other is not parameter]
-            families = _families(others)
-            if grid and len(families) <= _MOST_LINES:
-                _draw_families(panel, parameter, response, families)
+            if as_lines:
+                _draw_families(panel, parameter, response, families[index])
             else:
                 panel.plot(parameter.values, response.values, markersize=6, alpha=0.6, **_POINT)
+            if with_legends:
+                heading = fill(", ".join(other.short for other in others[index]), 16)
+                place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+                panel.legend(title=heading, fontsize=12, title_fontsize=12, **place)
             _label(panel.xaxis, parameter)
             rank = None if parameter.categories else findings.rank_correlation(parameter.values, response.values)
             if rank is not None:
@@ -110,27 +118,24 @@ def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Par
 
 def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
     """Which runs share the values of all other parameters; by what a legend says of them."""
-    families: dict[str, NDArray[np.bool_]] = {}
     if not others:
-        return families
+        return {}
     table = np.stack([other.values for other in others], axis=1)
+    families = {}
     for values in np.unique(table, axis=0):
-        text = "\n".join(f"{other.name} = {_text(other, value)}" for other, value in zip(others, values, strict=True))
+        text = ", ".join(_text(other, value) for other, value in zip(others, values, strict=True))
         families[text] = np.all(table == values, axis=1)
     return families
 
 
 def _draw_families(panel: Any, parameter: Parameter, response: Finding, families: dict[str, NDArray[np.bool_]]) -> None:
-    import matplotlib
-
-    colours = matplotlib.colormaps[_COLOUR_MAP](np.linspace(0.0, 0.9, max(len(families), 1)))
     everything = families or {"": np.ones(len(parameter.values), dtype=bool)}
-    for colour, (text, chosen) in zip(colours, everything.items(), strict=True):
+    for colour, (text, chosen) in zip(
+        _colours()(np.linspace(0.0, 1.0, len(everything))), everything.items(), strict=True
+    ):
         order = np.argsort(parameter.values[chosen])
         xs, ys = parameter.values[chosen][order], response.values[chosen][order]
         panel.plot(xs, ys, marker="o", color=colour, linewidth=2.0, label=text)
-    if families:
-        panel.legend(fontsize=11, loc="best")
 
 
 def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: Parameter, grid: bool) -> None:
@@ -145,7 +150,7 @@ def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: 
                 up.values[good],
                 c=response.values[good],
                 s=90,
-                cmap=_COLOUR_MAP,
+                cmap=_colours(),
                 edgecolors="white",
             )
             _label(axes.xaxis, across)
@@ -160,11 +165,12 @@ def _draw_cells(axes: Any, response: Finding, across: Parameter, up: Parameter) 
     xs, ys = np.unique(across.values), np.unique(up.values)
     cells = np.full((len(ys), len(xs)), np.nan)
     cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
-    drawn = axes.imshow(cells, origin="lower", aspect="auto", cmap=_COLOUR_MAP)
+    drawn = axes.imshow(cells, origin="lower", aspect="auto", cmap=_colours())
+    axes.set_facecolor("#eeeeee")
     axes.set_xticks(range(len(xs)), [_text(across, x) for x in xs])
     axes.set_yticks(range(len(ys)), [_text(up, y) for y in ys])
-    axes.set_xlabel(across.name)
-    axes.set_ylabel(up.name)
+    axes.set_xlabel(across.short)
+    axes.set_ylabel(up.short)
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
     if cells.size <= _MOST_NUMBERS_IN_MAP:
@@ -192,7 +198,7 @@ def _draw_curves(
     low, high = float(by.values.min()), float(by.values.max())
     norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)
     unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
-    mappable = ScalarMappable(norm, _COLOUR_MAP)
+    mappable = ScalarMappable(norm, _colours())
     with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
         axes = figure.add_axes((0.08, 0.1, 0.78, 0.8))
         thin = {"linewidth": 1.8, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 1.0, "alpha": 0.5}
@@ -202,22 +208,42 @@ def _draw_curves(
         axes.set_ylabel("Temperature (K)")
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
-        bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.name)
+        bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.short)
+        if by.logarithmic:
+            _plain_ticks(bar.ax.yaxis)
         if by.categories:
             bar.set_ticks(range(len(by.categories)), labels=list(by.categories))
 
 
 def _label(axis: Any, parameter: Parameter) -> None:
-    axis.set_label_text(parameter.name)
+    axis.set_label_text(parameter.short)
     if parameter.categories:
         axis.set_ticks(range(len(parameter.categories)), labels=[_shortened(text) for text in parameter.categories])
         return
     different = np.unique(parameter.values)
     if parameter.logarithmic:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        _plain_ticks(axis)
     if len(different) <= 6:
         axis.set_ticks(different, labels=[_text(parameter, value) for value in different])
         axis.set_ticks([], minor=True)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 of each power of ten, as numbers that need no mathematical setting."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _colours() -> Any:
+    """From dark to light, without the lightest, which are lost on white."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.0, 0.92, 256)))
 
 
 def _text(parameter: Parameter, value: float) -> str:

@@ -12,7 +12,7 @@ from heatsim.study.table import TIME_ABOVE, TIME_BELOW, Axis, Range
 
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
-_LOG_RATIO = 20.0
+_LOG_RATIO = 10.0
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,14 @@ class Parameter:
 
     Attributes:
         name: its keys.
+        short: its keys, as short as can be told apart.
         values: of each finished run; numbers of the categories where it is no number.
         categories: texts of the values where they are no numbers, else none.
         logarithmic: whether a logarithmic scale shows it best.
     """
 
     name: str
+    short: str
     values: NDArray[np.float64]
     categories: tuple[str, ...] = ()
     logarithmic: bool = False
@@ -59,21 +61,30 @@ def finished(rows: Sequence[Row]) -> list[Row]:
 
 def parameters(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
     """What varies, over the given rows."""
-    return [_parameter(axis, [row[axis.keys[0]] for row in rows]) for axis in definition.table.axes]
+    axes = definition.table.axes
+    return [_parameter(axis, [key for other in axes if other is not axis for key in other.keys], rows) for axis in axes]
 
 
-def _parameter(axis: Axis, values: Sequence[int | float | str]) -> Parameter:
-    name = ", ".join(axis.keys)
+def _shortest(key: str, others: Sequence[str]) -> str:
+    """The last parts of a key, as many as no other one ends with."""
+    parts = key.split(".")
+    endings = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
+    return next((end for end in endings if not any(f".{other}".endswith(f".{end}") for other in others)), key)
+
+
+def _parameter(axis: Axis, others: Sequence[str], rows: Sequence[Row]) -> Parameter:
+    values = [row[axis.keys[0]] for row in rows]
+    names = ", ".join(axis.keys), ", ".join(dict.fromkeys(_shortest(key, others) for key in axis.keys))
     if any(isinstance(value, str) for value in values):
         categories = tuple(dict.fromkeys(str(value) for value in values))
         numbers = np.array([categories.index(str(value)) for value in values], dtype=np.float64)
-        return Parameter(name, numbers, categories)
+        return Parameter(*names, numbers, categories)
     numbers = np.array(values, dtype=np.float64)
     if isinstance(axis.values, Range):
-        return Parameter(name, numbers, (), axis.values.scale == "log")
+        return Parameter(*names, numbers, (), axis.values.scale == "log")
     different = np.unique(numbers)
     wide = len(different) > 2 and different[0] > 0.0 and different[-1] >= _LOG_RATIO * different[0]
-    return Parameter(name, numbers, (), bool(wide))
+    return Parameter(*names, numbers, (), bool(wide))
 
 
 def responses(definition: Definition, rows: Sequence[Row]) -> list[Finding]:

@@ -61,27 +61,34 @@ def _new_table(title: str, *columns: str) -> "Table":
 
 
 def _all_runs(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
-    keys = definition.table.keys
-    table = _new_table("Responses", RUN, *keys, *(finding.label for finding in asked))
+    names = [parameter.short for parameter in findings.parameters(definition, done)]
+    table = _new_table("Responses", RUN, *names, *(finding.label for finding in asked))
     for index, row in enumerate(done):
-        values = [_number(row[key]) for key in keys]
+        values = [_number(row[axis.keys[0]]) for axis in definition.table.axes]
         table.add_row(str(row[RUN]), *values, *(_number(float(finding.values[index])) for finding in asked))
     return table
 
 
 def _spans(done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
-    columns = ("least", "in run", "5 %", "median", "95 %", "most", "in run", "mean", "deviation")
-    table = _new_table("Responses", "", *columns)
-    for finding in asked:
-        good = finding.values[np.isfinite(finding.values)]
-        if not len(good):
-            table.add_row(finding.label, *["–"] * len(columns))
-            continue
-        at = [str(done[int(pick(finding.values))][RUN]) for pick in (np.nanargmin, np.nanargmax)]
-        low, five, median, ninety_five, high = np.percentile(good, (0, 5, 50, 95, 100))
-        numbers = [_number(float(value)) for value in (low, five, median, ninety_five, high, good.mean(), good.std())]
-        table.add_row(finding.label, numbers[0], at[0], *numbers[1:5], at[1], *numbers[5:])
+    table = _new_table("Responses", "", *(finding.label for finding in asked))
+    spans = [_span(done, finding) for finding in asked]
+    for line, name in enumerate(
+        ("least", "  in run", "5 %", "median", "95 %", "most", "  in run", "mean", "deviation")
+    ):
+        table.add_row(name, *(span[line] for span in spans))
+    counts = [int(np.isfinite(finding.values).sum()) for finding in asked]
+    if min(counts) < len(done):
+        table.add_row("runs that have it", *map(str, counts))
     return table
+
+
+def _span(done: Sequence[Row], finding: Finding) -> list[str]:
+    good = finding.values[np.isfinite(finding.values)]
+    if not len(good):
+        return ["–"] * 9
+    least, most = (str(done[int(pick(finding.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
+    numbers = [_number(float(value)) for value in (*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std())]
+    return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
 
 
 def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table | None":
@@ -90,7 +97,7 @@ def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]
     lines = []
     for parameter in numeric[:_MOST_PARAMETERS]:
         ranks = [findings.rank_correlation(parameter.values, finding.values) for finding in asked]
-        lines.append((parameter.name, ["–" if rank is None else f"{rank:+.2f}" for rank in ranks]))
+        lines.append((parameter.short, ["–" if rank is None else f"{rank:+.2f}" for rank in ranks]))
     if all(text == "–" for _, texts in lines for text in texts):
         return None
     table = _new_table(

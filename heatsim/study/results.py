@@ -1,8 +1,8 @@
 """The table of a study: a row a run, made from what the runs wrote and from nothing else.
 
-Columns: run (its number); one for each key that varies; status (done, failed, waiting) and message; final_min, final_max
-and final_mean of the body in K; maximum and final value of each probe in K; the responses in K or s; energy_residual in J;
-folder; and wall_time in s, the last one and the only one that depends on the clock.
+Columns: run (its number); one for each key that varies; status (done, failed, waiting) and message; the body's
+final_min, final_max and final_mean in K; maximum and final value of each probe in K; the responses in K or s;
+energy_residual in J; folder; and wall_time in s, the last one and the only one that depends on the clock.
 """
 
 import csv

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ class Cluster:
 
     def _heard(self, message: tuple[float, dict[str, Any]]) -> None:
         _, content = message
-        self._news.put(Event(content["run"], content["step"]))
+        self._news.put(Event(**content))
 
     def _ended(self, index: int, future: Any) -> Iterator[Event]:
         if future.status == "finished":
@@ -166,7 +167,7 @@ def run_task(study: str, numbers: list[int], token: str) -> list[tuple[int, str,
             stop.requested = lease.read_text() != token
         except OSError:
             stop.requested = True
-        worker.log_event(_topic(token), {"run": number, "step": step})
+        worker.log_event(_topic(token), {"number": number, "step": step})
 
     with _ONE_GROUP_AT_A_TIME:
         try:
@@ -174,10 +175,11 @@ def run_task(study: str, numbers: list[int], token: str) -> list[tuple[int, str,
                 return []
         except OSError:
             return []
-        return [
-            (outcome.number, outcome.status, outcome.message)
-            for outcome in run_group(Path(study), numbers, report, stop)
-        ]
+        outcomes = []
+        for outcome in run_group(Path(study), numbers, report, stop):
+            outcomes.append((outcome.number, outcome.status, outcome.message))
+            worker.log_event(_topic(token), asdict(outcome))
+        return outcomes
 
 
 def _topic(token: str) -> str:

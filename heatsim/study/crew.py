@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import heatsim
 from heatsim.errors import RunError, StorageError
 from heatsim.study import folder as study_folder
 from heatsim.study.members import FAILED
@@ -132,7 +131,7 @@ class Crew:
             ended += [event for event in self._heard(worker, json.loads(line or "{}")) if event.status]
 
     def _start(self, slot: int) -> _Worker:
-        package = str(Path(heatsim.__file__).parents[1])
+        package = str(Path(__file__).parents[2])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_NUM_THREADS": str(self._threads)}
         if self._gpus:

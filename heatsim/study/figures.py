@@ -230,10 +230,10 @@ def _label(axis: Any, parameter: Parameter) -> None:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 of each power of ten, as numbers that need no mathematical setting."""
+    """Ticks of a logarithmic axis at round numbers, as texts that need no mathematical setting."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    axis.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0)))
+    axis.set_major_locator(LogLocator(10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 

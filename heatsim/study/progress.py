@@ -22,7 +22,7 @@ class Progress:
         self._work = work
         self._steps = steps
         self._runs = finished + len(work)
-        self._ended = finished
+        self._left = set(work)
         self._failed = 0
         self._shares: dict[int, float] = {}
         self._first_shares: dict[int, float] = {}
@@ -60,8 +60,8 @@ class Progress:
 
     def end(self, number: int, failed: bool) -> None:
         """A run has ended."""
-        if number in self._work:
-            self._ended += 1
+        if number in self._left:
+            self._left.remove(number)
             self._failed += failed
             self._shares[number] = 1.0
             self.show()
@@ -81,7 +81,7 @@ class Progress:
     def _describe(self) -> str:
         running = sum(0.0 < share < 1.0 for share in self._shares.values())
         failed = f", {self._failed} failed" if self._failed else ""
-        text = f"{self._ended} of {self._runs} runs ended{failed}, {running} running"
+        text = f"{self._runs - len(self._left)} of {self._runs} runs ended{failed}, {running} running"
         done = self._fraction(self._shares)
         # What a resumed run had done before says nothing of the speed.
         gained = done - self._fraction(self._first_shares)

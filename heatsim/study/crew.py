@@ -56,6 +56,21 @@ class _Worker:
     group: list[int] = field(default_factory=list)
     run: int | None = None
     first_step: int = 0
+    listener: threading.Thread | None = None
+
+    def tell_to_end(self) -> None:
+        """Close its input."""
+        if self.process.stdin is not None:
+            # What a dead worker has not read cannot be flushed.
+            with suppress(OSError):
+                self.process.stdin.close()
+
+    def close(self) -> None:
+        """Let go of a process that has ended."""
+        self.tell_to_end()
+        self.errors.close()
+        if self.listener is not None:
+            self.listener.join()
 
 
 class Crew:
@@ -88,7 +103,7 @@ class Crew:
         return [worker.process.pid for worker in self._workers]
 
     def events(self) -> Iterator[Event | None]:
-        """Do all groups; what happens, and None every moment in which nothing does.
+        """Do all groups; what happens, and None every moment in which nothing does. To be followed by :meth:`stop`.
 
         Raises:
             RunError: workers cannot be started.
@@ -105,14 +120,12 @@ class Crew:
                 yield from self._bury(worker)
             else:
                 yield from self._heard(worker, json.loads(line))
-        self.stop()
 
     def stop(self) -> list[Event]:
         """Have all workers save checkpoints and exit; returns the runs that ended meanwhile."""
+        self._waiting.clear()
         for worker in self._workers:
-            if worker.process.stdin is not None:
-                with suppress(OSError):
-                    worker.process.stdin.close()
+            worker.tell_to_end()
         deadline = time.monotonic() + _SECONDS_TO_STOP
         for worker in self._workers:
             try:
@@ -120,15 +133,13 @@ class Crew:
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()
+            worker.close()
         ended: list[Event] = []
-        for worker in self._workers:
-            worker.errors.close()
-        while True:
-            try:
-                worker, line = self._lines.get(timeout=0.05)
-            except queue.Empty:
-                return ended
+        while not self._lines.empty():
+            worker, line = self._lines.get()
             ended += [event for event in self._heard(worker, json.loads(line or "{}")) if event.status]
+        self._workers.clear()
+        return ended
 
     def _start(self, slot: int) -> _Worker:
         package = str(Path(__file__).parents[2])
@@ -149,7 +160,8 @@ class Crew:
             start_new_session=True,
         )
         worker = _Worker(slot, process, errors)
-        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
+        worker.listener.start()
         return worker
 
     def _listen(self, worker: _Worker) -> None:
@@ -191,9 +203,9 @@ class Crew:
     def _bury(self, worker: _Worker) -> Iterator[Event]:
         """Give what a dead worker had to another one, and put a new one in its place."""
         code = worker.process.wait()
-        with worker.errors as errors:
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
+        worker.errors.seek(0)
+        said = worker.errors.read().decode(errors="replace").strip().splitlines()
+        worker.close()
         self._workers.remove(worker)
         if not worker.ready:
             self._failed_starts += 1

@@ -17,6 +17,7 @@ from heatsim.cli import app, main
 from heatsim.kernels.catalog import KERNELS
 from heatsim.scenario import load
 from heatsim.scenario.load import parse
+from heatsim.study.table import read_table
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -104,6 +105,10 @@ def test_scenario_explained_is_the_one_that_the_first_command_runs() -> None:
 def test_other_tables_can_stand_in_that_scenario(text: str) -> None:
     cube = tomllib.loads(blocks("toml")[0])
     tables = tomllib.loads(text)
+    if "study" in tables:
+        table, problems = read_table(tables["study"])
+        assert table is not None, problems
+        return
     changed, unchanged = (parse(document, SCENARIOS / "cube.toml") for document in ({**cube, **tables}, cube))
     # The table of the solver shows the defaults.
     assert (changed == unchanged) == ("solver" in tables)
@@ -118,7 +123,7 @@ def test_command_is_understood(arguments: list[str]) -> None:
 
 def test_every_command_is_shown() -> None:
     shown = {arguments[0] for arguments in commands()}
-    assert {"run", "plan", "resume", "render", "export", "kernels"} <= shown
+    assert {"run", "plan", "resume", "render", "export", "kernels", "study"} <= shown
     assert [arguments for arguments in commands() if arguments == ["scenarios/cube.toml"]]
 
 

@@ -135,7 +135,8 @@ class Cluster:
 
     def _heard(self, message: tuple[float, dict[str, Any]]) -> None:
         _, content = message
-        self._news.put(Event(**content))
+        # Dask adds names of its own.
+        self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
     def _ended(self, index: int, future: Any) -> Iterator[Event]:
         if future.status == "finished":

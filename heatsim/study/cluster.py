@@ -139,48 +139,45 @@ class Cluster:
         self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
     def _ended(self, index: int, future: Any) -> Iterator[Event]:
-        if future.status == "finished":
-            for number, status, message in future.result():
-                yield Event(number, None, status, message)
-            return
+        """What has become of a group, from its folders: a result would be lost with the worker that keeps it."""
+        assert self._lease is not None
+        paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
         if future.status == "cancelled":
             raise RunError(f"the Dask scheduler at {self._address} dropped tasks; go on with {study_folder.AGAIN}")
-        # Dask gives a task up after its worker has died several times.
-        message = f"the group's task failed on the cluster: {future.exception()}"
-        study = Path(self._lease).parent if self._lease else Path()
-        for number in self._groups[index]:
-            path = study_folder.run_path(study, number)
+        if future.status == "error":
+            # Dask gives a task up after its worker has died several times.
+            message = f"the group's task failed on the cluster: {future.exception()}"
+            for path in paths.values():
+                if not study_folder.is_done(path):
+                    study_folder.write_failure(path, message, again=True)
+        for number, path in paths.items():
+            failure = study_folder.read_failure(path)
             if study_folder.is_done(path):
                 yield Event(number, None, DONE)
-            else:
-                study_folder.write_failure(path, message, again=True)
-                yield Event(number, None, FAILED, message)
+            elif failure is not None:
+                yield Event(number, None, FAILED, failure[0])
 
 
-def run_task(study: str, numbers: list[int], token: str) -> list[tuple[int, str, str]]:
-    """What a Dask worker does: the runs of a group; number, status and message of each that ended."""
+def run_task(study: str, numbers: list[int], token: str) -> None:
+    """What a Dask worker does: the runs of a group, told of as they end."""
     from distributed import get_worker
 
     worker, lease, stop = get_worker(), Path(study) / study_folder.LEASE, Stop()
 
-    def report(number: int, step: int) -> None:
+    def look() -> None:
         try:
             stop.requested = lease.read_text() != token
         except OSError:
             stop.requested = True
+
+    def report(number: int, step: int) -> None:
+        look()
         worker.log_event(_topic(token), {"number": number, "step": step})
 
     with _ONE_GROUP_AT_A_TIME:
-        try:
-            if lease.read_text() != token:
-                return []
-        except OSError:
-            return []
-        outcomes = []
+        look()
         for outcome in run_group(Path(study), numbers, report, stop):
-            outcomes.append((outcome.number, outcome.status, outcome.message))
             worker.log_event(_topic(token), asdict(outcome))
-        return outcomes
 
 
 def _topic(token: str) -> str:

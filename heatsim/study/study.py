@@ -23,7 +23,7 @@ from heatsim.study.definition import Definition
 from heatsim.study.groups import make_groups
 from heatsim.study.points import identity
 from heatsim.study.progress import Progress
-from heatsim.study.results import FAILED, STATUS, Results, Row, repeated_columns
+from heatsim.study.results import DONE, FAILED, STATUS, Results, Row, repeated_columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -149,8 +149,8 @@ class Study:
 
     @property
     def failed(self) -> int:
-        """Number of runs that failed."""
-        return sum(row[STATUS] == FAILED for row in self._rows)
+        """Number of runs that are not done."""
+        return sum(row[STATUS] != DONE for row in self._rows)
 
     def summary(self) -> "Group":
         """What has come out, as tables for rich's console."""

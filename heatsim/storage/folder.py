@@ -26,12 +26,12 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 SUMMARY = "summary.json"
-FAILURE = "failure.json"
+FAILURE = "failure.json"  # of a run in a study, in place of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
 # The scenario last and the summary before it: a removal that is cut short leaves what is still a run's folder.
-FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, FAILURE, SUMMARY, SCENARIO)
+FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 # The keys of a scenario whose value is the path of an input file.
 INPUT_KEYS = ("file", "image", "stl")
@@ -170,7 +170,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     """What a run wrote, in the order in which it can be removed, and everything else."""
-    names = [name + suffix for name in FILES for suffix in (".part", "")]
+    names = [name + suffix for name in (FAILURE, *FILES) for suffix in (".part", "")]
     # With nothing written there has been no run yet, and the files a scenario names may be the user's own.
     ran = any(_is_file(folder / name) for name in FILES if name != SCENARIO)
     copies = _input_copies(folder) if ran else []

@@ -1,15 +1,15 @@
 """Groups of runs that can be stacked: the unit of work that is given to a worker."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from math import ceil
 
 from heatsim.physics.problem import HeatProblem
 
 # Share of the free memory that the stacked fields may take; the rest is for tables, reductions and the compiler.
 _MEMORY_SHARE = 0.7
-# Groups for each worker where nothing is gained by stacking more: the last ones end at about the same time.
-_GROUPS_A_WORKER = 4
+# Where nothing is gained by stacking, a group is this part of what is left for each worker.
+_SHARES_A_WORKER = 2
 
 Kind = tuple[object, ...]
 
@@ -43,8 +43,8 @@ def make_groups(
 ) -> list[list[int]]:
     """Cut runs into groups of one kind.
 
-    As many as fit the memory on a GPU, with a group for each worker at least. On a CPU a stack is no faster than one
-    run after the other, and smaller groups keep all workers busy to the end.
+    On a GPU as many as fit its memory, with a group for each worker at least. On a CPU a stack is no faster than one
+    run after the other: groups get smaller towards the end, so that all workers are busy until then.
 
     Args:
         problems: by number.
@@ -59,20 +59,27 @@ def make_groups(
     kinds: dict[Kind, list[int]] = {}
     for number in sorted(wanted):
         kinds.setdefault(kind(problems[number]), []).append(number)
-    shares = workers * (1 if backend == "cuda" else _GROUPS_A_WORKER)
-    groups = [
-        chunk
-        for numbers in kinds.values()
-        for chunk in _chunks(numbers, problems, free_memory, ceil(len(numbers) / shares))
-    ]
+    groups = []
+    for numbers in kinds.values():
+        fitting = max(1, int(_MEMORY_SHARE * free_memory) // member_bytes(problems[numbers[0]]))
+        sizes = (
+            _equal(len(numbers), workers, fitting) if backend == "cuda" else _falling(len(numbers), workers, fitting)
+        )
+        ends = list(accumulate(sizes))
+        groups += [numbers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     return sorted(groups)
 
 
-def _chunks(
-    numbers: Sequence[int], problems: Mapping[int, HeatProblem], free_memory: int, most: int
-) -> list[list[int]]:
-    fitting = int(_MEMORY_SHARE * free_memory) // member_bytes(problems[numbers[0]])
-    # Equal groups rather than full ones and a small rest.
-    parts = ceil(len(numbers) / max(1, min(most, fitting)))
-    bounds = [len(numbers) * part // parts for part in range(parts + 1)]
-    return [list(numbers[first:last]) for first, last in pairwise(bounds)]
+def _equal(count: int, workers: int, most: int) -> list[int]:
+    """Sizes of as few groups as possible, one a worker at least; equal rather than full ones and a small rest."""
+    parts = max(min(workers, count), ceil(count / most))
+    return [count * (part + 1) // parts - count * part // parts for part in range(parts)]
+
+
+def _falling(count: int, workers: int, most: int) -> list[int]:
+    """Sizes of groups, each a share of what is left."""
+    sizes = []
+    while count:
+        sizes.append(min(most, ceil(count / (_SHARES_A_WORKER * workers))))
+        count -= sizes[-1]
+    return sizes

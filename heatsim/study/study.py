@@ -213,7 +213,7 @@ class Study:
         self._check_disk(plans)
         cores, gpus = _cores(), _gpus() if device.backend == "cuda" else []
         count = self._workers or min(len(gpus) or cores, _fitting(largest))
-        sharing = -(-count // len(gpus)) if gpus else 1
+        sharing = -(-count // max(len(gpus), 1))
         groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
         return Crew(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
 

@@ -38,4 +38,5 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
     _, problems = read(study_text.write(tmp_path, study))
     groups = make_groups(problems, range(3, 41), "cpu", 1 << 30, 2)
     assert sorted(number for group in groups for number in group) == list(range(3, 41))
-    assert {len(group) for group in groups} == {4, 5}
+    # A quarter of what is left each time: the last ones end at about the same time.
+    assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from heatsim.errors import HeatsimError, InputError, RunError
+from heatsim.version import version
 
 if TYPE_CHECKING:
     from heatsim.simulation import Simulation
@@ -19,6 +20,7 @@ app = App(
     name="heatsim",
     help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes what it finds to outputs/.",
     help_format="markdown",
+    version=version,
     version_flags=["--version"],
 )
 
@@ -283,15 +285,20 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
 
     for warning in simulation.warnings:
         _warn(warning)
+    told = len(simulation.warnings)
     simulation.run(progress=not quiet)
+    for warning in simulation.warnings[told:]:
+        _warn(warning)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
         from heatsim.render import render
+        from heatsim.storage.folder import FIGURES
 
         try:
             render(simulation.folder)
         except HeatsimError as error:
-            _warn(f"no pictures: {error}")
+            some = any((simulation.folder / FIGURES).glob("*.png"))
+            _warn(f"{'not all' if some else 'no'} pictures: {error}")
     if not quiet:
         from rich.console import Console
 

@@ -1,19 +1,21 @@
 """A run from start to end: the only place that puts the parts together."""
 
+import json
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, Interrupted, StorageError
+from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
@@ -28,12 +30,16 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario.resolved import document
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
+from heatsim.version import version
 
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
+_OBSERVING_WORTH_A_WARNING = 1.0  # s
+_LONGEST_SHOWN = 80
 
 
 @dataclass
@@ -43,7 +49,7 @@ class Timing:
     Attributes:
         preparing: reading the initial field and compiling.
         stepping: the kernels.
-        observing: writing fields, rows and checkpoints.
+        observing: summing, writing fields, rows and checkpoints.
     """
 
     preparing: float = 0.0
@@ -116,7 +122,7 @@ class Simulation:
         """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
 
         Raises:
-            FolderError: not the folder of a run.
+            FolderError: not the folder of a run, or its scenario.toml was changed since.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
@@ -201,7 +207,7 @@ class Simulation:
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
-            folder.prepare(self.folder, self._overwrite, inputs=scenario.input_files)
+            folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
         with ExitStack() as stack:
             stack.enter_context(folder.claim(self.folder))
             if not self._resuming:
@@ -232,6 +238,8 @@ class Simulation:
         state, timing = self.state, self.timing
         stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
         started = time.perf_counter()
+        for observer in observers:
+            observer.prepare()
         stepper.prepare()
         timing.preparing += time.perf_counter() - started
 
@@ -242,7 +250,7 @@ class Simulation:
                 observer.start(state, saved)
             if saved is None:
                 self._notify(observers, due)
-        batch = 1
+        batch, begun = 1, Timing(timing.preparing, timing.stepping, timing.observing)
         while not state.finished:
             next_due = min(_next_after(state.step, steps) for steps in due)
             while state.step < next_due:
@@ -258,9 +266,18 @@ class Simulation:
                         self._notify(observers, due)
                     for observer in observers:
                         observer.poll(state)
+        self._compare(timing.stepping - begun.stepping, timing.observing - begun.observing)
         with _timed(timing, "observing"):
             for observer in observers:
                 observer.finish(state)
+
+    def _compare(self, stepping: float, observing: float) -> None:
+        """Warn where what is written costs more seconds than the steps in between."""
+        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+            self.warnings.append(
+                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
 
     def _advance(self, stepper: Stepper, steps: int) -> float:
         started = time.perf_counter()
@@ -291,19 +308,19 @@ class Simulation:
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "cells": " × ".join(str(n) for n in self.plan.problem.grid.cells),
-            "precision": self.plan.problem.precision,
+            "scenario": json.dumps(_settings(self.plan.problem.scenario), ensure_ascii=False),
         }
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
-        for name in ("cells", "precision"):
-            if saved.values[name] != identity[name]:
-                raise StorageError(
-                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint "
-                    f"{saved.values[name]}; the file was changed after the run: put it back, or start again with "
-                    "`heatsim run … --overwrite`"
-                )
+        path = self.folder / folder.SCENARIO
+        changes = _changes(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
+        if changes:
+            raise FolderError(
+                f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+                f"What is changed, a longer time.end too, needs a run of its own from the start: "
+                f"`heatsim run {shlex.quote(str(path))} --output …`"
+            )
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
@@ -313,6 +330,7 @@ class Simulation:
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])
+        self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
 
     def _summary(self) -> dict[str, Any]:
@@ -393,16 +411,51 @@ def _next_after(step: int, due: NDArray[np.int64]) -> int:
     return int(due[i]) if i < len(due) else 1 << 62
 
 
+def _settings(scenario: Scenario) -> dict[str, Any]:
+    """The settings that a run has to keep from its start to its end, in the form of the TOML file.
+
+    Device and kernel may change, and so may what only says how the results are looked after. Input files count by their
+    names: a run that has begun does not read them again.
+    """
+    tables = document(scenario)
+    del tables["title"]
+    for table, name in (
+        ("solver", "device"),
+        ("solver", "kernel"),
+        ("output", "checkpoint_wall"),
+        ("output", "figures"),
+    ):
+        del tables[table][name]
+    return tables
+
+
+def _changes(before: Any, after: Any, key: str = "") -> list[str]:
+    """Where two documents differ: key path, new and old value."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        names = dict.fromkeys((*after, *before))
+        return [
+            change
+            for name in names
+            for change in _changes(before.get(name), after.get(name), f"{key}.{name}" if key else name)
+        ]
+    return [] if before == after else [f"{key} is {_shown(after)}, was {_shown(before)}"]
+
+
+def _shown(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
 def _versions(backend: str) -> dict[str, str]:
     """Versions of what decides the numbers."""
     import platform
 
-    packages = ["heatsim", "numpy", "h5py"]
+    packages = ["numpy", "h5py"]
     packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
-    versions = {"python": platform.python_version()}
+    versions = {"heatsim": version(), "python": platform.python_version()}
     for package in packages:
         try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
             continue
     return versions

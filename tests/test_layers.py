@@ -15,6 +15,7 @@ PACKAGE = Path(str(files("heatsim")))
 # A module imports only from its own layer or from layers above it in this list.
 LAYERS = (
     "errors",
+    "version",
     "grid",
     "device",
     "scenario",

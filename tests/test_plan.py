@@ -9,7 +9,7 @@ import runs
 
 from heatsim import Simulation, device
 from heatsim.cli import main
-from heatsim.errors import CapacityError
+from heatsim.errors import CapacityError, Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, describe, rounding_note, size
 from heatsim.scenario import load
@@ -94,6 +94,32 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_made(
         assert fragment in err
     assert asked == [tmp_path]
     assert not (tmp_path / "not").exists()
+
+
+def test_a_run_that_goes_on_needs_no_room_for_what_it_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = ("domain.cells=[40,30,50]", "output.figures=false")
+    target = tmp_path / "run"
+    scenario = runs.write(tmp_path)
+    with monkeypatch.context() as interruption:
+        runs.after_step(interruption, 5, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(scenario, large, output=target).run()
+    planned = plan(tmp_path, *large)
+    there = folder.bytes_on_disk(target)
+    # A field and a checkpoint.
+    assert 2 * planned.problem.grid.cell_count * 4 < there < planned.disk_bytes
+    free = planned.disk_bytes - there
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(free, 0, free))
+    Simulation.resume(target)
+    Simulation.from_scenario(scenario, large, output=target, overwrite=True)
+    with pytest.raises(CapacityError, match="are free;"):
+        Simulation.from_scenario(scenario, large, output=tmp_path / "elsewhere")
+    free -= 1
+    with pytest.raises(CapacityError, match=r"are free beside the .* that the run there holds; make output\.every"):
+        Simulation.resume(target)
 
 
 @pytest.mark.parametrize(

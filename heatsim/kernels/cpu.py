@@ -30,6 +30,8 @@ FACE_SLICES: tuple[tuple[Any, ...], ...] = (
 )
 
 
+# What overflows shows in the field, where the run's watchdog finds it and says so.
+@np.errstate(over="ignore", invalid="ignore")
 def advance_numpy(
     T: Field,
     T_new: Field,

@@ -46,6 +46,7 @@ class Checkpoints(Observer):
             "step": state.step,
             "reference": state.field.reference,
             "initial_total": state.initial_total,
+            "largest_heat": state.largest_heat,
             "wall_time": state.wall_time,
         }
         for observer in self._observers:

@@ -27,6 +27,7 @@ class RunState:
         folder: where the run writes.
         step: number of steps done.
         initial_total: sum of the deviations in K at step 0.
+        largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
     """
 
@@ -36,6 +37,7 @@ class RunState:
     folder: Path
     step: int = 0
     initial_total: float = 0.0
+    largest_heat: float = 0.0
     wall_time: float = 0.0
 
     _total: tuple[int, float] | None = None
@@ -81,6 +83,9 @@ class Observer:
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The steps, ascending, after which :meth:`handle` is to be called."""
         return np.empty(0, dtype=np.int64)
+
+    def prepare(self) -> None:
+        """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""

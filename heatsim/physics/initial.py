@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +56,7 @@ def _slabs(scenario: Scenario) -> Iterator[tuple[int, Array]]:
     nz, ny, nx = grid.shape
     planes = max(1, _CELLS_PER_SLAB // (nx * ny))
     x, y, z = (grid.centres(axis) for axis in range(3))
-    array = temperature.load() if isinstance(temperature, ArrayFile) else None
-    image = temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
+    array, image = _read_file(scenario)
     for first in range(0, nz, planes):
         last = min(first + planes, nz)
         shape = (last - first, ny, nx)
@@ -71,6 +71,27 @@ def _slabs(scenario: Scenario) -> Iterator[tuple[int, Array]]:
         else:
             slab = np.full(shape, temperature)
         yield first, slab
+
+
+def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
+    """The array or else the layer of the picture that the temperature comes from, which was whole when it was checked.
+
+    Raises:
+        ScenarioError: the file has gone or become another since.
+    """
+    grid, temperature = scenario.grid, scenario.initial.temperature
+    nx, ny, _ = grid.cells
+    try:
+        if isinstance(temperature, ArrayFile):
+            array = temperature.load()
+            if array.shape != grid.shape:
+                raise ValueError(f"has shape {array.shape}; domain.cells needs (nz, ny, nx) = {grid.shape}")
+            return array, None
+        return None, temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
+    except ValueError as error:
+        (path,) = scenario.input_files
+        message = f"{path} was changed or removed while it was read: it {error}; put it back and start again"
+        raise ScenarioError(scenario.path, [Problem("initial.temperature", message)]) from None
 
 
 def _check(scenario: Scenario, first: int, slab: Array) -> None:

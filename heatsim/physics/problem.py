@@ -114,6 +114,10 @@ class HeatProblem:
         Raises:
             ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            return self._face_terms(times, dt, reference)
+
+    def _face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
         f = np.zeros((len(times), 6), dtype=self.precision)
         g = np.zeros((len(times), 6), dtype=self.precision)
         betas = [0.0] * 6

@@ -25,8 +25,9 @@ VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
 
-    Each file is complete before it takes its name; one that is already in place is left alone. Where one cannot be
-    written none is: a folder with parts of them would not be taken for that of a run.
+    Each file is complete before it takes its name; one that is already in place is left alone. The scenario is there
+    as ``scenario.toml.part`` before any copy is made, and takes its name when all of them are: a folder in which this
+    was cut short shows by itself which files belong to it. Where one cannot be written none is.
 
     Raises:
         StorageError: a file could not be written or copied.
@@ -37,16 +38,16 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
     made = [beside]
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
         for source in scenario.input_files:
             target = folder / source.name
             if not (target.exists() and target.samefile(source)):
                 made += [target, folder / f"{source.name}.part"]
                 shutil.copyfile(source, made[-1])
                 os.replace(made[-1], target)
-        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
         os.replace(beside, folder / NAME)
     except OSError as error:
-        for path in made:
+        for path in reversed(made):
             with suppress(OSError):
                 path.unlink()
         raise StorageError(

@@ -9,6 +9,7 @@ figures/               pictures of the responses
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,13 @@ def read_failure(folder: Path) -> tuple[str, bool] | None:
         return None
 
 
+def forget_failure(folder: Path) -> None:
+    """Remove what :func:`write_failure` wrote."""
+    for path in (part_of(folder / run_folder.FAILURE), folder / run_folder.FAILURE):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
+
+
 def is_done(folder: Path) -> bool:
     """Whether the run in a folder is complete."""
     return (folder / run_folder.SUMMARY).exists()
@@ -184,7 +192,8 @@ def _clear(study: Path) -> None:
     """Remove what a study wrote, its definition last; other files stay, and are refused."""
     try:
         for folder in sorted((study / RUNS).iterdir()) if (study / RUNS).is_dir() else []:
-            clear_half_start(folder)
+            if not (folder / run_folder.SCENARIO).exists():
+                forget_failure(folder)
             run_folder.prepare(folder, overwrite=True)
             folder.rmdir()
         pictures = sorted((study / FIGURES).glob("*.png")) if (study / FIGURES).is_dir() else []
@@ -201,12 +210,3 @@ def _clear(study: Path) -> None:
             f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
         ) from error
     _refuse_other_files(study)
-
-
-def clear_half_start(folder: Path, inputs: tuple[str, ...] = ()) -> None:
-    """Remove what a run leaves that was killed before its scenario stood in its folder, or failed before that."""
-    if not folder.is_dir() or (folder / run_folder.SCENARIO).exists():
-        return
-    for name in (run_folder.SCENARIO, run_folder.FAILURE, *inputs):
-        for path in (part_of(folder / name), folder / name):
-            path.unlink(missing_ok=True)

@@ -66,7 +66,7 @@ def _run(definition: Definition, folder: Path, number: int, report: Report, stop
             simulation = _open(definition, folder, number)
             report(number, simulation.step)
             simulation.run(watchers=(_Reporter(number, report),), stop=stop)
-        (folder / run_folder.FAILURE).unlink(missing_ok=True)
+        study_folder.forget_failure(folder)
         return Outcome(number, DONE)
     except Interrupted:
         return None
@@ -82,9 +82,8 @@ def _run(definition: Definition, folder: Path, number: int, report: Report, stop
 def _open(definition: Definition, folder: Path, number: int) -> Simulation:
     if (folder / run_folder.SCENARIO).exists():
         return Simulation.resume(folder)
-    scenario = definition.scenario(number)
-    study_folder.clear_half_start(folder, tuple(path.name for path in scenario.input_files))
-    return Simulation.from_model(scenario, folder)
+    study_folder.forget_failure(folder)
+    return Simulation.from_model(definition.scenario(number), folder)
 
 
 class _Reporter(Observer):

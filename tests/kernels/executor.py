@@ -88,7 +88,6 @@ class Result:
 
 BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
 GUARD = 1 << 12  # bytes on either side of every array
-BLOCK_MEMORY = 227 * 1024  # shared memory of a block in bytes, as an H100 has it
 
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
 

@@ -11,9 +11,13 @@ import pytest
 import runs
 import study_text
 
+from heatsim.simulation import Stop
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
+from heatsim.study.definition import read
+from heatsim.study.members import run_group
+from heatsim.study.results import Results
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds workers in /proc")
 
@@ -34,7 +38,7 @@ probe = "middle"
 statistic = "time_below"
 threshold = "390 K"
 """
-OPTIONS = ["--set", "time.dt=2e-3", "--set", "output.checkpoint_wall=0.2", "--set", "output.every=2.0"]
+OVERRIDES = ["time.dt=2e-3", "output.checkpoint_wall=0.2", "output.every=2.0"]
 SEED = 11
 
 
@@ -50,14 +54,14 @@ def workers(out: Path) -> Iterator[int]:
                 yield int(entry.name)
 
 
-def kill_many(command: Sequence[str | Path], out: Path, kills: int, chance: random.Random) -> None:
-    """Run a study to its end, killing it or one of its workers after random times, a worker first."""
-    process = runs.start(*command)
+def kill_many(command: Sequence[str | Path], out: Path, kills: int, longest: float, chance: random.Random) -> int:
+    """Run a study to its end, killing it or one of its workers after random times, a worker first; how often."""
+    process, struck = runs.start(*command), 0
     for kill in range(kills):
         # Not before there is something to kill, and not when all is over.
         while not list(workers(out)) and process.poll() is None:
             time.sleep(0.01)
-        time.sleep(chance.uniform(0.0, 2.0))
+        time.sleep(chance.uniform(0.0, longest))
         if process.poll() is not None:
             break
         found = list(workers(out))
@@ -66,12 +70,15 @@ def kill_many(command: Sequence[str | Path], out: Path, kills: int, chance: rand
                 os.kill(chance.choice(found), signal.SIGKILL)
             except ProcessLookupError:
                 continue
+            struck += 1
         else:
+            struck += 1
             process.kill()
             process.communicate()
             process = runs.start(*command)
     stdout, err = process.communicate(timeout=300)
     assert (process.returncode, stdout, err) == (0, "", "")
+    return struck
 
 
 def findings(out: Path) -> dict[str, object]:
@@ -88,15 +95,24 @@ def findings(out: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize(("kills", "samples"), [(2, 3), pytest.param(20, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kills", "samples", "longest"), [(2, 3, 0.4), pytest.param(20, 20, 2.0, marks=pytest.mark.slow)]
+)
 def test_killed_at_random_moments_the_study_ends_as_if_nothing_had_happened(
-    tmp_path: Path, kills: int, samples: int
+    tmp_path: Path, kills: int, samples: int, longest: float
 ) -> None:
     path = study_text.write(tmp_path, STUDY)
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "killed"
-    options = ["--workers", "2", "--quiet", *OPTIONS, "--set", f"study.samples={samples}"]
-    code, stdout, err = runs.command("study", path, "--output", undisturbed, *options)
-    assert (code, stdout, err) == (0, "", "")
-    kill_many(["study", path, "--output", out, *options], out, kills, random.Random(SEED))
+    overrides = [*OVERRIDES, f"study.samples={samples}"]
+    definition, _ = read(path, overrides)
+    undisturbed.mkdir()
+    study_folder.open_study(undisturbed, definition)
+    assert len(list(run_group(undisturbed, definition.numbers, lambda number, step: None, Stop()))) == samples
+    Results(undisturbed, definition).write()
+
+    options = [word for override in overrides for word in ("--set", override)]
+    command = ["study", path, "--output", out, "--workers", "2", "--quiet", *options]
+    struck = kill_many(command, out, kills, longest, random.Random(SEED))
+    assert struck >= kills // 2
     assert findings(out) == findings(undisturbed)
     assert not list(workers(out))

@@ -41,6 +41,8 @@ def run_path(study: Path, number: int) -> Path:
 def open_study(study: Path, definition: Definition, *, extend: bool = False, overwrite: bool = False) -> Definition:
     """Make ``study`` the folder of a study, or see that what is there can go on; the caller has claimed it.
 
+    As long as no run of it has begun, a study is replaced by any other.
+
     Args:
         study: the folder, which exists.
         definition: what is to be run.
@@ -57,7 +59,7 @@ def open_study(study: Path, definition: Definition, *, extend: bool = False, ove
         _refuse_other_files(study)
     elif overwrite:
         _clear(study)
-    else:
+    elif (study / RUNS).is_dir():
         definition = _merged(study, read_study(study), definition, extend)
     content = {
         "path": str(definition.path.absolute()),

@@ -86,6 +86,7 @@ class Study:
 
         Raises:
             ScenarioError: carries every mistake, and every run that is refused with its reasons.
+            DeviceError: the device or kernel asked for is not here.
             InputError: options that cannot go together.
         """
         if workers is not None and cluster is not None:
@@ -96,6 +97,9 @@ class Study:
         repeated = repeated_columns(definition)
         if repeated:
             raise ScenarioError(path, repeated)
+        if cluster is None:
+            for problem in problems.values():
+                Plan.of(problem)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
         by_point = {identity(definition.points[number - 1]): problem for number, problem in problems.items()}
         return cls(definition, target, by_point, workers, cluster, extend, overwrite)

@@ -56,6 +56,13 @@ def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -
     assert tree(out) == before
 
 
+def test_a_study_of_which_nothing_was_run_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for study in (study_text.STUDY, FEWER, MORE):
+        folder.open_study(tmp_path / "out", definition(tmp_path, study))
+    assert len(folder.read_study(tmp_path / "out").points) == 9
+
+
 def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
     for extend in (False, True):
         with pytest.raises(FolderError) as caught:

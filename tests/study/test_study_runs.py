@@ -253,6 +253,13 @@ def test_options_that_cannot_be(tmp_path: Path) -> None:
         heatsim.Study.from_scenario(path, workers=2, cluster="tcp://127.0.0.1:1")
 
 
+def test_a_kernel_that_is_not_there_is_told_of_before_anything_is_written(tmp_path: Path) -> None:
+    path = study_text.write(tmp_path)
+    with pytest.raises(InputError, match="numbaa"):
+        heatsim.Study.from_scenario(path, ["solver.kernel=numbaa"], output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_response_that_is_called_like_another_column(tmp_path: Path) -> None:
     path = study_text.write(tmp_path)
     with pytest.raises(InputError, match=r'study.responses.0.name: got "middle max"; the results have such a column'):

@@ -13,7 +13,8 @@ from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.problems import did_you_mean, show
 from heatsim.study.points import Point, count, describe, identity, points
-from heatsim.study.table import MAXIMUM_RUNS, Range, StudyTable, read_table
+from heatsim.study.reading import read_table
+from heatsim.study.table import MAXIMUM_RUNS, Range, StudyTable
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,15 @@ class Definition:
         Raises:
             ScenarioError: carries every mistake.
         """
-        document = self._document(
-            {key: Override(tuple(key.split(".")), v) for key, v in self.points[number - 1].items()}
-        )
-        return parse(document, self.path)
-
-    def _document(self, settings: Mapping[str, Override]) -> dict[str, Any]:
-        """The tables of a run: no pictures of its own, and fields only if the file says when to write them."""
         document = copy.deepcopy({key: value for key, value in self.document.items() if key != "study"})
-        for setting in settings.values():
-            setting.apply(document)
+        for key, value in self.points[number - 1].items():
+            _override(key, value).apply(document)
+        # No pictures of its own, and fields only if the file says when to write them.
         output = document.setdefault("output", {})
         if isinstance(output, dict):
             output.setdefault("fields", "every" in output)
             output["figures"] = False
-        return document
+        return parse(document, self.path)
 
 
 def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, dict[int, HeatProblem]]:
@@ -101,6 +96,10 @@ def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, d
     return definition, found
 
 
+def _override(key: str, value: object) -> Override:
+    return Override(tuple(key.split(".")), value)
+
+
 def _problems_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Problem]:
     """Mistakes of the scenario itself, apart from keys that the study's values would replace."""
     study = json.dumps(document["study"], default=str)
@@ -117,7 +116,7 @@ def _places(definition: Definition, table: StudyTable) -> list[Problem]:
     for axis in table.axes:
         for key in axis.keys:
             trial = copy.deepcopy(dict(definition.document))
-            refusal = Override(tuple(key.split(".")), definition.points[0][key]).apply(trial)
+            refusal = _override(key, definition.points[0][key]).apply(trial)
             if refusal:
                 problems.append(Problem(axis.place, refusal.message))
     return problems

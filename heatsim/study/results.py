@@ -21,7 +21,8 @@ from heatsim.storage import tables
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
-from heatsim.study.table import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
+from heatsim.study.reading import si_number
+from heatsim.study.table import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response
 
 if TYPE_CHECKING:
     import pyarrow

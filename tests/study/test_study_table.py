@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from heatsim.study.table import Range, Response, read_table
+from heatsim.study.reading import read_table
+from heatsim.study.table import Range, Response
 
 
 def read(text: str) -> Any:

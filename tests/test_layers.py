@@ -29,6 +29,7 @@ LAYERS = (
     "plan",
     "simulation",
     "benchmark",
+    "verification",
     "render",
     "export",
     "report",

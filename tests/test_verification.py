@@ -96,6 +96,15 @@ def test_a_wrong_answer_fails_the_command(
     assert wrong["order"] > 1.9
 
 
+@pytest.mark.parametrize(
+    ("name", "conductivity"),
+    [("slab_bi_10", 0.1), ("nafems_t3", 35.0), ("nafems_t4", 52.0), ("order_flux", 4.0), ("order_convection", 4.0)],
+)
+def test_a_conductivity_that_is_wrong_by_one_per_cent_is_noticed(name: str, conductivity: float) -> None:
+    (found,) = verify([name], [f"material.conductivity={1.01 * conductivity!r}", "solver.device=cpu"])
+    assert not found.passed
+
+
 def test_too_low_an_order_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict, "LEAST_ORDER", 2.5)
     (found,) = verify([QUICK])

@@ -49,3 +49,13 @@ def held_series(depth: Array, fourier: float, terms: int = 200) -> Array:
 def complementary_error(values: Array) -> Array:
     """1 − erf of each value."""
     return np.array([erfc(value) for value in values.flat], dtype=np.float64).reshape(values.shape)
+
+
+def sphere_series(biot: float, depth: Array, fourier: float, count: int = 40) -> Array:
+    """(T − T∞)/(T0 − T∞) in a sphere with convection at radius 1 (Incropera, eq. 5.51: 1 − ζ·cot ζ = Bi)."""
+    total = np.zeros_like(depth)
+    for n in range(count):
+        zeta = root(lambda zeta: 1.0 - zeta / tan(zeta) - biot, n * pi + 1e-12, (n + 1) * pi - 1e-12)
+        weight = 4.0 * (np.sin(zeta) - zeta * np.cos(zeta)) / (2.0 * zeta - np.sin(2.0 * zeta))
+        total = total + weight * exp(-(zeta**2) * fourier) * np.sinc(zeta * depth / pi)
+    return total

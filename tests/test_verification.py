@@ -30,7 +30,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     return folder
 
 
@@ -51,8 +51,11 @@ def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[s
         assert of_case["error"] <= of_case["tolerance"]
         assert abs(of_case["computed"] - of_case["reference"]) == of_case["error"]
     out = capsys.readouterr().out
-    assert all(len(line) <= 100 for line in out.splitlines())
+    assert all(len(line) <= 80 for line in out.splitlines())
     assert out.count(" pass") == len(CASES) + 1
+    for case in CASES:
+        assert re.search(rf"^ {case.name} .* pass", out, re.MULTILINE)
+        assert all(len(word) <= 11 for word in case.source.split())
     assert [path.name for path in empty_folder.iterdir()] == ["report.json"]
 
 

@@ -76,8 +76,8 @@ class Case:
 
     def allowed(self, precision: str) -> float:
         """The largest error allowed in K."""
-        rounded = self.float32 is not None and precision == "float32"
-        return self.range * (self.float32 if rounded and self.float32 is not None else self.tolerance)
+        fraction = self.float32 if self.float32 is not None and precision == "float32" else self.tolerance
+        return self.range * fraction
 
 
 def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:

@@ -18,7 +18,7 @@ def _above_300(field: Temperature) -> Quantity:
     return everywhere(lambda x, y, z, t: 300.0 + field(x, y, z, t))
 
 
-_FDS = "FDS heat_conduction"
+_FDS = "FDS heat conduction"
 
 CASES = (
     Case("slab_bi_100", _FDS, _celsius(1000.0, 24.79, 27.70, 37.43, 55.97, 83.88, 118.22), 100.0, 1e-3),
@@ -27,14 +27,16 @@ CASES = (
     Case("nafems_t3", "NAFEMS T3", _celsius(32.0, 36.60), 100.0, 1e-3),
     Case("nafems_t4", "NAFEMS T4", _celsius(1.0, 18.25), 100.0, 1e-3),
     Case(
-        "half_space_convection",
+        "half_space_heated",
         "TMAP8 ver-1fd",
         probes({100.0: (114.981,), 500.0: (140.765,), 1000.0: (158.598,), 1800.0: (177.723,)}),
         400.0,
         5e-4,
     ),
-    Case("half_space_held", "Carslaw–Jaeger §2.4", _above_300(answers.half_space_held), 100.0, 1e-3),
-    Case("spreading_gaussian", "Carslaw–Jaeger §10.3", _above_300(answers.spreading_gaussian), 100.0, 1e-3, order=True),
+    Case("half_space_held", "Carslaw & Jaeger §2.4", _above_300(answers.half_space_held), 100.0, 1e-3),
+    Case(
+        "spreading_gaussian", "Carslaw & Jaeger §10.3", _above_300(answers.spreading_gaussian), 100.0, 1e-3, order=True
+    ),
     Case(
         "discrete_cosine",
         "eigenvector",
@@ -43,7 +45,7 @@ CASES = (
         tolerance=1e-13,
         float32=1e-5,
     ),
-    Case("held_cube", "Carslaw–Jaeger §6.2", _above_300(answers.held_cube), 100.0, 5e-4, order=True),
+    Case("held_cube", "Carslaw & Jaeger §6.2", _above_300(answers.held_cube), 100.0, 5e-4, order=True),
     Case("convection_corner", "Incropera §5.8", _above_300(answers.convection_corner), 100.0, 5e-4, order=True),
     Case("anisotropic_block", "Incropera §5.8", _above_300(answers.anisotropic_block), 100.0, 1e-3),
     Case("order_held", "exact wave", _above_300(answers.wave(2.3, 0.4)), 100.0, 5e-4, order=True),

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def describe(verdicts: Sequence[Verdict]) -> "Group":
-    """A row for each case, within 100 columns; then what failed and why, and how long it took."""
+    """A row for each case, within 80 columns where sources are wrapped, else 100; then what failed and why, and how long it took."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     table.add_column("case", no_wrap=True)
     table.add_column("source")
     for column in ("reference\nK", "computed\nK", "error\nK", "tolerance\nK", "order"):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def describe(verdicts: Sequence[Verdict]) -> "Group":
-    """A row for each case, within 80 columns where sources are wrapped, else 100; then what failed and why, and how long it took."""
+    """A row for each case, within 80 columns; then why runs failed, and how long it all took."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

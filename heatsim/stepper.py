@@ -72,7 +72,9 @@ class Stepper:
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
-        builds = launch.builds(self._spec, problem.precision, problem.scheme, problem.grid, device.block_memory())
+        builds = launch.builds(
+            *(self._spec, problem.precision, problem.scheme, problem.grid, problem.periodic), device.block_memory()
+        )
         return [
             (
                 build.spec.steps,

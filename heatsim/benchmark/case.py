@@ -129,7 +129,7 @@ class Stepping:
                 launches, field.deviation, field.spare, coefficients, table.data.ptr + done * itemsize, pointers
             )
 
-        builds = launch.builds(spec, field.precision, SCHEME, case.grid, device.block_memory())
+        builds = launch.builds(spec, field.precision, SCHEME, case.grid, case.periodic, device.block_memory())
         kernels = [launch.compile_kernel(build) for build in builds]
         self.registers = int(kernels[0].function.num_regs)
         self.spills = int(kernels[0].function.local_size_bytes)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.kernels import tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.physics.coefficients import SCHEMES, Coefficients, Scheme
 
@@ -19,13 +20,17 @@ FOLDER = Path(__file__).parent
 
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
-_PLANES_AHEAD = 4  # AHEAD of 07
+_PLANES_KEPT = 4  # ROOMS of 07
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
 GRID = np.dtype(
-    [("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True
+    [
+        *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
+        ("segments", np.uint64),
+    ],
+    align=True,
 )
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 
@@ -67,31 +72,45 @@ class Build:
     Attributes:
         spec: which kernel.
         precision, scheme: how it calculates.
-        vector: cells in x that a thread owns.
+        vector: neighbouring cells in x that a thread owns.
+        access: of these, how many an instruction moves; they divide the rows of the grid.
     """
 
     spec: KernelSpec
     precision: str
     scheme: Scheme
     vector: int = 1
+    access: int = 1
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a value."""
+        return np.dtype(self.precision).itemsize
 
     @property
     def tile(self) -> tuple[int, int, int]:
-        """Cells along x, y, z that a block writes; z is 0 where the grid decides."""
+        """Cells along x, y, z that a block writes, in kernels of one step a sweep."""
+        return self.spec.tile[0] * self.vector, self.spec.tile[1], self.spec.tile[2]
+
+    @property
+    def shape(self) -> tiling.Shape | None:
+        """What a block is like in a kernel that streams planes through several steps."""
         spec = self.spec
         if spec.steps == 1:
-            return spec.tile[0] * self.vector, spec.tile[1], spec.tile[2]
-        halo_lanes, halo_threads = ceil(spec.steps / self.vector), ceil(spec.steps / spec.rows)
-        return (spec.block[0] - 2 * halo_lanes) * self.vector, (spec.block[1] - 2 * halo_threads) * spec.rows, 0
+            return None
+        return tiling.Shape(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize)
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches."""
-        spec = self.spec
-        if spec.steps == 1:
+        """Dynamic shared memory of a block: struct Shared of 07."""
+        shape = self.shape
+        if shape is None:
             return 0
-        rows = 4 * spec.steps + (2 + _PLANES_AHEAD) * spec.rows
-        return rows * prod(spec.block) * self.vector * np.dtype(self.precision).itemsize
+        cells = shape.threads * shape.vector  # in a row of each thread
+        edges, planes = 2 * (shape.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * shape.rows * cells
+        sides, terms = 2 * 4 * shape.steps * shape.height(min(tiling.LANES)), 12 * shape.steps
+        size = (edges + planes + sides + terms) * self.itemsize + 4 * shape.steps + tiling.SEGMENT.itemsize
+        return ceil(size / 16) * 16
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -101,6 +120,7 @@ class Build:
             "SCHEME": SCHEMES.index(self.scheme),
             **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), self.spec.block, strict=True)),
             "VECTOR": self.vector,
+            "ACCESS": self.access,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
         }
@@ -108,17 +128,41 @@ class Build:
 
 
 def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
-    """The build of a kernel that suits a grid: the longest vectors that its rows consist of."""
+    """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0))
+    access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
+    return Build(spec, precision, scheme, access if spec.steps == 1 else widest, access)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a sweep: the blocks along x, y, z, and struct Grid as a 0-d array."""
+    """One launch of a sweep.
+
+    Attributes:
+        blocks: along x, y, z.
+        grid: struct Grid as a 0-d array, without the address of the segments.
+        segments: what the blocks do, of shape (blocks, most of a block); None where their position says it.
+    """
 
     blocks: tuple[int, int, int]
     grid: NDArray[Any]
+    segments: NDArray[Any] | None = None
+
+    def with_segments_at(self, address: int) -> NDArray[Any]:
+        """Struct Grid with the address of the segments."""
+        grid = self.grid.copy()
+        grid["segments"] = address
+        return grid
+
+    @cached_property
+    def on_device(self) -> tuple[NDArray[Any], Any]:
+        """Struct Grid for the GPU, and the segments there, which must live as long."""
+        if self.segments is None:
+            return self.grid, None
+        import cupy
+
+        segments = cupy.asarray(self.segments.view(np.int32))
+        return self.with_segments_at(segments.data.ptr), segments
 
 
 def launches(
@@ -126,31 +170,21 @@ def launches(
 ) -> list[Launch]:
     """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z."""
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    if kernel.shape is not None:
+        segments = tiling.segments(grid.cells, periodic, kernel.shape, multiprocessors)
+        blocks, most = segments.shape
+        return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
     nx, ny, nz = grid.cells
-    x, y = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1])
-    planes = kernel.tile[2] or _planes(nz, x * y, kernel.spec.steps, multiprocessors)
-    z = ceil(nz / planes)
+    tile_x, tile_y, planes = kernel.tile
+    x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     return [
         Launch(
             (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * kernel.tile[1], first_z * planes), planes), dtype=GRID),
+            np.array((grid.cells, bits, (first_y * tile_y, first_z * planes), planes, 0), dtype=GRID),
         )
         for first_z in range(0, z, LARGEST_GRID_YZ)
         for first_y in range(0, y, LARGEST_GRID_YZ)
     ]
-
-
-def _planes(nz: int, columns: int, steps: int, multiprocessors: int) -> int:
-    """Planes that a block marches through, one block a multiprocessor at a time.
-
-    Each chunk costs 2·steps planes more to fill and drain the pipeline, and the last wave of blocks may be a small one:
-    the number of chunks for which the waves together take least.
-    """
-
-    def cost(chunks: int) -> int:
-        return ceil(columns * chunks / multiprocessors) * (ceil(nz / chunks) + 2 * steps)
-
-    return ceil(nz / min(range(1, ceil(nz / (4 * steps)) + 1), key=cost))
 
 
 @dataclass(frozen=True)
@@ -171,7 +205,8 @@ class CudaKernel:
     ) -> None:
         """Queue a sweep: T and T_new are device arrays, ``sweep`` is the device address of its first struct Sweep."""
         for launch in launches:
-            arguments = (T, T_new, launch.grid, coefficients, np.uint64(sweep), ledger)
+            grid, _ = launch.on_device
+            arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
 
@@ -187,18 +222,25 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     return CudaKernel(kernel, function)
 
 
-def builds(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, block_memory: int) -> tuple[Build, ...]:
+def builds(
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    periodic: tuple[bool, bool, bool],
+    block_memory: int,
+) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
-    A kernel of several steps a sweep needs rows of whole vectors, columns of whole patches and, in bytes, the shared
-    memory of its blocks; where a grid or GPU has not got these, single steps do it all, to the same bits.
+    A kernel of several steps a sweep needs a grid that its patches fill and, in bytes, the shared memory of its blocks;
+    where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
-    if spec.steps == 1:
+    several = build(spec, precision, scheme, grid)
+    if several.shape is None:
         return (single,)
     nx, ny, _ = grid.cells
-    several = build(spec, precision, scheme, grid)
-    whole = nx * np.dtype(precision).itemsize % 16 == 0 and ny % spec.rows == 0
-    if not whole or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
+    filled = tiling.tiles(grid.cells, periodic, several.shape)
+    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

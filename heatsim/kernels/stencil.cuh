@@ -29,7 +29,8 @@ struct Grid {
     int nx, ny, nz;
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
-    int planes;            // planes that a block marches through, in kernels that march along z
+    int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
+    const struct Segment* segments;  // 07: what the blocks do, one after the other
 };
 
 struct Coefficients {
@@ -101,13 +102,17 @@ __device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, 
 }
 
 #if SCHEME == STOCHASTIC
-// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean
-// exact to within an eighth of a unit at powers of two: a
-// number uniform in (-1/2, 1/2) units in the last place of T is added before rounding to nearest. It is a hash of step
-// and cell, two rounds of xor-shift and multiply over a linear combination, so that every kernel draws the same one.
-__device__ __forceinline__ float rounded_sum(unsigned int step, int x, int y, int z, float T, float increment)
+// What the hash of step and cell starts from: a linear combination, so that kernels may add its parts in any order.
+__device__ __forceinline__ unsigned int dither_seed(unsigned int step, int x, int y, int z)
 {
-    unsigned int h = x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
+    return x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
+}
+
+// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean exact to
+// within an eighth of a unit at powers of two: a number uniform in (-1/2, 1/2) units in the last place of T is added
+// before rounding to nearest. It is a hash of step and cell, two rounds of xor-shift and multiply over the seed `h`.
+__device__ __forceinline__ float rounded_sum(unsigned int h, float T, float increment)
+{
     h ^= h >> 15;
     h *= 0x2C1B3C6Du;
     h ^= h >> 12;
@@ -162,7 +167,7 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 #elif SCHEME == INCREMENTS
     return T + sum;
 #else
-    return rounded_sum(sweep->step, x, y, z, T, sum);
+    return rounded_sum(dither_seed(sweep->step, x, y, z), T, sum);
 #endif
 }
 

@@ -120,29 +120,30 @@ def _guarded(steps: Steps, precision: str) -> list[Guarded]:
     return [guarded(array, GUARD) for array in arrays]
 
 
-def _rounds(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> list[tuple[launch.Build, int]]:
-    """Builds that one after another do the steps, each with the number of the first step that it does."""
-    rounds, step = [], 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, BLOCK_MEMORY):
-        while len(steps.f) - step >= build.spec.steps:
-            rounds.append((build, step))
-            step += build.spec.steps
-    return rounds
-
-
 def sweeps_on_cuda(
-    spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme, block_memory: int = BLOCK_MEMORY
+    spec: KernelSpec,
+    steps: Steps,
+    precision: str,
+    scheme: Scheme,
+    block_memory: int = BLOCK_MEMORY,
+    processors: int = 3,
 ) -> Iterator[tuple[int, launch.Build, list[launch.Launch]]]:
     """The sweeps that the kernel makes of some steps: the first step of each, the build and its launches.
 
-    A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one.
+    A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one. Few processors,
+    so that each block has several things to do one after the other.
     """
     done = 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, block_memory):
-        launches = launch.launches(build, steps.grid, steps.periodic)
+    for build in launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory):
+        launches = launch.launches(build, steps.grid, steps.periodic, processors)
         while len(steps.f) - done >= build.spec.steps:
             yield done, build, launches
             done += build.spec.steps
+
+
+def grid_on_host(part: launch.Launch) -> NDArray[Any]:
+    """struct Grid of a launch for the host machine."""
+    return part.grid if part.segments is None else part.with_segments_at(part.segments.ctypes.data)
 
 
 def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
@@ -157,7 +158,15 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
         T_new.array[...] = np.nan
         for part in launches:
             kernel.launch(
-                *(part.blocks, build.spec.block, T.array, T_new.array, part.grid, coefficients, sweeps[first:]),
+                *(
+                    part.blocks,
+                    build.spec.block,
+                    T.array,
+                    T_new.array,
+                    grid_on_host(part),
+                    coefficients,
+                    sweeps[first:],
+                ),
                 np.array((pointers,), launch.LEDGER),
                 shared_bytes=build.shared_bytes,
             )
@@ -218,11 +227,10 @@ def host_kernel(build: launch.Build) -> HostKernel:
 @cache
 def _compile_all() -> None:
     builds = {
-        build: None
+        launch.build(spec, precision, scheme, Grid((nx, 1, 1), (1.0, 1.0, 1.0))): None
         for precision, scheme in VARIANTS
-        for grid in (Grid((nx, ny, 1), (1.0, 1.0, 1.0)) for nx in range(1, 9) for ny in range(1, 9))
+        for nx in range(1, 5)
         for spec in CUDA
-        for build in launch.builds(spec, precision, scheme, grid, BLOCK_MEMORY)
     }
     compile_kernels(_source(build) for build in builds)
 

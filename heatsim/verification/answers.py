@@ -26,19 +26,19 @@ def discrete_cosine(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def held_cube(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The product of three plates: Carslaw & Jaeger §6.2."""
+    """The product of three plates: Carslaw & Jaeger §1.15."""
     fourier = 1e-5 * t / 0.1**2
     return 100.0 * held_series(x / 0.1, fourier) * held_series(y / 0.1, fourier) * held_series(z / 0.1, fourier)
 
 
 def convection_corner(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The product of two plane walls with Bi = 4 and 0.6: Incropera §5.8."""
+    """The product of two plane walls with Bi = 4 and 0.6: Carslaw & Jaeger §1.15."""
     along_x = slab_series(4.0, x / 0.04, 5e-6 * t / 0.04**2)
     return 100.0 * along_x * slab_series(0.6, y / 0.03, 5e-6 * t / 0.03**2)
 
 
 def anisotropic_block(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The product of three plane walls, each half an edge deep: Incropera §5.8."""
+    """The product of three plane walls, each half an edge deep: Carslaw & Jaeger §1.15."""
     product = np.full((), 100.0)
     for coordinate, edge, k in ((x, 0.1, 20.0), (y, 0.08, 10.0), (z, 0.05, 5.0)):
         half = edge / 2.0

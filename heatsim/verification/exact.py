@@ -39,7 +39,7 @@ def slab_series(biot: float, depth: Array, fourier: float) -> Array:
 
 
 def held_series(depth: Array, fourier: float, terms: int = 200) -> Array:
-    """(T − T1)/(T0 − T1) in a slab between depths 0 and 1, both faces held at T1 (Carslaw & Jaeger §3.3, eq. 8)."""
+    """(T − T1)/(T0 − T1) in a slab between depths 0 and 1, both faces held at T1 (Carslaw & Jaeger §3.3)."""
     total = np.zeros_like(depth)
     for n in range(1, 2 * terms, 2):
         total = total + 4.0 / (n * pi) * exp(-((n * pi) ** 2) * fourier) * np.sin(n * pi * depth)

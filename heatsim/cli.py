@@ -142,9 +142,11 @@ def kernels() -> int:
             here = choose(kernel.backend).name
         except DeviceError:
             here = "no GPU or no CuPy"
-        name = f"{kernel.name} (auto)" if AUTO[kernel.backend] == kernel.name else kernel.name
+        is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
+        name = f"{kernel.name} (auto)" if is_auto else kernel.name
         table.add_row(name, kernel.backend, here, kernel.idea)
     Console().print(table)
+    print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
     return 0
 
 
@@ -164,6 +166,12 @@ def bench(
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Where.")] = "auto",
     repeats: Annotated[int, Parameter(help="Of every time, at least 5.")] = 7,
     energy: Annotated[bool, Parameter(help="Sum the heat through the faces too.", negative="")] = False,
+    reductions: Annotated[
+        bool,
+        Parameter(
+            help="Measure sums over a field on a GPU instead: the textbook ladder and the fused pass.", negative=""
+        ),
+    ] = False,
     json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
     plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
 ) -> int:
@@ -178,6 +186,10 @@ def bench(
         if path is not None:
             check_writable(path)
     precisions = (precision,) if precision else ("float32", "float64")
+    if reductions:
+        if kernel or energy or plot is not None:
+            raise InputError("--reductions measures no kernels: --kernel, --energy and --plot do not go with it")
+        return _bench_reductions(cells, precisions, device, repeats, json)
     with Console(stderr=True).status("…") as status:
         measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
     for measurement in measurements:
@@ -191,6 +203,28 @@ def bench(
     ]
     if wrong:
         raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0
+
+
+def _bench_reductions(
+    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_reductions, to_json
+    from heatsim.benchmark.table import describe_reductions
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
+    for measurement in measurements:
+        Console().print(describe_reductions(measurement))
+    if json is not None:
+        json.write_text(to_json(measurements), encoding="utf-8")
+    wrong = [
+        f"{result.name} in {found.precision}" for found in measurements for result in found.reductions if result.error
+    ]
+    if wrong:
+        raise RunError(f"reductions that are wrong, and were not timed: {', '.join(wrong)}")
     return 0
 
 

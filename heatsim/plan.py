@@ -81,6 +81,11 @@ class Plan:
             rows=rows,
         )
 
+    @property
+    def tuned(self) -> bool:
+        """Whether the run itself finds out which kernel is fastest."""
+        return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
+
     def check_capacity(self, folder: Path) -> None:
         """See that it fits the device, the host and the disk that ``folder`` will be on.
 
@@ -151,10 +156,11 @@ def describe(plan: Plan) -> str:
     x, y, z = limit.cell
     cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
     end = float(timeline.times[-1])
+    kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
     lines = [
         problem.scenario.title,
         f"grid         {cells} cells of {spacing} m",
-        f"device       {plan.device.name}; kernel {plan.kernel.name}; {problem.precision}",
+        f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         f"limit        dt ≤ {limit.dt:.6g} s, set by cell [{x}, {y}, {z}]",
         f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
     ]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
+from heatsim.kernels.tuning import Choice
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
 from heatsim.observers.checkpoint import Checkpoints
@@ -80,6 +81,7 @@ class Simulation:
     timing: Timing = field(default_factory=Timing)
     warnings: list[str] = field(default_factory=list)
 
+    _choice: Choice | None = None
     _saved: Values | None = None
     _overwrite: bool = False
     _resuming: bool = False
@@ -223,11 +225,14 @@ class Simulation:
 
     def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
         state, timing = self.state, self.timing
-        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
+        stepper = Stepper(
+            self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step, tuned=self.plan.tuned
+        )
         started = time.perf_counter()
         for observer in observers:
             observer.prepare()
         stepper.prepare()
+        self._choice = stepper.choice
         timing.preparing += time.perf_counter() - started
 
         saved = self._saved
@@ -330,7 +335,7 @@ class Simulation:
             "versions": _versions(self.plan.device.backend),
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "kernel": self.plan.kernel.name,
+            "kernel": self._choice.shape.spec.name if self._choice else self.plan.kernel.name,
             "precision": problem.precision,
             "rounding": problem.rounding,
             "scheme": problem.scheme,
@@ -351,6 +356,8 @@ class Simulation:
             "observing_time": self.timing.observing,
             "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
         }
+        if self.plan.device.backend == "cuda" and self._choice:
+            summary["launch"] = self._choice.describe()
         if problem.scenario.output.energy:
             row = energy.balance(state)
             summary["energy"] = row

@@ -42,6 +42,14 @@ def _why_no_gpu() -> str:
     return ""
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is tried out on this machine otherwise decides nothing here, nor the other way round."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEATSIM_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """numba on one core: steps of a few thousand cells are done before a second core has woken up."""

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cache
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -89,27 +89,31 @@ class Build:
 
     @property
     def tile(self) -> tuple[int, int, int]:
-        """Cells along x, y, z that a block writes, in kernels of one step a sweep."""
-        return self.spec.tile[0] * self.vector, self.spec.tile[1], self.spec.tile[2]
+        """Cells along x, y, z that a block writes, in kernels without a pipeline."""
+        x, y, z = self.spec.tile
+        return (x if self.spec.boxed else x * self.vector), y, z
 
     @property
-    def shape(self) -> tiling.Shape | None:
+    def pipeline(self) -> tiling.Pipeline | None:
         """What a block is like in a kernel that streams planes through several steps."""
         spec = self.spec
-        if spec.steps == 1:
+        if spec.steps == 1 or spec.boxed:
             return None
-        return tiling.Shape(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize)
+        return tiling.Pipeline(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize)
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: struct Shared of 07."""
-        shape = self.shape
-        if shape is None:
+        """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
+        spec, pipeline = self.spec, self.pipeline
+        if spec.boxed:
+            halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
+            return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
+        if pipeline is None:
             return 0
-        cells = shape.threads * shape.vector  # in a row of each thread
-        edges, planes = 2 * (shape.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * shape.rows * cells
-        sides, terms = 2 * 4 * shape.steps * shape.height(min(tiling.LANES)), 12 * shape.steps
-        size = (edges + planes + sides + terms) * self.itemsize + 4 * shape.steps + tiling.SEGMENT.itemsize
+        cells = pipeline.threads * pipeline.vector  # in a row of each thread
+        edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
+        sides, terms = 2 * 4 * pipeline.steps * pipeline.height(min(tiling.LANES)), 12 * pipeline.steps
+        size = (edges + planes + sides + terms) * self.itemsize + 4 * pipeline.steps + tiling.SEGMENT.itemsize
         return ceil(size / 16) * 16
 
     @property
@@ -124,6 +128,8 @@ class Build:
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
         }
+        if self.spec.boxed:
+            macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
@@ -131,7 +137,7 @@ def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
-    return Build(spec, precision, scheme, access if spec.steps == 1 else widest, access)
+    return Build(spec, precision, scheme, access if spec.steps == 1 or spec.boxed else widest, access)
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,7 @@ class Launch:
     blocks: tuple[int, int, int]
     grid: NDArray[Any]
     segments: NDArray[Any] | None = None
+    _uploaded: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def with_segments_at(self, address: int) -> NDArray[Any]:
         """Struct Grid with the address of the segments."""
@@ -154,28 +161,34 @@ class Launch:
         grid["segments"] = address
         return grid
 
-    @cached_property
-    def on_device(self) -> tuple[NDArray[Any], Any]:
-        """Struct Grid for the GPU, and the segments there, which must live as long."""
+    def on_device(self, xp: Any) -> NDArray[Any]:
+        """Struct Grid for a device with CuPy's interface; the segments go there once and live as long as the launch."""
         if self.segments is None:
-            return self.grid, None
-        import cupy
-
-        segments = cupy.asarray(self.segments.view(np.int32))
-        return self.with_segments_at(segments.data.ptr), segments
+            return self.grid
+        if not self._uploaded:
+            self._uploaded.append(xp.asarray(self.segments.view(np.int32)))
+        return self.with_segments_at(self._uploaded[0].data.ptr)
 
 
 def launches(
-    kernel: Build, grid: Grid, periodic: tuple[bool, bool, bool], multiprocessors: int = _MULTIPROCESSORS
+    kernel: Build,
+    grid: Grid,
+    periodic: tuple[bool, bool, bool],
+    multiprocessors: int = _MULTIPROCESSORS,
+    planes: int | None = None,
 ) -> list[Launch]:
-    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z."""
+    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
+
+    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has.
+    """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
-    if kernel.shape is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.shape, multiprocessors)
+    if kernel.pipeline is not None:
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
     nx, ny, nz = grid.cells
-    tile_x, tile_y, planes = kernel.tile
+    tile_x, tile_y, tile_z = kernel.tile
+    planes = planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     return [
         Launch(
@@ -189,10 +202,17 @@ def launches(
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A compiled kernel."""
+    """A compiled kernel.
+
+    Attributes:
+        build: what it was compiled from.
+        function: launches it.
+        xp: CuPy, or what stands for it.
+    """
 
     build: Build
     function: Any
+    xp: Any
 
     def __call__(
         self,
@@ -205,7 +225,7 @@ class CudaKernel:
     ) -> None:
         """Queue a sweep: T and T_new are device arrays, ``sweep`` is the device address of its first struct Sweep."""
         for launch in launches:
-            grid, _ = launch.on_device
+            grid = launch.on_device(self.xp)
             arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
@@ -219,7 +239,7 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     function = module.get_function("advance")
     if kernel.shared_bytes:
         function.max_dynamic_shared_size_bytes = kernel.shared_bytes
-    return CudaKernel(kernel, function)
+    return CudaKernel(kernel, function, cupy)
 
 
 def builds(
@@ -232,15 +252,15 @@ def builds(
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
-    A kernel of several steps a sweep needs a grid that its patches fill and, in bytes, the shared memory of its blocks;
-    where a grid or GPU has not got these, single steps do it all, to the same bits.
+    A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
+    patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
-    several = build(spec, precision, scheme, grid)
-    if several.shape is None:
+    if spec.steps == 1:
         return (single,)
+    several = build(spec, precision, scheme, grid)
     nx, ny, _ = grid.cells
-    filled = tiling.tiles(grid.cells, periodic, several.shape)
+    filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

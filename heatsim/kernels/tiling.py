@@ -42,7 +42,7 @@ SEGMENT = np.dtype(
 
 
 @dataclass(frozen=True)
-class Shape:
+class Pipeline:
     """What a block of a streaming kernel is like.
 
     Attributes:
@@ -83,46 +83,50 @@ class Tile:
 
 
 @cache
-def tiles(cells: Cells, periodic: tuple[bool, bool, bool], shape: Shape) -> tuple[Tile, ...]:
+def tiles(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline) -> tuple[Tile, ...]:
     """Tiles that together write each cell of a plane once, in y fastest; empty where patches do not fill the box."""
     nx, ny, nz = cells
-    if nz <= shape.steps or nx < 2 * shape.vector or ny < 2 * shape.rows:
+    if nz <= pipeline.steps or nx < 2 * pipeline.vector or ny < 2 * pipeline.rows:
         return ()
-    widths = min(_partitions(cells, periodic, shape), default=(0.0, ()))[1]
+    widths = min(_partitions(cells, periodic, pipeline), default=(0.0, ()))[1]
     result = []
-    for x, x_begin, x_end, width in _spans(nx, [lanes * shape.vector for lanes in widths], shape.halo_x, periodic[0]):
-        lanes = width // shape.vector
-        height = shape.height(lanes)
-        heights = [height] * _count(ny, height, shape.steps, periodic[1])
-        for y, y_begin, y_end, _ in _spans(ny, heights, shape.steps, periodic[1]):
+    for x, x_begin, x_end, width in _spans(
+        nx, [lanes * pipeline.vector for lanes in widths], pipeline.halo_x, periodic[0]
+    ):
+        lanes = width // pipeline.vector
+        height = pipeline.height(lanes)
+        heights = [height] * _count(ny, height, pipeline.steps, periodic[1])
+        for y, y_begin, y_end, _ in _spans(ny, heights, pipeline.steps, periodic[1]):
             touches = (x_begin == 0, x_end == nx, y_begin == 0, y_end == ny)
             sides = sum(1 << face for face in range(4) if touches[face] and not periodic[face // 2])
             result.append(Tile(x, y, lanes, x_begin, x_end, y_begin, y_end, sides))
     return tuple(result)
 
 
-def _partitions(cells: Cells, periodic: tuple[bool, bool, bool], shape: Shape) -> list[tuple[float, tuple[int, ...]]]:
+def _partitions(
+    cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline
+) -> list[tuple[float, tuple[int, ...]]]:
     """Ways to cut x into tiles, as (cost, widths in patches)."""
     nx, ny, _ = cells
     ways = []
     for lanes in LANES:
-        inner = lanes * shape.vector - 2 * shape.halo_x
+        inner = lanes * pipeline.vector - 2 * pipeline.halo_x
         if inner <= 0:
             continue
-        need = nx if periodic[0] else max(nx - 2 * shape.halo_x, 1)
+        need = nx if periodic[0] else max(nx - 2 * pipeline.halo_x, 1)
         whole, rest = divmod(need, inner)
         ways.append((lanes,) * (whole + (rest > 0)))
         if whole and rest:
             ways += [
                 (lanes,) * whole + (narrow,)
                 for narrow in LANES
-                if narrow < lanes and rest <= narrow * shape.vector - 2 * shape.halo_x
+                if narrow < lanes and rest <= narrow * pipeline.vector - 2 * pipeline.halo_x
             ]
     return [
-        (sum(_count(ny, shape.height(w), shape.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
+        (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
         for widths in ways
-        if _filled(nx, widths[-1] * shape.vector, shape.vector, periodic[0])
-        and all(_filled(ny, shape.height(w), shape.rows, periodic[1]) for w in set(widths))
+        if _filled(nx, widths[-1] * pipeline.vector, pipeline.vector, periodic[0])
+        and all(_filled(ny, pipeline.height(w), pipeline.rows, periodic[1]) for w in set(widths))
     ]
 
 
@@ -155,15 +159,15 @@ def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[in
 
 
 @cache
-def segments(cells: Cells, periodic: tuple[bool, bool, bool], shape: Shape, multiprocessors: int) -> NDArray[Any]:
+def segments(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline, multiprocessors: int) -> NDArray[Any]:
     """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
 
     A block that does less than the others has empty segments at the end. Segments are dealt out in rounds: each block
     takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all are taken is
     found by bisection.
     """
-    plane_tiles, nz = tiles(cells, periodic, shape), cells[2]
-    beside_x, beside_y, beside_both = _FACE_COSTS[shape.itemsize]
+    plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
+    beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
         for t in plane_tiles

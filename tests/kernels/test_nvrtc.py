@@ -5,7 +5,7 @@ Neither a GPU nor a driver is needed: the compiler is a library of its own.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +17,9 @@ from cuda_host.machine import FOLDER
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.reductions.compiled import REAL
+from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
@@ -104,6 +107,23 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
             # On Blackwell the rare iterations of 07 at the ends of the box in z miss up to four registers.
             allowed = 16 if spec.name == "temporal" and architecture >= 100 else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 100])
+def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    jobs: list[tuple[str, Mapping[str, str | int]]] = [("read.cu", {"THREADS": 256})]
+    jobs += [(rung.source, rung.macros("float64")) for rung in SUMS]
+    jobs += [(fused.SOURCE, fused.macros(precision, True, aligned)) for precision in REAL for aligned in (False, True)]
+
+    def build(job: tuple[str, Mapping[str, str | int]]) -> Compiled:
+        source = (compiled.FOLDER / job[0]).read_text(encoding="utf-8")
+        return compile_source(source, job[0], architecture, compiled.options(job[1]))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job, result in zip(jobs, pool.map(build, jobs), strict=True):
+            assert "warning" not in result.log, f"{job}\n{result.log}"
+            assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
 
 
 def test_spills_are_seen_in_the_log() -> None:

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heatsim.kernels import tiling
-from heatsim.kernels.tiling import Shape
+from heatsim.kernels.tiling import Pipeline
 
-FLOAT32, FLOAT64 = Shape(256, 4, 4, 4, 4), Shape(256, 2, 4, 4, 8)
+FLOAT32, FLOAT64 = Pipeline(256, 4, 4, 4, 4), Pipeline(256, 2, 4, 4, 8)
 AXIS = st.integers(1, 700)
 PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
 
@@ -16,17 +16,17 @@ PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
 @given(st.tuples(AXIS, AXIS, st.integers(1, 40)), PERIODIC, st.sampled_from([FLOAT32, FLOAT64]))
 @settings(deadline=None, max_examples=150)
 def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
-    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], shape: Shape
+    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], pipeline: Pipeline
 ) -> None:
     nx, ny, _ = cells
     written = np.zeros((ny, nx), dtype=int)
-    tiles = tiling.tiles(cells, periodic, shape)
+    tiles = tiling.tiles(cells, periodic, pipeline)
     for tile in tiles:
         written[tile.y_begin : tile.y_end, tile.x_begin : tile.x_end] += 1
         spans = (
             (
                 tile.x,
-                tile.lanes * shape.vector,
+                tile.lanes * pipeline.vector,
                 tile.x_begin,
                 tile.x_end,
                 nx,
@@ -36,7 +36,7 @@ def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
             ),
             (
                 tile.y,
-                shape.height(tile.lanes),
+                pipeline.height(tile.lanes),
                 tile.y_begin,
                 tile.y_end,
                 ny,
@@ -48,8 +48,8 @@ def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
         for start, side, begin, end, n, wraps, low, high in spans:
             assert bool(low) == (begin == 0 and not wraps)
             assert bool(high) == (end == n and not wraps)
-            assert begin - start >= (0 if low else shape.steps)
-            assert start + side - end >= (0 if high else shape.steps)
+            assert begin - start >= (0 if low else pipeline.steps)
+            assert start + side - end >= (0 if high else pipeline.steps)
     if tiles:
         assert (written == 1).all()
 
@@ -61,17 +61,17 @@ def test_every_grid_wider_than_a_tile_can_be_tiled(nx: int, ny: int, nz: int) ->
     assert tiling.tiles(cells, (False, False, True), FLOAT32)
 
 
-@pytest.mark.parametrize("shape", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+@pytest.mark.parametrize("pipeline", [FLOAT32, FLOAT64], ids=["float32", "float64"])
 @pytest.mark.parametrize(
     "cells", [(512, 512, 512), (768, 768, 768), (1000, 1000, 100), (1500, 200, 300), (333, 477, 611), (64, 64, 64)]
 )
 @pytest.mark.parametrize("multiprocessors", [1, 46, 132])
 def test_segments_cover_all_planes_and_finish_together(
-    cells: tuple[int, int, int], shape: Shape, multiprocessors: int
+    cells: tuple[int, int, int], pipeline: Pipeline, multiprocessors: int
 ) -> None:
     periodic = (False, False, False)
-    tiles = tiling.tiles(cells, periodic, shape)
-    segments = tiling.segments(cells, periodic, shape, multiprocessors)
+    tiles = tiling.tiles(cells, periodic, pipeline)
+    segments = tiling.segments(cells, periodic, pipeline, multiprocessors)
     assert len(segments) <= multiprocessors
     planes = {(tile.x, tile.y): np.zeros(cells[2], dtype=int) for tile in tiles}
     for record in segments.reshape(-1):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.composite_stepper import composite_arrays
 from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.kernels.tuning import Choice
@@ -26,6 +27,7 @@ from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
@@ -144,13 +146,15 @@ class Simulation:
             temperatures.load_temperatures(initial.slabs())
         else:
             temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy)
-        state = RunState(problem, temperatures, ledger, target)
+        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
+        arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
+        state = RunState(problem, temperatures, ledger, target, arrays=arrays)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
         )
         if saved is None:
-            state.initial_total = state.total()
+            state.total()  # sees that it is finite
+            state.initial_total = state.content()
         else:
             simulation._restore(saved)
         simulation.timing.preparing = time.perf_counter() - started
@@ -213,7 +217,10 @@ class Simulation:
 
     def _observers(self, progress: bool) -> list[Observer]:
         scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog(), Snapshots()]
+        observers: list[Observer] = [Watchdog()]
+        if scenario.time.stop_below is not None:
+            observers.append(Steady())  # before those that write: it may be the last time
+        observers.append(Snapshots())
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
@@ -226,7 +233,9 @@ class Simulation:
     def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
         state, timing = self.state, self.timing
         stepper = Stepper(
-            self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step, tuned=self.plan.tuned
+            *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
+            tuned=self.plan.tuned,
+            arrays=state.arrays,
         )
         started = time.perf_counter()
         for observer in observers:
@@ -283,7 +292,7 @@ class Simulation:
 
     def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
         for observer, steps in zip(observers, due, strict=True):
-            if _next_after(self.state.step - 1, steps) == self.state.step:
+            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
                 observer.handle(self.state)
 
     def _interrupt(self, checkpoints: Observer) -> None:
@@ -324,10 +333,14 @@ class Simulation:
         self.state.initial_total = float(saved.values["initial_total"])
         self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
+        self.state.stopped = bool(saved.values["stopped"])
+        if "compared" in saved.arrays:
+            before = self.plan.device.xp.asarray(saved.arrays["compared"])
+            self.state.compared = (int(saved.values["compared_step"]), before)
 
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
-        extremes = state.field.extremes()
+        extremes = state.extremes()
         mean = state.total() / problem.grid.cell_count + state.field.reference
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {

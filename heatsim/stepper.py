@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.composite_stepper import CompositeStepping
 from heatsim.field import Field
 from heatsim.kernels import launch, tuning
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite import CompositeArrays
 from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.kernels.tuning import Choice, Shape, Task
@@ -34,6 +36,7 @@ class Stepper:
         spec: KernelSpec,
         step: int = 0,
         tuned: bool = False,
+        arrays: CompositeArrays | None = None,
     ) -> None:
         """Compile nothing yet.
 
@@ -43,6 +46,7 @@ class Stepper:
             ledger: what the heat through the faces is entered into.
             spec: the kernel.
             step: number of steps that the field has behind it.
+            arrays: a composite body on the field's device; made where it is not given.
             tuned: on a GPU, take the kernel and the launch shape that are fastest there, whatever ``spec`` says.
         """
         self.step = step
@@ -51,11 +55,17 @@ class Stepper:
         self._field = field
         self._ledger = ledger
         self._spec = spec
-        self._constant_faces = problem.faces.constant()
+        self._composite = (
+            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+        )
+        self._constant_faces = self._composite is None and problem.faces.constant()
 
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
         problem = self._problem
+        if self._composite is not None:
+            self._composite.prepare()
+            return
         if self._spec.backend == "cuda":
             _ = self._compiled
             return
@@ -75,7 +85,11 @@ class Stepper:
         while self.step < last:
             interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
             until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)
-            if self._spec.backend == "cuda":
+            if self._composite is not None:
+                until = min(until, self.step + self._composite.steps_per_table)
+                self._composite.advance(self.step, until)
+                self.step = until
+            elif self._spec.backend == "cuda":
                 self._advance_cuda(until)
             else:
                 self._advance_cpu(until)

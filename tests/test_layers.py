@@ -23,6 +23,7 @@ LAYERS = (
     "kernels",
     "field",
     "ledger",
+    "composite_stepper",
     "stepper",
     "storage",
     "observers",
@@ -45,7 +46,7 @@ ONLY = {
 }
 HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
 # A compiled module is imported by a function when a numba kernel is wanted.
-MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba")}
+MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba"), ("kernels/cpu_composite_numba.py", "numba")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

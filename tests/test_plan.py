@@ -144,3 +144,67 @@ def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
     assert "solver.rounding" in rounding_note(plan(tmp_path, *long, "solver.rounding=nearest").problem)
     for enough in ("solver.precision=float64", "solver.rounding=stochastic", "time.end=10"):
         assert rounding_note(plan(tmp_path, *long, enough).problem) == ""
+
+
+PARTS = """
+[domain]
+size = [0.04, 0.03, 0.02]
+cells = [8, 6, 4]
+material = "copper"
+[materials.copper]
+conductivity = 400.0
+density = 8960.0
+specific_heat = 385.0
+[materials.silicon]
+conductivity = [148.0, 100.0, 50.0]
+density = 2330.0
+specific_heat = 700.0
+[[regions]]
+name = "die"
+material = "silicon"
+box = { min = [0.01, 0.01, 0.015], max = [0.03, 0.02, 0.02] }
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.005] }
+[initial]
+temperature = 300.0
+[time]
+end = 1.0
+"""
+
+
+def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    assert main(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "copper: 180 cells; k = 400 W/(m K), ρ = 8960 kg/m³, cp = 385 J/(kg K); alone dt ≤ 0.035933" in out
+    assert "silicon: 8 cells; k = [148, 100, 50] W/(m K)" in out
+    assert out.count("c0…c6 = ") == 2 * len(
+        Plan.of(HeatProblem.from_scenario(load(path))).problem.timeline.step_lengths
+    )
+    assert "void         4 cells" in out
+    assert "region       die: 8 cells of silicon" in out
+    assert "region       hole: 4 cells of void" in out
+
+
+def test_a_region_that_cannot_be_painted_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    assert (
+        main(["plan", str(path), "--set", "regions.0.box.min=[1, 1, 1]", "--set", "regions.0.box.max=[2, 2, 2]"]) == 2
+    )
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert f'{path}: regions.0.box: "die" reaches from (1, 1, 1) to (2, 2, 2) m and lies outside the domain' in err
+
+
+def test_painted_regions_are_counted_as_memory(tmp_path: Path) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    painted = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu"])))
+    bare = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu", "regions=[]"])))
+    assert painted.host_bytes - bare.host_bytes >= 2 * 8 * 6 * 4

@@ -44,18 +44,18 @@ def advance_numpy(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new."""
-    west, east = _neighbours(T, 2, periodic[0])
-    south, north = _neighbours(T, 1, periodic[1])
-    below, above = _neighbours(T, 0, periodic[2])
-    neighbours = (west, east, south, north, below, above)
+    west, east = neighbours(T, 2, periodic[0])
+    south, north = neighbours(T, 1, periodic[1])
+    below, above = neighbours(T, 0, periodic[2])
+    around = (west, east, south, north, below, above)
 
     if scheme == "seven_term":
         total = c[0] * T
-        for coefficient, neighbour in zip(c[1:], neighbours, strict=True):
+        for coefficient, neighbour in zip(c[1:], around, strict=True):
             total = total + coefficient * neighbour
     else:
         total = c[1] * (west - T)
-        for coefficient, neighbour in zip(c[2:], neighbours[1:], strict=True):
+        for coefficient, neighbour in zip(c[2:], around[1:], strict=True):
             total = total + coefficient * (neighbour - T)
 
     for face, cells in enumerate(FACE_SLICES):
@@ -69,10 +69,10 @@ def advance_numpy(
     elif scheme == "increments":
         T_new[...] = T + total
     else:
-        T_new[...] = _rounded_sum(T, total, step)
+        T_new[...] = rounded_sum(T, total, step)
 
 
-def _neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
+def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
     """The values before and after each cell along an axis; beyond an end the cell itself, or the other end."""
     n = T.shape[axis]
     positions = np.arange(n)
@@ -81,7 +81,7 @@ def _neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
     return T.take(np.maximum(positions - 1, 0), axis), T.take(np.minimum(positions + 1, n - 1), axis)
 
 
-def _rounded_sum(T: Field, increment: Field, step: int) -> Field:
+def rounded_sum(T: Field, increment: Field, step: int) -> Field:
     """T + increment, rounded up or down by a hash of (step, cell) with probabilities that make the mean exact."""
     x, y, z = (np.arange(n, dtype=np.uint32) for n in reversed(T.shape))
     h = (
@@ -112,13 +112,18 @@ def advance_numba(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
-    import numba
-
     from heatsim.kernels import cpu_numba
 
-    all_threads: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-    numba.set_num_threads(all_threads if T.size >= _CELLS_FOR_THREADS else 1)
+    choose_threads(T.size)
     cpu_numba.advance(T, T_new, *periodic, c, f, g, step, SCHEMES.index(scheme), *ledger)
+
+
+def choose_threads(cells: int) -> None:
+    """Let numba use all cores where there are cells enough for them."""
+    import numba
+
+    all_threads: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+    numba.set_num_threads(all_threads if cells >= _CELLS_FOR_THREADS else 1)
 
 
 CPU_KERNELS: dict[str, Callable[..., None]] = {"numpy": advance_numpy, "numba": advance_numba}

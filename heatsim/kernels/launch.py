@@ -33,6 +33,33 @@ GRID = np.dtype(
     align=True,
 )
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
+# Where faces are general, or there are several materials: medium.cuh.
+GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
+GENERAL_SWEEP = np.dtype(
+    [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
+)
+BEAM = np.dtype(
+    [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
+)
+
+
+def medium_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Medium."""
+    return np.dtype(
+        [
+            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
+            ("patches", np.uint64, 6),
+            *((name, np.uint64) for name in ("exposed", "before", "area")),
+            ("reference", precision),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+        ],
+        align=True,
+    )
+
+
+def general_coefficients_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Coefficients with a medium."""
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -74,6 +101,8 @@ class Build:
         precision, scheme: how it calculates.
         vector: neighbouring cells in x that a thread owns.
         access: of these, how many an instruction moves; they divide the rows of the grid.
+        faces: whether faces hold more than f − g·T, or there are sources.
+        materials: whether there are several materials.
     """
 
     spec: KernelSpec
@@ -81,6 +110,8 @@ class Build:
     scheme: Scheme
     vector: int = 1
     access: int = 1
+    faces: bool = False
+    materials: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -127,17 +158,22 @@ class Build:
             "ACCESS": self.access,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
+            "FACES": int(self.faces),
+            "MATERIALS": int(self.materials),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
-def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
+def build(
+    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, faces: bool = False, materials: bool = False
+) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
-    return Build(spec, precision, scheme, access if spec.steps == 1 or spec.boxed else widest, access)
+    vector = access if spec.steps == 1 or spec.boxed else widest
+    return Build(spec, precision, scheme, vector, access, faces, materials)
 
 
 @dataclass(frozen=True)
@@ -249,14 +285,16 @@ def builds(
     grid: Grid,
     periodic: tuple[bool, bool, bool],
     block_memory: int,
+    faces: bool = False,
+    materials: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
-    if spec.steps == 1:
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
+    if spec.steps == 1 or faces:
         return (single,)
     several = build(spec, precision, scheme, grid)
     nx, ny, _ = grid.cells

@@ -228,20 +228,28 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _input_copies(folder: Path, scenario: Path) -> list[Path]:
-    """The files inside `folder` that the scenario file names as input, and those that are still being copied."""
+    """The files inside `folder` that the scenario file names as input, those still being copied, and their folders."""
     try:
         tables = tomllib.loads(scenario.read_text("utf-8"))
     except (OSError, ValueError):
         return []
-    copies = []
+    copies: list[Path] = []
+    folders: set[Path] = set()
     for name in _input_names(tables):
-        for relative in (PurePosixPath(f"{name}.part"), PurePosixPath(name)):
+        for relative in (PurePosixPath(f"{name}.part"), PurePosixPath(name), *PurePosixPath(name).parents[:-1]):
             path = folder / relative
-            inside = not relative.is_absolute() and ".." not in relative.parts
+            inside = bool(relative.parts) and not relative.is_absolute() and ".." not in relative.parts
             # Nothing that is reached through a link is inside.
-            if inside and _is_file(path) and path.resolve() == folder.resolve() / relative:
+            if not inside or path.resolve() != folder.resolve() / relative:
+                continue
+            if _is_file(path):
                 copies.append(path)
-    return copies
+            elif _is_folder(path):
+                folders.add(path)
+                if path.name == PurePosixPath(name).name:  # The slices of a label image.
+                    slices = sorted(file for file in path.iterdir() if _is_file(file))
+                    copies += [file for file in slices if file.name.lower().removesuffix(".part").endswith(".png")]
+    return [*copies, *sorted(folders, key=lambda path: len(path.parts), reverse=True)]
 
 
 def _input_names(node: Any) -> Iterator[str]:

@@ -221,7 +221,7 @@ EXECUTIONS = [
 def host_kernel(build: launch.Build) -> HostKernel:
     """A kernel for the host machine; the first call compiles all of them at once, on all cores."""
     _compile_all()
-    return compile_kernel(*_source(build))
+    return compile_kernel(*source_of(build))
 
 
 @cache
@@ -232,8 +232,8 @@ def _compile_all() -> None:
         for nx in range(1, 5)
         for spec in CUDA
     }
-    compile_kernels(_source(build) for build in builds)
+    compile_kernels(source_of(build) for build in builds)
 
 
-def _source(build: launch.Build) -> tuple[Path, Sequence[str]]:
+def source_of(build: launch.Build) -> tuple[Path, Sequence[str]]:
     return launch.FOLDER / build.spec.source, [option for option in build.options if option.startswith("-D")]

@@ -126,6 +126,33 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
             assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
 
 
+# Name, precision, several materials: the first rung, and the one that a run takes.
+COMPOSITE = [
+    ("naive", "float32", True),
+    ("naive", "float64", True),
+    ("streamed", "float32", False),
+    ("streamed", "float32", True),
+    ("streamed", "float64", False),
+    ("streamed", "float64", True),
+]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+
+    def build(variant: tuple[str, str, bool]) -> Compiled:
+        name, precision, materials = variant
+        spec = next(spec for spec in LADDER if spec.name == name)
+        kernel = launch.build(spec, precision, "increments", GRID, faces=True, materials=materials)
+        return compile_source(launch.source(spec), spec.source, architecture, kernel.options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(COMPOSITE, pool.map(build, COMPOSITE), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
+
+
 def test_spills_are_seen_in_the_log() -> None:
     compiled = compile_source((FOLDER / "spills.cu").read_text(), "spills.cu", 90, ("--maxrregcount=32",))
     ((_, stores, loads),) = compiled.local_memory

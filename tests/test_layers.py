@@ -30,6 +30,7 @@ LAYERS = (
     "plan",
     "simulation",
     "benchmark",
+    "verification",
     "render",
     "export",
     "report",

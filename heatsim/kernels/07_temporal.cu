@@ -246,24 +246,32 @@ __device__ __forceinline__ void add_end(Shared& shared, const FaceTerm term, con
         }
 }
 
-// Enters into the ledger what add_sides left behind in the iteration of plane p.
-__device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& grid, const Ledger& ledger, int half, int p)
+// Enters into the ledger what add_sides left behind for one face in the iteration of plane p.
+__device__ __forceinline__ void enter_side(const Shared& shared, const Grid& grid, double* sums, int face, int half, int p)
 {
     const Segment& segment = shared.segment;
+    if (!sums || !(segment.sides & 1 << face)) return;
+    const bool x_face = face < 2;
+    const int start = x_face ? segment.y : segment.x, row_length = x_face ? grid.ny : grid.nx;
+    const int begin = x_face ? segment.y_begin : segment.x_begin, end = x_face ? segment.y_end : segment.x_end;
+    const int slot = threadIdx.y * WARP + threadIdx.x;
 #pragma unroll
-    for (int e = threadIdx.y * WARP + threadIdx.x; e < STEPS * LONGEST_SIDE; e += THREADS) {
-        const int s = e / LONGEST_SIDE, i = e % LONGEST_SIDE, z = p - 1 - s;
-        if (z < segment.z_begin || z >= segment.z_end) continue;
-#pragma unroll
-        for (int face = 0; face < 4; ++face) {
-            double* const sums = ledger.face[face];
-            if (!sums || !(segment.sides & 1 << face)) continue;
-            const int at = (face < 2 ? segment.y : segment.x) + i, row_length = face < 2 ? grid.ny : grid.nx;
-            const int begin = face < 2 ? segment.y_begin : segment.x_begin, end = face < 2 ? segment.y_end : segment.x_end;
-            if (at >= begin && at < end)
-                atomicAdd(sums + ((size_t)z * row_length + at), (double)shared.side_heat[half][face][s][i]);
-        }
+    for (int e = slot; e < STEPS * LONGEST_SIDE; e += THREADS) {
+        const int s = e / LONGEST_SIDE, at = start + e % LONGEST_SIDE, z = p - 1 - s;
+        if (at >= begin && at < end && z >= segment.z_begin && z < segment.z_end)
+            atomicAdd(sums + ((size_t)z * row_length + at), (double)shared.side_heat[half][face][s][e % LONGEST_SIDE]);
     }
+}
+
+template <int boundaries>
+__device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& grid, const Ledger& ledger, int half, int p)
+{
+    if (boundaries & X) {
+        enter_side(shared, grid, ledger.face[0], 0, half, p);
+        enter_side(shared, grid, ledger.face[1], 1, half, p);
+    }
+    if (boundaries & Y_MIN) enter_side(shared, grid, ledger.face[2], 2, half, p);
+    if (boundaries & Y_MAX) enter_side(shared, grid, ledger.face[3], 3, half, p);
 }
 
 // Enters what add_end left behind, if it did: each thread its own.
@@ -351,7 +359,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
     __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
     if (place.flags & RECORDED) {
-        if (shared.segment.sides) enter_sides(shared, grid, ledger, half, p);
+        enter_sides<boundaries>(shared, grid, ledger, half, p);
         if (ends_in_z) enter_end(shared, grid, ledger, p);
     }
 }

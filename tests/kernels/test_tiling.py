@@ -80,4 +80,4 @@ def test_segments_cover_all_planes_and_finish_together(
     assert all((count == 1).all() for count in planes.values())
     if cells[2] > 64:
         work = (segments["z_end"] - segments["z_begin"]).sum(axis=1)
-        assert work.max() <= 1.6 * work.mean()  # tiles beside faces take up to 1.47 times as long
+        assert work.max() <= 1.9 * work.mean()  # tiles beside faces count for up to 1.8 times as much

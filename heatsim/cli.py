@@ -100,6 +100,48 @@ def plan(
 
 
 @app.command
+def study(
+    scenario: Annotated[Path, Parameter(help="A TOML file with a table [study].")],
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    workers: Annotated[
+        int | None, Parameter(help="Processes on this machine; as many as GPUs, or cores, if not given.")
+    ] = None,
+    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler whose workers do the runs.")] = None,
+    extend: Annotated[bool, Parameter(help="Add points to the study that is in the folder.", negative="")] = False,
+    overwrite: Annotated[bool, Parameter(help="Replace another study in the folder.", negative="")] = False,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False,
+) -> int:
+    """Do all runs of a parameter study; given again, what is missing of them."""
+    _check_is_file(scenario)
+    from heatsim.study import Study
+
+    planned = Study.from_scenario(
+        scenario,
+        _all_overrides(overrides, device, kernel, precision),
+        output=output,
+        workers=workers,
+        cluster=cluster,
+        extend=extend,
+        overwrite=overwrite,
+    )
+    planned.run(progress=not quiet)
+    if not quiet:
+        from rich.console import Console
+
+        Console().print(planned.summary())
+    if planned.failed:
+        count = len(planned.definition.points)
+        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} says why")
+    return 0
+
+
+@app.command
 def render(folder: Folder, /) -> int:
     """Draw pictures from what a run wrote, into its folder figures/."""
     from heatsim.render import render

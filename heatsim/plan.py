@@ -70,7 +70,7 @@ class Plan:
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
-        fields = len(problem.timeline.steps_at(scenario.output.every))
+        fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
         columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
             12 + len(scenario.patches)

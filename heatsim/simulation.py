@@ -113,6 +113,15 @@ class Simulation:
         return cls._assemble(scenario, target, overwrite=overwrite)
 
     @classmethod
+    def from_model(cls, scenario: Scenario, output: str | Path) -> "Simulation":
+        """The same from a scenario that has been read already, into the folder ``output``.
+
+        Raises:
+            ScenarioError, DeviceError, CapacityError: it cannot be run; says why.
+        """
+        return cls._assemble(scenario, Path(output))
+
+    @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
         """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
 
@@ -180,13 +189,15 @@ class Simulation:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
         return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
 
-    def run(self, *, progress: bool = False) -> None:
+    def run(self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None) -> None:
         """Run to the end and write everything to the folder; pictures are left to :func:`heatsim.render.render`.
 
         After an interruption it can be called again to go on.
 
         Args:
             progress: say on stderr how far it is.
+            watchers: observers of the caller's own; nothing of theirs is kept in checkpoints.
+            stop: interrupts the run, as a signal does, once it is requested.
 
         Raises:
             FolderError: the folder cannot be used.
@@ -208,19 +219,19 @@ class Simulation:
             if not self._resuming:
                 write_resolved(scenario, self.folder)
                 self._resuming = True
-            observers = self._observers(progress)
+            observers = self._observers(progress, watchers)
             for observer in observers:
                 stack.callback(observer.close)
-            stop = stack.enter_context(_signals())
-            self._loop(observers, stop)
+            self._loop(observers, stack.enter_context(stop_on_signals(stop)))
             folder.write_summary(self.folder, self._summary())
 
-    def _observers(self, progress: bool) -> list[Observer]:
+    def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
         observers: list[Observer] = [Watchdog()]
         if scenario.time.stop_below is not None:
             observers.append(Steady())  # before those that write: it may be the last time
-        observers.append(Snapshots())
+        if scenario.output.fields:
+            observers.append(Snapshots())
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
@@ -228,9 +239,10 @@ class Simulation:
         if progress:
             observers.append(Progress())
         observers.append(Checkpoints(tuple(observers), self._identity()))
+        observers[-1:-1] = watchers
         return observers
 
-    def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
+    def _loop(self, observers: Sequence[Observer], stop: "Stop") -> None:
         state, timing = self.state, self.timing
         stepper = Stepper(
             *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
@@ -378,16 +390,16 @@ class Simulation:
         return summary
 
 
-class _Stop:
-    """Set when the user or the system asks to stop."""
+class Stop:
+    """``requested`` is set when the user, the system or the caller asks to stop."""
 
     requested = False
 
 
 @contextmanager
-def _signals() -> Iterator[_Stop]:
+def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     """Turn SIGINT and SIGTERM into a request; only a process' main thread can."""
-    stop = _Stop()
+    stop = stop or Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return

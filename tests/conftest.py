@@ -16,11 +16,14 @@ Simulate = Callable[..., Simulation]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
+    config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") is not None:
         require_gpu()
+    if item.get_closest_marker("slow") is not None and os.environ.get("HEATSIM_SLOW") != "1":
+        pytest.skip("takes minutes; set HEATSIM_SLOW=1 to run it")
 
 
 def require_gpu() -> None:

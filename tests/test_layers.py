@@ -34,6 +34,7 @@ LAYERS = (
     "render",
     "export",
     "report",
+    "study",
     "cli",
     "__main__",
 )
@@ -44,7 +45,10 @@ ONLY = {
     "export": {"errors", "grid", "storage", "render"},
     "report": {"errors", "grid", "storage"},
 }
-HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
+HEAVY = (
+    *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
+    *("pyarrow", "pandas", "distributed", "dask"),
+)
 # A compiled module is imported by a function when a numba kernel is wanted.
 MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba"), ("kernels/cpu_composite_numba.py", "numba")}
 
@@ -120,7 +124,7 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
 
 
 def test_the_package_offers_what_it_says() -> None:
-    assert heatsim.__all__ == ["HeatsimError", "Simulation"]
+    assert heatsim.__all__ == ["HeatsimError", "Simulation", "Study"]
     for name in heatsim.__all__:
         assert getattr(heatsim, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'simulate'"):

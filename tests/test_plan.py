@@ -146,6 +146,13 @@ def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
         assert rounding_note(plan(tmp_path, *long, enough).problem) == ""
 
 
+def test_a_run_without_fields_needs_no_disk_for_them(tmp_path: Path) -> None:
+    with_fields, without = plan(tmp_path), plan(tmp_path, "output.fields=false")
+    assert (with_fields.fields, without.fields) == (5, 0)
+    assert with_fields.disk_bytes - without.disk_bytes >= 5 * 4 * 7 * 5 * 6
+    assert with_fields.rows == without.rows
+
+
 PARTS = """
 [domain]
 size = [0.04, 0.03, 0.02]

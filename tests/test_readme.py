@@ -17,6 +17,7 @@ from heatsim.cli import app, main
 from heatsim.kernels.catalog import KERNELS
 from heatsim.scenario import load
 from heatsim.scenario.load import parse
+from heatsim.study.definition import read
 from heatsim.verification import CASES
 
 ROOT = Path(__file__).parents[1]
@@ -102,9 +103,13 @@ def test_scenario_explained_is_the_one_that_the_first_command_runs() -> None:
 
 
 @pytest.mark.parametrize("text", blocks("toml")[1:], ids=lambda text: text.splitlines()[0])
-def test_other_tables_can_stand_in_that_scenario(text: str) -> None:
+def test_other_tables_can_stand_in_that_scenario(text: str, tmp_path: Path) -> None:
     cube = tomllib.loads(blocks("toml")[0])
     tables = tomllib.loads(text)
+    if "study" in tables:
+        (tmp_path / "cube.toml").write_text(blocks("toml")[0] + text, encoding="utf-8")
+        assert len(read(tmp_path / "cube.toml")[1]) == 3 * 2 * 2
+        return
     # [materials.NAME] stand in place of [material].
     kept = {key: table for key, table in cube.items() if key != "material" or "materials" not in tables}
     changed, unchanged = (parse(document, SCENARIOS / "cube.toml") for document in ({**kept, **tables}, cube))
@@ -121,7 +126,7 @@ def test_command_is_understood(arguments: list[str]) -> None:
 
 def test_every_command_is_shown() -> None:
     shown = {arguments[0] for arguments in commands()}
-    assert {"run", "plan", "resume", "render", "export", "kernels", "verify"} <= shown
+    assert {"run", "plan", "resume", "render", "export", "kernels", "study", "verify"} <= shown
     assert [arguments for arguments in commands() if arguments == ["scenarios/cube.toml"]]
 
 

@@ -17,7 +17,10 @@ import heatsim
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted, NotFiniteError, ScenarioError
+from heatsim.observers.observer import Observer, RunState
 from heatsim.observers.snapshots import Snapshots
+from heatsim.scenario import load
+from heatsim.simulation import Stop
 from heatsim.stepper import Stepper
 from heatsim.storage import folder
 
@@ -157,6 +160,36 @@ def test_a_face_that_turns_unphysical_between_samples_ends_the_run(tmp_path: Pat
     with pytest.raises(ScenarioError, match=r"mixed\.toml: boundaries\.x_min: .* at t = 6\.25 s"):
         simulation.run()
     assert np.isfinite(simulation.temperature).all()
+
+
+def test_a_run_without_fields_can_be_interrupted_resumed_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, parts = runs.run(tmp_path), tmp_path / "parts"
+    scenario = load(runs.write(tmp_path), ["output.fields=false"])
+    stop, seen = Stop(), Looks()
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, 7, lambda stepper: setattr(stop, "requested", True))
+        simulation = heatsim.Simulation.from_model(scenario, parts)
+        with pytest.raises(Interrupted, match="step 7"):
+            simulation.run(watchers=[seen], stop=stop)
+    assert seen.steps == [1, 2, 3, 4, 5, 6, 7]
+    heatsim.Simulation.resume(parts).run()
+    for name in (folder.PROBES, folder.ENERGY):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+    assert not (parts / folder.FIELDS).exists()
+    heatsim.Simulation.from_model(scenario, parts).run()
+    assert heatsim.Simulation.resume(parts).finished
+
+
+class Looks(Observer):
+    """Notes each step at which it may look at the clock."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+
+    def poll(self, state: RunState) -> None:
+        self.steps.append(state.step)
 
 
 @pytest.mark.parametrize(("stepping", "observing", "told"), [(2.0, 3.0, True), (0.1, 0.9, False), (3.0, 2.0, False)])

@@ -15,7 +15,7 @@ from heatsim.scenario.boundaries import (
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.labels import load_labels
-from heatsim.scenario.load import load, parse
+from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.materials import VOID, Material, MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
@@ -73,6 +73,7 @@ __all__ = [
     "load_labels",
     "parse",
     "radiates",
+    "read_document",
     "suggest",
     "write_resolved",
 ]

@@ -38,7 +38,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
         ScenarioError: carries every mistake of file and overrides.
     """
     file = Path(path)
-    document = _read_toml(file)
+    document = read_document(file)
     settings, problems = read_overrides(overrides)
     for setting in settings:
         refusal = setting.apply(document)
@@ -70,7 +70,12 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     return scenario
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def read_document(file: Path) -> dict[str, Any]:
+    """The tables of a TOML file, unchecked.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
     try:
         # A byte order mark, which some editors write, is no part of the text.
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
@@ -131,6 +136,8 @@ def _problem(details: ErrorDetails) -> Problem:
 
 
 def _unknown(where: places.Place, value: object) -> str:
+    if where.key == ("study",):
+        return "stands in the file of a parameter study; run it with `heatsim study`, or leave this table out"
     key = str(where.key[-1])
     message = unknown_key(key, value, where.keys)
     homes = [

@@ -107,6 +107,7 @@ class Output(BaseModel):
     every: Duration = Field(default=NEVER, validate_default=False)
     probe_every: Duration = Field(default=NEVER, validate_default=False)
     checkpoint_wall: Duration = 60.0
+    fields: Flag = True
     energy: Flag = True
     heat_flux: Flag = False
     figures: Flag = True

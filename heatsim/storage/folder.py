@@ -31,6 +31,7 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 SUMMARY = "summary.json"
+FAILURE = "failure.json"  # of a run in a study, in place of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
@@ -195,10 +196,11 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     """What a run wrote, in the order in which it can be removed, and everything else."""
-    names = [name + suffix for name in FILES for suffix in (".part", "")]
+    names = [name + suffix for name in (FAILURE, *FILES) for suffix in (".part", "")]
     scenario = folder / SCENARIO if _is_file(folder / SCENARIO) else part_of(folder / SCENARIO)
-    # With a scenario but no fields there has been no run yet, and the files that it names may be the user's own.
-    copies = _input_copies(folder, scenario) if scenario.suffix == ".part" or _is_file(folder / FIELDS) else []
+    # With a scenario and nothing else there has been no run yet, and the files that it names may be the user's own.
+    ran = any(_is_file(folder / name) for name in FILES if name != SCENARIO)
+    copies = _input_copies(folder, scenario) if scenario.suffix == ".part" or ran else []
     expected: list[Path] = []
     for sub, suffixes in SUFFIXES.items():
         if _is_folder(folder / sub):

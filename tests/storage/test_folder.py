@@ -63,6 +63,12 @@ def test_a_finished_run_is_replaced_whole(tmp_path, overwrite):
     assert list(folder.iterdir()) == []
 
 
+def test_a_finished_run_that_wrote_no_fields_is_replaced_whole(tmp_path):
+    folder = make(tmp_path / "run", *(name for name in RUN if name != "fields.vtkhdf"), "failure.json")
+    prepare(folder, overwrite=False)
+    assert list(folder.iterdir()) == []
+
+
 def test_an_unfinished_run_is_replaced_only_on_request(tmp_path):
     folder = make(tmp_path / "my run", *(name for name in RUN if name != "summary.json"))
     before = tree(folder)

@@ -74,7 +74,7 @@ CASES = (
     Case(
         "cooled_sphere",
         "Incropera eq. 5.51",
-        probes({time: bodies.cooled_sphere(time) for time in (25.0, 50.0, 75.0, 100.0)}),
+        probes({time: bodies.cooled_sphere(time) for time in (12.5, 25.0, 37.5, 50.0)}),
         100.0,
         3e-3,
     ),

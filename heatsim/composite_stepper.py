@@ -11,6 +11,7 @@ from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
+from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.ledger import Ledger
 from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
@@ -95,6 +96,10 @@ class CompositeStepping:
             for build in builds
         ]
 
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self._field.device, self._problem.grid.cell_count)
+
     def _advance_cuda(self, first: int, until: int, dt: float, rows: Rows) -> None:
         field = self._field
         if dt not in self._coefficients:
@@ -102,12 +107,13 @@ class CompositeStepping:
         coefficients, _ = self._coefficients[dt]
         sweeps = self._arrays.sweeps(rows, first, until - first)
         ledger = ledger_struct(self._entries)
-        step = first
-        for steps, kernel, launches in self._compiled:
-            while until - step >= steps:
-                kernel(launches, field.deviation, field.spare, coefficients, sweeps.address(step - first), ledger)
-                field.swap()
-                step += steps
+        itemsize, step = launch.GENERAL_SWEEP.itemsize, first
+        for reach, kernel, launches in self._compiled:
+            steps = (until - step) // reach * reach
+            part = sweeps.table[(step - first) * itemsize : (step - first + steps) * itemsize]
+            run = Sweeps(kernel, launches, coefficients, ledger)
+            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            step += steps
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays

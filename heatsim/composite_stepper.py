@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.field import Field
 from heatsim.kernels import launch
-from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
 from heatsim.kernels.replay import Replay, Sweeps
@@ -22,7 +22,11 @@ _BYTES_PER_TABLE = 2**24
 
 
 class CompositeStepping:
-    """Steps of one composite body on one field with one kernel."""
+    """Steps of one composite body on one field with one kernel.
+
+    Attributes:
+        spec: the kernel; of those that do several steps a sweep none knows composite bodies, single steps do it all.
+    """
 
     def __init__(
         self,
@@ -36,7 +40,7 @@ class CompositeStepping:
         self._problem = problem
         self._body = body
         self._field = field
-        self._spec = spec
+        self.spec = SINGLE_STEP if spec.steps > 1 else spec
         self._arrays = arrays or composite_arrays(problem, body, field)
         self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
         self._tables: dict[float, Tables] = {}
@@ -53,7 +57,7 @@ class CompositeStepping:
 
     def prepare(self) -> None:
         """Compile the kernel."""
-        if self._spec.backend == "cuda":
+        if self.spec.backend == "cuda":
             _ = self._compiled
 
     def advance(self, first: int, until: int) -> None:
@@ -68,7 +72,7 @@ class CompositeStepping:
         if dt not in self._tables:
             c = self._problem.coefficients[dt].c
             self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
-        if self._spec.backend == "cuda":
+        if self.spec.backend == "cuda":
             self._advance_cuda(first, until, dt, rows)
         else:
             self._advance_cpu(first, until, dt, rows)
@@ -78,7 +82,7 @@ class CompositeStepping:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
         builds = launch.builds(
-            self._spec,
+            self.spec,
             problem.precision,
             problem.scheme,
             problem.grid,
@@ -117,7 +121,7 @@ class CompositeStepping:
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays
-        kernel, tables = COMPOSITE_KERNELS[self._spec.name], self._tables[dt]
+        kernel, tables = COMPOSITE_KERNELS[self.spec.name], self._tables[dt]
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
         row: Row | None = None
         for step in range(first, until):

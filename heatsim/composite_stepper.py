@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from heatsim.field import Field
 from heatsim.kernels import launch
-from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
+from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.ledger import Ledger
 from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
@@ -21,7 +22,11 @@ _BYTES_PER_TABLE = 2**24
 
 
 class CompositeStepping:
-    """Steps of one composite body on one field with one kernel."""
+    """Steps of one composite body on one field with one kernel.
+
+    Attributes:
+        spec: the kernel; of those that do several steps a sweep none knows composite bodies, single steps do it all.
+    """
 
     def __init__(
         self,
@@ -35,7 +40,7 @@ class CompositeStepping:
         self._problem = problem
         self._body = body
         self._field = field
-        self._spec = spec
+        self.spec = SINGLE_STEP if spec.steps > 1 else spec
         self._arrays = arrays or composite_arrays(problem, body, field)
         self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
         self._tables: dict[float, Tables] = {}
@@ -52,7 +57,7 @@ class CompositeStepping:
 
     def prepare(self) -> None:
         """Compile the kernel."""
-        if self._spec.backend == "cuda":
+        if self.spec.backend == "cuda":
             _ = self._compiled
 
     def advance(self, first: int, until: int) -> None:
@@ -67,7 +72,7 @@ class CompositeStepping:
         if dt not in self._tables:
             c = self._problem.coefficients[dt].c
             self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
-        if self._spec.backend == "cuda":
+        if self.spec.backend == "cuda":
             self._advance_cuda(first, until, dt, rows)
         else:
             self._advance_cpu(first, until, dt, rows)
@@ -77,7 +82,7 @@ class CompositeStepping:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
         builds = launch.builds(
-            self._spec,
+            self.spec,
             problem.precision,
             problem.scheme,
             problem.grid,
@@ -95,6 +100,10 @@ class CompositeStepping:
             for build in builds
         ]
 
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self._field.device, self._problem.grid.cell_count)
+
     def _advance_cuda(self, first: int, until: int, dt: float, rows: Rows) -> None:
         field = self._field
         if dt not in self._coefficients:
@@ -102,16 +111,17 @@ class CompositeStepping:
         coefficients, _ = self._coefficients[dt]
         sweeps = self._arrays.sweeps(rows, first, until - first)
         ledger = ledger_struct(self._entries)
-        step = first
-        for steps, kernel, launches in self._compiled:
-            while until - step >= steps:
-                kernel(launches, field.deviation, field.spare, coefficients, sweeps.address(step - first), ledger)
-                field.swap()
-                step += steps
+        itemsize, step = launch.GENERAL_SWEEP.itemsize, first
+        for reach, kernel, launches in self._compiled:
+            steps = (until - step) // reach * reach
+            part = sweeps.table[(step - first) * itemsize : (step - first + steps) * itemsize]
+            run = Sweeps(kernel, launches, coefficients, ledger)
+            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            step += steps
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays
-        kernel, tables = COMPOSITE_KERNELS[self._spec.name], self._tables[dt]
+        kernel, tables = COMPOSITE_KERNELS[self.spec.name], self._tables[dt]
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
         row: Row | None = None
         for step in range(first, until):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bodies import EVERYTHING, WALL
 from runs import after_step, command, interrupt, results, write
 
 from heatsim.errors import Interrupted
@@ -18,131 +19,6 @@ from heatsim.storage.vtkhdf import FieldReader
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
-
-WALL = """
-title = "Composite wall"
-[domain]
-size = [0.8, 1.0, 1.0]
-cells = [16, 1, 1]
-material = "copper"
-[materials.copper]
-conductivity = 401.0
-density = 8960.0
-specific_heat = 385.0
-[materials.iron]
-conductivity = 80.2
-density = 7870.0
-specific_heat = 447.0
-[[regions]]
-name = "iron"
-material = "iron"
-box = { min = [0.4, 0.0, 0.0], max = [0.8, 1.0, 1.0] }
-[initial]
-temperature = "600 - 750*x"
-[boundaries]
-x_min = { type = "temperature", value = 600.0 }
-x_max = { type = "temperature", value = 0.0 }
-[time]
-end = 60000.0
-[solver]
-device = "cpu"
-precision = "float64"
-[output]
-figures = false
-[[probes]]
-name = "interface"
-point = [0.4, 0.5, 0.5]
-"""
-
-EVERYTHING = """
-title = "Everything"
-[domain]
-size = [0.02, 0.015, 0.012]
-cells = [20, 15, 12]
-material = "copper"
-[materials.copper]
-conductivity = 400.0
-density = 8900.0
-specific_heat = 385.0
-[materials.silicon]
-conductivity = 150.0
-density = 2330.0
-specific_heat = 700.0
-[materials.glass]
-conductivity = [1.0, 1.2, 0.9]
-density = 2500.0
-specific_heat = 800.0
-[[regions]]
-name = "air"
-material = "void"
-box = { min = [0.0, 0.0, 0.008], max = [0.02, 0.015, 0.012] }
-[[regions]]
-name = "die"
-material = "silicon"
-box = { min = [0.005, 0.005, 0.006], max = [0.01, 0.01, 0.009] }
-[[regions]]
-name = "lens"
-material = "glass"
-sphere = { centre = [0.015, 0.0075, 0.007], radius = 0.003 }
-initial_temperature = 320.0
-[[contacts]]
-between = ["copper", "silicon"]
-resistance = 1e-5
-[initial]
-temperature = "300 + 100*x/0.02"
-[time]
-end = 0.2
-[boundaries]
-default = { type = "convection", coefficient = 50.0, ambient = 300.0, emissivity = 0.9, surroundings = 250.0 }
-x_max = { type = "radiation", emissivity = 0.8, ambient = "600 + 10*t" }
-y_min = { type = "temperature", value = 310.0 }
-void = { type = "convection", coefficient = 20.0, ambient = 295.0, emissivity = 0.5 }
-[[patches]]
-face = "z_min"
-rectangle = { min = [0.005, 0.005], max = [0.01, 0.01] }
-type = "flux"
-value = 2e4
-[[patches]]
-name = "cold strip"
-face = "x_min"
-rectangle = { min = [0.0, 0.0], max = [0.015, 0.003] }
-type = "temperature"
-value = { times = [0.0, 0.1], values = [300.0, 280.0] }
-[[sources]]
-region = "die"
-power = 5.0
-during = [0.03, 0.13]
-[[sources]]
-name = "everywhere"
-power_density = 1e6
-scale = "1 + sin(30*t)"
-[[sources]]
-[sources.beam]
-face = "z_min"
-power = 40.0
-absorptivity = 0.5
-radius = 2e-3
-path = [[0.005, 0.01], [0.015, 0.012]]
-speed = 0.1
-start = 0.01
-[solver]
-device = "cpu"
-precision = "float64"
-[output]
-probe_every = 0.05
-figures = false
-[[probes]]
-name = "line"
-line = { from = [0.0, 0.0075, 0.005], to = [0.02, 0.0075, 0.005], count = 3 }
-[[probes]]
-name = "hottest of the die"
-region = "die"
-statistic = "max"
-[[probes]]
-name = "lens"
-region = "lens"
-statistic = "mean"
-"""
 
 
 def simulate(at: Path, text: str, *overrides: str, name: str = "run") -> Simulation:

@@ -1,5 +1,6 @@
 """What kernels consume of a composite body: the tables of composite.cuh, on the host and on a device."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from heatsim.physics.body import Rows
 from heatsim.physics.medium import INTERIOR, Medium
 
 KIND = np.uint8(INTERIOR - 1)
+_CELLS_AT_ONCE = 2**22
 
 
 def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
@@ -36,7 +38,7 @@ def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str)
 
 
 @dataclass(frozen=True, eq=False)
-class Sweeps:
+class SweepTable:
     """Steps as kernels read them on a device.
 
     Attributes:
@@ -94,21 +96,21 @@ class CompositeArrays:
     def content(self, deviation: Any, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the deviations' magnitudes if ``absolute``."""
         total = 0.0
-        for z in range(len(deviation)):
-            plane = abs(deviation[z]) if absolute else deviation[z]
-            weights = self.capacities[self.body.cells[z] & KIND] if self.body.cells.size else self.capacities[0]
-            total += (plane * weights).sum(dtype=np.float64)
+        for planes in _slabs(deviation):
+            slab = abs(deviation[planes]) if absolute else deviation[planes]
+            weights = self.capacities[self.body.cells[planes] & KIND] if self.body.cells.size else self.capacities[0]
+            total += (slab * weights).sum(dtype=np.float64)
         return float(total)
 
     def extremes(self, deviation: Any) -> tuple[float, float]:
         """The lowest and highest deviation of cells that are not void."""
         lowest, highest = np.inf, -np.inf
-        for z in range(len(deviation)):
-            plane = deviation[z]
+        for planes in _slabs(deviation):
+            slab = deviation[planes]
             if self.body.void >= 0:
-                plane = plane[(self.body.cells[z] & KIND) != self.body.void]
-            if plane.size:
-                lowest, highest = min(lowest, float(plane.min())), max(highest, float(plane.max()))
+                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
+            if slab.size:
+                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
         return lowest, highest
 
     def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
@@ -127,7 +129,7 @@ class CompositeArrays:
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         return struct, arrays
 
-    def sweeps(self, rows: Rows, first: int, count: int) -> Sweeps:
+    def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device."""
         xp = self.device.xp
         conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
@@ -151,7 +153,7 @@ class CompositeArrays:
             on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
             arrays.append(on_device)
             table["beams"] = _pointers(on_device, count)
-        return Sweeps(xp.asarray(table.view(np.uint8)), tuple(arrays))
+        return SweepTable(xp.asarray(table.view(np.uint8)), tuple(arrays))
 
     def row(self, rows: Rows, step: int, grid: Grid) -> Row:
         """What a CPU kernel reads for step number ``step`` of ``rows``."""
@@ -189,3 +191,10 @@ def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
     """The addresses of the rows of an array, the only one as often as there are steps."""
     stride = rows.strides[0] if len(rows) > 1 else 0
     return (address(rows) + stride * np.arange(count)).astype(np.uint64)
+
+
+def _slabs(field: Any) -> Iterator[slice]:
+    """A few planes at a time of an array [z, y, x]: temporaries stay small."""
+    planes = max(1, _CELLS_AT_ONCE // field[0].size)
+    for first in range(0, len(field), planes):
+        yield slice(first, min(first + planes, len(field)))

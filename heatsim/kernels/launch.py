@@ -119,6 +119,11 @@ class Build:
         return np.dtype(self.precision).itemsize
 
     @property
+    def sweep_dtype(self) -> np.dtype[Any]:
+        """The layout of struct Sweep."""
+        return GENERAL_SWEEP if self.faces else sweep_dtype(self.precision)
+
+    @property
     def tile(self) -> tuple[int, int, int]:
         """Cells along x, y, z that a block writes, in kernels without a pipeline."""
         x, y, z = self.spec.tile

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.launch import CudaKernel, Launch, sweep_dtype
+from heatsim.kernels.launch import CudaKernel, Launch
 
 # Sweeps of a recorded run, each a multiple of the next: few launches do any number of sweeps. The longest keeps a GPU
 # busy for as long as Python takes to queue the next, the shortest is worth more than what copying the window takes.
@@ -50,7 +50,7 @@ class Sweeps:
     def sweep_bytes(self) -> int:
         """Bytes of struct Sweep of all steps of a sweep."""
         build = self.kernel.build
-        return build.spec.steps * sweep_dtype(build.precision).itemsize
+        return build.spec.steps * build.sweep_dtype.itemsize
 
     def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
         """Launch so many; the first struct Sweep is at the address. Returns the buffers in their roles afterwards."""

@@ -40,9 +40,9 @@ class RegionStatistic:
             if self._statistic == "mean":
                 parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
             elif self._statistic == "max":
-                parts.append(float(xp.where(mask, slab, -xp.inf).max()))
+                parts.append(float(xp.where(mask, slab, -np.inf).max()))
             else:
-                parts.append(float(xp.where(mask, slab, xp.inf).min()))
+                parts.append(float(xp.where(mask, slab, np.inf).min()))
         if self._statistic == "mean":
             return field.reference + sum(parts) / self._count
         return field.reference + (max(parts) if self._statistic == "max" else min(parts))

@@ -113,7 +113,9 @@ def host_device(free: int = 2**30) -> Device:
         zeros=zeros,
         empty=empty,
         asarray=asarray,
+        ascontiguousarray=asarray,
         asnumpy=np.array,
+        where=np.where,
         positive=np.positive,
         isfinite=np.isfinite,
         count_nonzero=np.count_nonzero,
@@ -134,7 +136,7 @@ def compile_on_host(build: launch.Build) -> launch.CudaKernel:
     """As heatsim.kernels.launch.compile_kernel."""
     macros = [option for option in build.options if option.startswith("-D")]
     kernel = compile_kernel(launch.FOLDER / build.spec.source, macros)
-    sweep_dtype = launch.sweep_dtype(build.precision)
+    sweep_dtype = build.sweep_dtype
 
     class Function:
         num_regs, local_size_bytes = 40, 0

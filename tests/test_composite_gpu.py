@@ -1,0 +1,72 @@
+"""Runs of a composite body on a GPU, and on the host in the part of one: the loop around the kernels."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bodies import EVERYTHING
+from cuda_host import gpu
+from runs import after_step, interrupt, results, write
+
+from heatsim import device
+from heatsim.errors import Interrupted
+from heatsim.kernels import launch, replay
+from heatsim.kernels.reductions import compiled
+from heatsim.simulation import Simulation
+from heatsim.storage import folder
+
+FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
+
+
+@pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
+def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A GPU, or the host in its part, with runs short enough for few steps to be recorded."""
+    monkeypatch.setattr(replay, "RUNS", (4, 2))
+    if request.param == "host":
+        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
+        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
+        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
+        monkeypatch.setattr(gpu.HostStream, "graphs", [])
+    return request.param
+
+
+def simulate(at: Path, name: str, *overrides: str) -> Simulation:
+    simulation = Simulation.from_scenario(write(at, EVERYTHING), (*FEW_CELLS, *overrides), output=at / name)
+    simulation.run()
+    return simulation
+
+
+@pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal"])
+def test_a_run_agrees_with_the_cpu(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu = simulate(tmp_path, "gpu", f"solver.kernel={kernel}")
+    rows = [line.split(",") for line in (tmp_path / "gpu" / folder.ENERGY).read_text().splitlines()]
+    monkeypatch.undo()
+    on_cpu = simulate(tmp_path, "cpu", "solver.device=cpu", "solver.kernel=numpy")
+    np.testing.assert_allclose(on_gpu.temperature, on_cpu.temperature, rtol=1e-12)
+    others = [line.split(",") for line in (tmp_path / "cpu" / folder.ENERGY).read_text().splitlines()]
+    assert rows[0] == others[0]
+    mine, theirs = (np.array(table[1:], dtype=np.float64)[:, :-1] for table in (rows, others))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_recorded_runs_and_single_launches_give_the_same_bits(
+    some_gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = simulate(tmp_path, "recorded")
+    if some_gpu == "host":
+        assert sum(graph.launches for graph in gpu.HostStream.graphs) > 0
+    monkeypatch.setattr(replay, "LARGEST_GRID", 0)
+    launched = simulate(tmp_path, "launched")
+    assert recorded.temperature.tobytes() == launched.temperature.tobytes()
+    for file in (folder.ENERGY, folder.PROBES):
+        assert (tmp_path / "recorded" / file).read_bytes() == (tmp_path / "launched" / file).read_bytes()
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(tmp_path, "whole", "time.stop_below=1e-3")
+    with monkeypatch.context() as patch:
+        after_step(patch, 7, interrupt)
+        with pytest.raises(Interrupted):
+            simulate(tmp_path, "broken", "time.stop_below=1e-3")
+    Simulation.resume(tmp_path / "broken").run()
+    assert results(tmp_path / "broken") == results(tmp_path / "whole")

@@ -26,8 +26,8 @@ Cells = tuple[int, int, int]
 LANES = (32, 16, 8)  # widths of tiles in patches
 # Narrow tiles have short rows in memory: so much longer takes an iteration, measured on an H100.
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
-# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the bytes
-# of a value: between what was measured on an H100 with the ledger of heat and without it.
+# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the
+# bytes of a value: between what was measured on an H100 with the ledger of heat and without it.
 _FACE_COSTS = {4: (1.15, 1.15, 1.4), 8: (1.4, 1.3, 1.8)}
 _FILL = 12  # what a segment costs beside its planes, in iterations: filling the pipeline, and slower ones at the ends
 _SHORTEST = 24  # planes of a segment, where there are enough of them

@@ -42,8 +42,8 @@ ONLY = {
     "report": {"errors", "grid", "storage"},
 }
 HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
-# A compiled module is imported by a function when a numba kernel is wanted.
-MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba")}
+# Compiled modules are imported by a function when a numba kernel is wanted.
+MAY_BE_HEAVY = {(f"kernels/{name}.py", "numba") for name in ("cpu_blocked", "cpu_cells", "cpu_numba")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

@@ -103,11 +103,18 @@ class Stepping:
         self._table = np.zeros(steps, dtype=launch.sweep_dtype(field.precision))
         self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
         # Steps a sweep and what does one, given the number of its first step; the one that does most at a time first.
-        self._sweeps = self._on_cuda(spec, case, ledger) if spec.backend == "cuda" else self._on_cpu(spec, case, ledger)
-        self.reach = self._sweeps[0][0]
+        if spec.backend == "cuda":
+            self._sweeps = self._on_cuda(spec, case, ledger)
+            self.reach = self._sweeps[0][0]
+        else:
+            self._advance_cpu = self._on_cpu(spec, case, ledger)
+            self.reach = 1
 
     def advance(self, steps: int) -> None:
         """Do so many steps; on a GPU they are queued and may still be running at return."""
+        if self.field.device.backend == "cpu":
+            self._advance_cpu(steps)
+            return
         done = 0
         for reach, sweep in self._sweeps:
             while steps - done >= reach:
@@ -141,12 +148,15 @@ class Stepping:
             for build, kernel in zip(builds, kernels, strict=True)
         ]
 
-    def _on_cpu(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int], None]]]:
+    def _on_cpu(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> Callable[[int], None]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 
-        def sweep(done: int) -> None:
-            terms = self._table[done]
-            f, g, step = terms["f"], terms["g"], int(terms["step"])
-            kernel(field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME)
+        def advance(steps: int) -> None:
+            if self._poisoned:
+                field.spare.fill(np.nan)
+            f, g = self._table["f"][:steps], self._table["g"][:steps]
+            field.deviation, field.spare = kernel(
+                field.deviation, field.spare, case.periodic, c, f, g, 0, ledger, SCHEME
+            )
 
-        return [(1, sweep)]
+        return advance

@@ -51,7 +51,7 @@ KERNELS = (
         "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4
     ),
     KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
-    KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
+    KernelSpec("numba", "cpu", "cpu_blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
 # What "auto" takes: the fastest of each backend.

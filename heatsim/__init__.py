@@ -6,8 +6,9 @@ from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
     from heatsim.simulation import Simulation
+    from heatsim.study import Study
 
-__all__ = ["HeatsimError", "Simulation"]
+__all__ = ["HeatsimError", "Simulation", "Study"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,4 +17,8 @@ def __getattr__(name: str) -> Any:
         from heatsim.simulation import Simulation
 
         return Simulation
+    if name == "Study":
+        from heatsim.study import Study
+
+        return Study
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from heatsim.errors import HeatsimError, InputError, RunError
+from heatsim.version import version
 
 if TYPE_CHECKING:
     from heatsim.simulation import Simulation
@@ -19,6 +20,7 @@ app = App(
     name="heatsim",
     help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes what it finds to outputs/.",
     help_format="markdown",
+    version=version,
     version_flags=["--version"],
 )
 
@@ -98,6 +100,48 @@ def plan(
 
 
 @app.command
+def study(
+    scenario: Annotated[Path, Parameter(help="A TOML file with a table [study].")],
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    workers: Annotated[
+        int | None, Parameter(help="Processes on this machine; as many as GPUs, or cores, if not given.")
+    ] = None,
+    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler whose workers do the runs.")] = None,
+    extend: Annotated[bool, Parameter(help="Add points to the study that is in the folder.", negative="")] = False,
+    overwrite: Annotated[bool, Parameter(help="Replace another study in the folder.", negative="")] = False,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    quiet: Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")] = False,
+) -> int:
+    """Do all runs of a parameter study; given again, what is missing of them."""
+    _check_is_file(scenario)
+    from heatsim.study import Study
+
+    planned = Study.from_scenario(
+        scenario,
+        _all_overrides(overrides, device, kernel, precision),
+        output=output,
+        workers=workers,
+        cluster=cluster,
+        extend=extend,
+        overwrite=overwrite,
+    )
+    planned.run(progress=not quiet)
+    if not quiet:
+        from rich.console import Console
+
+        Console().print(planned.summary())
+    if planned.failed:
+        count = len(planned.definition.points)
+        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} says why")
+    return 0
+
+
+@app.command
 def render(folder: Folder, /) -> int:
     """Draw pictures from what a run wrote, into its folder figures/."""
     from heatsim.render import render
@@ -140,9 +184,11 @@ def kernels() -> int:
             here = choose(kernel.backend).name
         except DeviceError:
             here = "no GPU or no CuPy"
-        name = f"{kernel.name} (auto)" if AUTO[kernel.backend] == kernel.name else kernel.name
+        is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
+        name = f"{kernel.name} (auto)" if is_auto else kernel.name
         table.add_row(name, kernel.backend, here, kernel.idea)
     Console().print(table)
+    print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
     return 0
 
 
@@ -162,6 +208,12 @@ def bench(
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Where.")] = "auto",
     repeats: Annotated[int, Parameter(help="Of every time, at least 5.")] = 7,
     energy: Annotated[bool, Parameter(help="Sum the heat through the faces too.", negative="")] = False,
+    reductions: Annotated[
+        bool,
+        Parameter(
+            help="Measure sums over a field on a GPU instead: the textbook ladder and the fused pass.", negative=""
+        ),
+    ] = False,
     json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
     plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
 ) -> int:
@@ -176,6 +228,10 @@ def bench(
         if path is not None:
             check_writable(path)
     precisions = (precision,) if precision else ("float32", "float64")
+    if reductions:
+        if kernel or energy or plot is not None:
+            raise InputError("--reductions measures no kernels: --kernel, --energy and --plot do not go with it")
+        return _bench_reductions(cells, precisions, device, repeats, json)
     with Console(stderr=True).status("…") as status:
         measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
     for measurement in measurements:
@@ -189,6 +245,66 @@ def bench(
     ]
     if wrong:
         raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0
+
+
+def _bench_reductions(
+    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_reductions, to_json
+    from heatsim.benchmark.table import describe_reductions
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
+    for measurement in measurements:
+        Console().print(describe_reductions(measurement))
+    if json is not None:
+        json.write_text(to_json(measurements), encoding="utf-8")
+    wrong = [
+        f"{result.name} in {found.precision}" for found in measurements for result in found.reductions if result.error
+    ]
+    if wrong:
+        raise RunError(f"reductions that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0
+
+
+@app.command
+def verify(
+    cases: Annotated[tuple[str, ...], Parameter(help="Only these; all if none is given.", negative="")] = (),
+    /,
+    *,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
+    show: Annotated[
+        bool, Parameter(name="--list", help="Show the cases and their scenario files; run nothing.", negative="")
+    ] = False,
+) -> int:
+    """Run cases with published and exact answers and compare what comes out; nothing is written but the JSON."""
+    from heatsim.verification import check_writable, choose, to_json
+    from heatsim.verification import verify as run_cases
+
+    if show:
+        for case in choose(cases):
+            print(f"{case.name:<26}{case.path}")
+        return 0
+    if json is not None:
+        check_writable(json)
+    from rich.console import Console
+
+    from heatsim.verification.table import describe
+
+    with Console(stderr=True).status("…") as status:
+        verdicts = run_cases(cases, _all_overrides((), device, kernel, precision), say=status.update)
+    Console().print(describe(verdicts))
+    if json is not None:
+        json.write_text(to_json(verdicts), encoding="utf-8")
+    failed = [verdict.name for verdict in verdicts if not verdict.passed]
+    if failed:
+        raise RunError(f"{len(failed)} of {len(verdicts)} cases failed: {', '.join(failed)}")
     return 0
 
 
@@ -241,15 +357,20 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
 
     for warning in simulation.warnings:
         _warn(warning)
+    told = len(simulation.warnings)
     simulation.run(progress=not quiet)
+    for warning in simulation.warnings[told:]:
+        _warn(warning)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
         from heatsim.render import render
+        from heatsim.storage.folder import FIGURES
 
         try:
             render(simulation.folder)
         except HeatsimError as error:
-            _warn(f"no pictures: {error}")
+            some = any((simulation.folder / FIGURES).glob("*.png"))
+            _warn(f"{'not all' if some else 'no'} pictures: {error}")
     if not quiet:
         from rich.console import Console
 

@@ -43,6 +43,11 @@ class Device:
         count: int = self.xp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         return count
 
+    def software(self) -> str:
+        """Versions of what a GPU's programs are compiled and started by."""
+        driver: int = self.xp.cuda.runtime.driverGetVersion()
+        return f"cupy {self.xp.__version__}, driver {driver}"
+
     def synchronise(self) -> None:
         """Wait for all queued work."""
         if self.backend == "cuda":

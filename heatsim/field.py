@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
+from heatsim.kernels.reductions.fused import Statistics, statistics
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Field:
         self.reference = reference
         self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
+        self._statistics: Statistics | None = None
 
     @property
     def precision(self) -> str:
@@ -45,16 +47,23 @@ class Field:
     def swap(self) -> None:
         """What the sweep wrote becomes current; no data moves."""
         self.deviation, self.spare = self.spare, self.deviation
+        self.changed()
+
+    def changed(self) -> None:
+        """To be called by whoever has written to the current values: what was found out about them is forgotten."""
+        self._statistics = None
 
     def load_temperatures(self, slabs: Iterable[tuple[int, NDArray[np.float64]]]) -> None:
         """Set the field from (first z index, temperatures in K) slabs that cover the grid."""
         for first, slab in slabs:
             planes = (slab - self.reference).astype(self.precision)
             self.deviation[first : first + len(slab)] = self.device.xp.asarray(planes)
+        self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
         """Set the field to the bit from deviations in K, as a checkpoint keeps them."""
         self.deviation[...] = self.device.xp.asarray(deviation)
+        self.changed()
 
     def temperature(self) -> NDArray[np.float64]:
         """Temperatures in K on the host, shape (nz, ny, nx), float64."""
@@ -68,23 +77,30 @@ class Field:
             slab = self.device.to_host(self.deviation[first : first + planes])
             yield (slab.astype(np.float64) + self.reference).astype(self.precision)
 
+    def statistics(self, before: Any = None) -> Statistics:
+        """Sums, extremes and the number of values that are not finite, of the deviations in K; one pass, made once.
+
+        Args:
+            before: a device array like ``deviation``; the largest change since then is found in a pass of its own.
+        """
+        if before is not None:
+            return statistics(self.device, self.deviation, before)
+        if self._statistics is None:
+            self._statistics = statistics(self.device, self.deviation)
+        return self._statistics
+
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
-        if self.device.backend == "cuda":
-            return float(self.deviation.sum(dtype=np.float64))
-        # Plane by plane: bounded temporaries, and the same order whatever the number of cores.
-        return float(np.sum([plane.sum(dtype=np.float64) for plane in self.deviation]))
+        return self.statistics().total
 
     def absolute_total(self) -> float:
         """Sum of the deviations' magnitudes in K."""
-        return float(sum(float(abs(plane).sum(dtype=np.float64)) for plane in self.deviation))
+        return self.statistics().absolute_total
 
     def extremes(self) -> Extremes:
         """Lowest and highest temperature in K."""
-        return Extremes(
-            float(self.deviation.min()) + self.reference,
-            float(self.deviation.max()) + self.reference,
-        )
+        found = self.statistics()
+        return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
         """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""

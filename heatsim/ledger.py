@@ -4,7 +4,8 @@ One float64 sum for each cell of a face, in kelvin of that cell, added to by the
 into joules in a fixed order when a row is due, so that two runs give the same digits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import FACES, Grid
+from heatsim.physics.body import Body
 from heatsim.physics.faces import Faces
+from heatsim.physics.medium import INTERIOR
+from heatsim.physics.problem import HeatProblem
+
+_STEPS_AT_ONCE = 16_384
 
 
 class Ledger:
@@ -21,35 +27,125 @@ class Ledger:
     Attributes:
         faces: six device arrays of float64; those of x faces are [z, y], of y faces [z, x], of z faces [y, x]. Faces
             that exchange nothing, and all of them when the ledger is off, have empty arrays.
+        beams: the same for what beams gave to the cells of each face; faces without a beam have empty arrays.
+        exposed: the same for the surfaces of each exposed cell towards void.
     """
 
-    def __init__(self, device: Device, grid: Grid, faces: Faces, enabled: bool) -> None:
+    def __init__(self, device: Device, grid: Grid, faces: Faces, enabled: bool, body: Body | None = None) -> None:
         nz, ny, nx = grid.shape
         shapes = ((nz, ny), (nz, nx), (ny, nx))
-        self.faces: tuple[Any, ...] = tuple(
-            device.xp.zeros(shapes[face // 2] if enabled and faces.exchanging(face) else (0, 0)) for face in range(6)
-        )
+        beams = body.sources.beam_faces() if body is not None else set()
+
+        def sums(wanted: Iterable[bool]) -> tuple[Any, ...]:
+            return tuple(
+                device.xp.zeros(shapes[face // 2] if enabled and recorded else (0, 0))
+                for face, recorded in enumerate(wanted)
+            )
+
+        exchanging = faces.exchanging if body is None else body.conditions.exchanging
+        self.faces = sums(exchanging(face) or face in beams for face in range(6))
+        self.beams = sums(face in beams for face in range(6))
+        exposure = body.medium.exposure if body is not None else None
+        self.exposed: Any = device.xp.zeros(len(exposure.cells) if enabled and exposure is not None else 0)
         self._device = device
+        self._sources_step, self._sources_heat = 0, 0.0
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(int(sums.nbytes) for sums in self.faces)
+        return sum(int(sums.nbytes) for sums in (*self.faces, *self.beams, self.exposed))
 
     def heats(self, cell_heat_capacity: float) -> tuple[float, ...]:
         """Heat through each face into the body since the start, in J, from a cell's ρ·cp·V in J/K."""
         return tuple(float(sums.sum()) * cell_heat_capacity for sums in self.faces)
 
+    def body_heats(self, body: Body) -> "BodyHeats":
+        """Heat since the start by where it passed, in J."""
+        capacities = body.medium.cell_heat_capacity
+        through, patches = [], dict.fromkeys(range(6, 6 + len(body.conditions.scenario.patches)), 0.0)
+        beams = 0.0
+        for face in range(6):
+            if not self.faces[face].size:
+                through.append(0.0)
+                continue
+            per_cell = capacities[_kinds_on_face(body, face)]
+            heat = self._device.to_host(self.faces[face]) * per_cell
+            through.append(float(heat.sum()))
+            for number in body.conditions.on_face(face):
+                if number >= 6:
+                    patches[number] = float(heat[body.conditions.maps[face] == number].sum())
+            if self.beams[face].size:
+                beams += float((self._device.to_host(self.beams[face]) * per_cell).sum())
+        void = 0.0
+        exposure = body.medium.exposure
+        if exposure is not None and self.exposed.size:
+            kinds = body.medium.cells.reshape(-1)[exposure.cells] & ~np.uint8(INTERIOR)
+            void = float((self._device.to_host(self.exposed) * capacities[kinds]).sum())
+        return BodyHeats(tuple(through), tuple(patches.values()), void, beams)
+
+    def source_heat(self, problem: HeatProblem, step: int) -> float:
+        """Heat in J that sources in the body have given until ``step``.
+
+        It is added up from one call to the next, in pieces that do not depend on where a run was interrupted: calls
+        come at due times only.
+        """
+        timeline, body = problem.timeline, problem.body
+        while body is not None and self._sources_step < step:
+            interval = timeline.interval(self._sources_step)
+            until = min(step, int(timeline.steps[interval + 1]), self._sources_step + _STEPS_AT_ONCE)
+            times = timeline.step_times(self._sources_step, until)
+            self._sources_heat += body.source_heat(times, float(timeline.dts[interval]), problem.precision)
+            self._sources_step = until
+        return self._sources_heat
+
     def save(self) -> dict[str, NDArray[np.float64]]:
         """The sums by face name, on the host."""
-        return {
-            f"ledger_{name}": self._device.to_host(sums)
-            for name, sums in zip(FACES, self.faces, strict=True)
-            if sums.size
-        }
+        saved = {name: self._device.to_host(sums) for name, sums in self._named() if sums.size}
+        if self._sources_step:
+            saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
+        return saved
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what :meth:`save` gave."""
-        for name, sums in zip(FACES, self.faces, strict=True):
+        for name, sums in self._named():
             if sums.size:
-                sums[...] = self._device.xp.asarray(arrays[f"ledger_{name}"])
+                sums[...] = self._device.xp.asarray(arrays[name])
+        if "ledger_sources" in arrays:
+            self._sources_step, self._sources_heat = (
+                int(arrays["ledger_sources"][0]),
+                float(arrays["ledger_sources"][1]),
+            )
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The arrays with the names that checkpoints give them."""
+        return [
+            *((f"ledger_{name}", sums) for name, sums in zip(FACES, self.faces, strict=True)),
+            *((f"ledger_beam_{name}", sums) for name, sums in zip(FACES, self.beams, strict=True)),
+            ("ledger_exposed", self.exposed),
+        ]
+
+
+@dataclass(frozen=True)
+class BodyHeats:
+    """Heat in J into a composite body since the start.
+
+    Attributes:
+        faces: through each face, that of its patches among it, that of beams left out.
+        patches: through each patch.
+        void: through the surfaces towards void.
+        beams: absorbed from beams.
+    """
+
+    faces: tuple[float, ...]
+    patches: tuple[float, ...]
+    void: float
+    beams: float
+
+
+def _kinds_on_face(body: Body, face: int) -> NDArray[np.intp]:
+    """The kinds of the cells of a face, of the shape of its sums."""
+    nz, ny, nx = body.medium.grid.shape
+    if body.medium.uniform:
+        return np.zeros(((nz, ny), (nz, nx), (ny, nx))[face // 2], dtype=np.intp)
+    cells = np.moveaxis(body.medium.cells, 2 - face // 2, 0)[-(face % 2)]
+    return np.asarray(cells & ~np.uint8(INTERIOR), dtype=np.intp)

@@ -9,7 +9,10 @@ from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.survey import survey
+from heatsim.storage.folder import bytes_on_disk
 
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
 _VALUES_MOVED = 2
@@ -29,8 +32,8 @@ class Plan:
         problem: coefficients, limit, timeline.
         device: where it would run.
         kernel: what would run it.
-        device_bytes: memory of the two buffers and the ledger.
-        host_bytes: memory on the host beside those.
+        device_bytes: memory of the two buffers, the ledger and what the cells are made of.
+        host_bytes: memory on the host beside those, the painted regions among it.
         disk_bytes: the most that fields, tables and checkpoints ever take.
         fields: number of fields written.
         rows: number of probe and energy rows.
@@ -60,28 +63,43 @@ class Plan:
         nx, ny, nz = grid.cells
         sides = (ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)
         ledger_bytes = 8 * sum(
-            cells for face, cells in enumerate(sides) if scenario.output.energy and problem.faces.exchanging(face)
+            cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
         )
-        fields = len(problem.timeline.steps_at(scenario.output.every))
+        body_bytes = 0
+        if problem.body is not None:
+            ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
+            body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+        compared_bytes = field_bytes * (scenario.time.stop_below is not None)
+        fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
-        columns = (1 + len(scenario.probes)) * bool(scenario.probes) + 10 * scenario.output.energy
+        columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
+            12 + len(scenario.patches)
+        ) * scenario.output.energy
         return cls(
             problem=problem,
             device=device,
             kernel=kernel,
-            device_bytes=2 * field_bytes + ledger_bytes,
+            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + compared_bytes,
             # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
-            host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy")),
+            host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
+            + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
-            + fields * (field_bytes + _BYTES_PER_TIME)
-            + _CHECKPOINTS * (field_bytes + ledger_bytes + _BYTES_PER_FILE)
+            + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + _CHECKPOINTS * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
         )
 
+    @property
+    def tuned(self) -> bool:
+        """Whether the run itself finds out which kernel is fastest."""
+        return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
+
     def check_capacity(self, folder: Path) -> None:
         """See that it fits the device, the host and the disk that ``folder`` will be on.
+
+        What a run has written to the folder already counts as there: it is gone on with, or removed before the start.
 
         Raises:
             CapacityError: it does not; says what is there and what would help.
@@ -100,12 +118,13 @@ class Plan:
                 f"{size(devices.host_memory())} are free; {advice}"
             )
         existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
-        free = shutil.disk_usage(existing).free
-        if self.disk_bytes > free:
+        free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
+        if self.disk_bytes > free + there:
+            held = f" beside the {size(there)} that the run there holds" if there else ""
             raise CapacityError(
                 f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
-                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free; make output.every longer, "
-                "use fewer cells or choose another --output"
+                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free{held}; make output.every "
+                "longer, use fewer cells or choose another --output"
             )
 
     def estimate_seconds(self) -> float:
@@ -147,10 +166,11 @@ def describe(plan: Plan) -> str:
     x, y, z = limit.cell
     cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
     end = float(timeline.times[-1])
+    kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
     lines = [
         problem.scenario.title,
         f"grid         {cells} cells of {spacing} m",
-        f"device       {plan.device.name}; kernel {plan.kernel.name}; {problem.precision}",
+        f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         f"limit        dt ≤ {limit.dt:.6g} s, set by cell [{x}, {y}, {z}]",
         f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
     ]
@@ -159,6 +179,8 @@ def describe(plan: Plan) -> str:
         lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
     if len(timeline.step_lengths) > _LENGTHS_SHOWN:
         lines.append(f"             and {len(timeline.step_lengths) - _LENGTHS_SHOWN} more step lengths")
+    if problem.scenario.composite:
+        lines += _materials(problem)
     lines += [
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} more on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
@@ -168,16 +190,42 @@ def describe(plan: Plan) -> str:
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
 
 
+def _materials(problem: HeatProblem) -> list[str]:
+    """Every material with the time step it allows and its coefficients, and the cells of every region."""
+    scenario = problem.scenario
+    parts = regions.paint(scenario)
+    lines = []
+    for material, cells in zip(survey(scenario), parts.material_cells, strict=False):
+        kx, ky, kz = material.conductivity
+        k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
+        at = "" if material.at is None else f" at {material.at:.6g} K"
+        lines += [
+            f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
+            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
+        ]
+        for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
+            numbers = ", ".join(f"{c:.6g}" for c in material.coefficients(dt))
+            lines.append(f"             dt = {dt:.6g} s: c0…c6 = {numbers}")
+    if scenario.uses_void:
+        lines.append(f"void         {parts.material_cells[-1]:,} cells")
+    for region, cells in zip(scenario.regions, parts.region_cells, strict=True):
+        lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
+    return lines
+
+
 def rounding_note(problem: HeatProblem) -> str:
     """What to know of float32's rounding for this run; empty if it hardly matters.
 
     In long runs on fine grids the change in a step falls below half a unit in the last place of the deviation, and
     rounding to nearest loses it. That sets in when a cell needs many steps to change by a rounding unit of the range:
-    for slabs of 256 and 1,024 cells the error was measured at 3e-3 … 7e-3 K per 100 K after 100,000 steps.
+    for slabs of 256 and 1,024 cells the error was measured at 3e-3 … 7e-3 K per 100 K after 100,000 steps, and at up to
+    2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it). With stochastic rounding the
+    same cases are off by less than 1e-4 K and by 4e-4 K: what is left is noise, which short steps leave conduction no
+    time to level out.
     """
     if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < _MANY_STEPS:
         return ""
     return (
         f"{problem.timeline.last_step:,} steps: rounding to nearest may add up to some 1e-2 K per 100 K of range; "
-        'solver.rounding = "stochastic" keeps it below 1e-4 K, precision = "float64" below that'
+        'solver.rounding = "stochastic" keeps it near 1e-4 K, precision = "float64" far below that'
     )

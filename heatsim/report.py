@@ -127,7 +127,7 @@ def _coefficient_table(coefficients: list[Mapping[str, Any]]) -> "Table":
     )
     for row in coefficients[:_MOST_ROWS]:
         values = (row[name] for name in _COEFFICIENTS)
-        texts = (f"{value:.5f}" if value == 0.0 or value >= 1e-3 else f"{value:.1e}" for value in values)
+        texts = (f"{value:.4f}" if value == 0.0 or value >= 1e-2 else f"{value:.1e}" for value in values)
         table.add_row(f"{row['dt']:.6g}", f"{row['steps']:,}", *texts)
     _mention_rest(table, len(coefficients), run_folder.SUMMARY)
     return table

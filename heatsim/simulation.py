@@ -1,20 +1,24 @@
 """A run from start to end: the only place that puts the parts together."""
 
+import json
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, Interrupted, StorageError
+from heatsim.composite_stepper import composite_arrays
+from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
+from heatsim.kernels.tuning import Choice
 from heatsim.ledger import Ledger
 from heatsim.observers import energy
 from heatsim.observers.checkpoint import Checkpoints
@@ -23,17 +27,22 @@ from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario.resolved import document
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
+from heatsim.version import version
 
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
+_OBSERVING_WORTH_A_WARNING = 1.0  # s
+_LONGEST_SHOWN = 80
 
 
 @dataclass
@@ -43,7 +52,7 @@ class Timing:
     Attributes:
         preparing: reading the initial field and compiling.
         stepping: the kernels.
-        observing: writing fields, rows and checkpoints.
+        observing: summing, writing fields, rows and checkpoints.
     """
 
     preparing: float = 0.0
@@ -74,6 +83,7 @@ class Simulation:
     timing: Timing = field(default_factory=Timing)
     warnings: list[str] = field(default_factory=list)
 
+    _choice: Choice | None = None
     _saved: Values | None = None
     _overwrite: bool = False
     _resuming: bool = False
@@ -103,11 +113,20 @@ class Simulation:
         return cls._assemble(scenario, target, overwrite=overwrite)
 
     @classmethod
+    def from_model(cls, scenario: Scenario, output: str | Path) -> "Simulation":
+        """The same from a scenario that has been read already, into the folder ``output``.
+
+        Raises:
+            ScenarioError, DeviceError, CapacityError: it cannot be run; says why.
+        """
+        return cls._assemble(scenario, Path(output))
+
+    @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
         """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
 
         Raises:
-            FolderError: not the folder of a run.
+            FolderError: not the folder of a run, or its scenario.toml was changed since.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
@@ -136,13 +155,15 @@ class Simulation:
             temperatures.load_temperatures(initial.slabs())
         else:
             temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy)
-        state = RunState(problem, temperatures, ledger, target)
+        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
+        arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
+        state = RunState(problem, temperatures, ledger, target, arrays=arrays)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
         )
         if saved is None:
-            state.initial_total = state.total()
+            state.total()  # sees that it is finite
+            state.initial_total = state.content()
         else:
             simulation._restore(saved)
         simulation.timing.preparing = time.perf_counter() - started
@@ -168,13 +189,15 @@ class Simulation:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
         return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
 
-    def run(self, *, progress: bool = False) -> None:
+    def run(self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None) -> None:
         """Run to the end and write everything to the folder; pictures are left to :func:`heatsim.render.render`.
 
         After an interruption it can be called again to go on.
 
         Args:
             progress: say on stderr how far it is.
+            watchers: observers of the caller's own; nothing of theirs is kept in checkpoints.
+            stop: interrupts the run, as a signal does, once it is requested.
 
         Raises:
             FolderError: the folder cannot be used.
@@ -190,22 +213,25 @@ class Simulation:
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
-            folder.prepare(self.folder, self._overwrite, inputs=scenario.input_files)
+            folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
         with ExitStack() as stack:
             stack.enter_context(folder.claim(self.folder))
             if not self._resuming:
                 write_resolved(scenario, self.folder)
                 self._resuming = True
-            observers = self._observers(progress)
+            observers = self._observers(progress, watchers)
             for observer in observers:
                 stack.callback(observer.close)
-            stop = stack.enter_context(_signals())
-            self._loop(observers, stop)
+            self._loop(observers, stack.enter_context(stop_on_signals(stop)))
             folder.write_summary(self.folder, self._summary())
 
-    def _observers(self, progress: bool) -> list[Observer]:
+    def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog(), Snapshots()]
+        observers: list[Observer] = [Watchdog()]
+        if scenario.time.stop_below is not None:
+            observers.append(Steady())  # before those that write: it may be the last time
+        if scenario.output.fields:
+            observers.append(Snapshots())
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
@@ -213,13 +239,21 @@ class Simulation:
         if progress:
             observers.append(Progress())
         observers.append(Checkpoints(tuple(observers), self._identity()))
+        observers[-1:-1] = watchers
         return observers
 
-    def _loop(self, observers: Sequence[Observer], stop: "_Stop") -> None:
+    def _loop(self, observers: Sequence[Observer], stop: "Stop") -> None:
         state, timing = self.state, self.timing
-        stepper = Stepper(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step)
+        stepper = Stepper(
+            *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
+            tuned=self.plan.tuned,
+            arrays=state.arrays,
+        )
         started = time.perf_counter()
+        for observer in observers:
+            observer.prepare()
         stepper.prepare()
+        self._choice = stepper.choice
         timing.preparing += time.perf_counter() - started
 
         saved = self._saved
@@ -229,7 +263,7 @@ class Simulation:
                 observer.start(state, saved)
             if saved is None:
                 self._notify(observers, due)
-        batch = 1
+        batch, begun = 1, Timing(timing.preparing, timing.stepping, timing.observing)
         while not state.finished:
             next_due = min(_next_after(state.step, steps) for steps in due)
             while state.step < next_due:
@@ -245,9 +279,18 @@ class Simulation:
                         self._notify(observers, due)
                     for observer in observers:
                         observer.poll(state)
+        self._compare(timing.stepping - begun.stepping, timing.observing - begun.observing)
         with _timed(timing, "observing"):
             for observer in observers:
                 observer.finish(state)
+
+    def _compare(self, stepping: float, observing: float) -> None:
+        """Warn where what is written costs more seconds than the steps in between."""
+        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+            self.warnings.append(
+                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
 
     def _advance(self, stepper: Stepper, steps: int) -> float:
         started = time.perf_counter()
@@ -261,7 +304,7 @@ class Simulation:
 
     def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
         for observer, steps in zip(observers, due, strict=True):
-            if _next_after(self.state.step - 1, steps) == self.state.step:
+            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
                 observer.handle(self.state)
 
     def _interrupt(self, checkpoints: Observer) -> None:
@@ -278,19 +321,19 @@ class Simulation:
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "cells": " × ".join(str(n) for n in self.plan.problem.grid.cells),
-            "precision": self.plan.problem.precision,
+            "scenario": json.dumps(_settings(self.plan.problem.scenario), ensure_ascii=False),
         }
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
-        for name in ("cells", "precision"):
-            if saved.values[name] != identity[name]:
-                raise StorageError(
-                    f"{self.folder / folder.SCENARIO}: has {name} {identity[name]}, the checkpoint "
-                    f"{saved.values[name]}; the file was changed after the run: put it back, or start again with "
-                    "`heatsim run … --overwrite`"
-                )
+        path = self.folder / folder.SCENARIO
+        changes = _changes(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
+        if changes:
+            raise FolderError(
+                f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+                f"What is changed, a longer time.end too, needs a run of its own from the start: "
+                f"`heatsim run {shlex.quote(str(path))} --output …`"
+            )
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
@@ -300,11 +343,16 @@ class Simulation:
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])
+        self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
+        self.state.stopped = bool(saved.values["stopped"])
+        if "compared" in saved.arrays:
+            before = self.plan.device.xp.asarray(saved.arrays["compared"])
+            self.state.compared = (int(saved.values["compared_step"]), before)
 
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
-        extremes = state.field.extremes()
+        extremes = state.extremes()
         mean = state.total() / problem.grid.cell_count + state.field.reference
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {
@@ -312,7 +360,7 @@ class Simulation:
             "versions": _versions(self.plan.device.backend),
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "kernel": self.plan.kernel.name,
+            "kernel": self._choice.shape.spec.name if self._choice else self.plan.kernel.name,
             "precision": problem.precision,
             "rounding": problem.rounding,
             "scheme": problem.scheme,
@@ -333,6 +381,8 @@ class Simulation:
             "observing_time": self.timing.observing,
             "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
         }
+        if self.plan.device.backend == "cuda" and self._choice:
+            summary["launch"] = self._choice.describe()
         if problem.scenario.output.energy:
             row = energy.balance(state)
             summary["energy"] = row
@@ -340,16 +390,16 @@ class Simulation:
         return summary
 
 
-class _Stop:
-    """Set when the user or the system asks to stop."""
+class Stop:
+    """``requested`` is set when the user, the system or the caller asks to stop."""
 
     requested = False
 
 
 @contextmanager
-def _signals() -> Iterator[_Stop]:
+def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     """Turn SIGINT and SIGTERM into a request; only a process' main thread can."""
-    stop = _Stop()
+    stop = stop or Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
@@ -380,16 +430,51 @@ def _next_after(step: int, due: NDArray[np.int64]) -> int:
     return int(due[i]) if i < len(due) else 1 << 62
 
 
+def _settings(scenario: Scenario) -> dict[str, Any]:
+    """The settings that a run has to keep from its start to its end, in the form of the TOML file.
+
+    Device and kernel may change, and so may what only says how the results are looked after. Input files count by their
+    names: a run that has begun does not read them again.
+    """
+    tables = document(scenario)
+    del tables["title"]
+    for table, name in (
+        ("solver", "device"),
+        ("solver", "kernel"),
+        ("output", "checkpoint_wall"),
+        ("output", "figures"),
+    ):
+        del tables[table][name]
+    return tables
+
+
+def _changes(before: Any, after: Any, key: str = "") -> list[str]:
+    """Where two documents differ: key path, new and old value."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        names = dict.fromkeys((*after, *before))
+        return [
+            change
+            for name in names
+            for change in _changes(before.get(name), after.get(name), f"{key}.{name}" if key else name)
+        ]
+    return [] if before == after else [f"{key} is {_shown(after)}, was {_shown(before)}"]
+
+
+def _shown(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
 def _versions(backend: str) -> dict[str, str]:
     """Versions of what decides the numbers."""
     import platform
 
-    packages = ["heatsim", "numpy", "h5py"]
+    packages = ["numpy", "h5py"]
     packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
-    versions = {"python": platform.python_version()}
+    versions = {"heatsim": version(), "python": platform.python_version()}
     for package in packages:
         try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
             continue
     return versions

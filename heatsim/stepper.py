@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.composite_stepper import CompositeStepping
 from heatsim.field import Field
-from heatsim.kernels import launch
+from heatsim.kernels import launch, tuning
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite import CompositeArrays
 from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.replay import Replay, Sweeps
+from heatsim.kernels.tuning import Choice, Shape, Task
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
 
@@ -24,17 +28,44 @@ class Stepper:
         step: number of steps done, or queued on the device.
     """
 
-    def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, step: int = 0) -> None:
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        ledger: Ledger,
+        spec: KernelSpec,
+        step: int = 0,
+        tuned: bool = False,
+        arrays: CompositeArrays | None = None,
+    ) -> None:
+        """Compile nothing yet.
+
+        Args:
+            problem: coefficients, faces and times.
+            field: what is advanced.
+            ledger: what the heat through the faces is entered into.
+            spec: the kernel.
+            step: number of steps that the field has behind it.
+            arrays: a composite body on the field's device; made where it is not given.
+            tuned: on a GPU, take the kernel and the launch shape that are fastest there, whatever ``spec`` says.
+        """
         self.step = step
+        self._tuned = tuned
         self._problem = problem
         self._field = field
         self._ledger = ledger
         self._spec = spec
-        self._constant_faces = problem.faces.constant()
+        self._composite = (
+            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+        )
+        self._constant_faces = self._composite is None and problem.faces.constant()
 
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
         problem = self._problem
+        if self._composite is not None:
+            self._composite.prepare()
+            return
         if self._spec.backend == "cuda":
             _ = self._compiled
             return
@@ -50,10 +81,15 @@ class Stepper:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         last = self.step + steps
+        self._field.changed()
         while self.step < last:
             interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
             until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)
-            if self._spec.backend == "cuda":
+            if self._composite is not None:
+                until = min(until, self.step + self._composite.steps_per_table)
+                self._composite.advance(self.step, until)
+                self.step = until
+            elif self._spec.backend == "cuda":
                 self._advance_cuda(until)
             else:
                 self._advance_cpu(until)
@@ -69,18 +105,40 @@ class Stepper:
         return dt, sweeps
 
     @cached_property
+    def choice(self) -> Choice:
+        """The kernel and its launch shape; where it is still to be tried out, the spare buffer is written to."""
+        problem, field, spec = self._problem, self._field, self._spec
+        if not self._tuned:
+            return Choice(Shape(spec), "asked for")
+        dt = float(problem.timeline.dts[problem.timeline.interval(self.step)])
+        return tuning.choose(
+            Task(field.device, problem.grid, problem.periodic, problem.precision, problem.scheme),
+            problem.timeline.last_step - self.step,
+            field.deviation,
+            field.spare,
+            launch.coefficients_struct(problem.coefficients[dt], problem.precision),
+        )
+
+    @cached_property
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
-        problem, device = self._problem, self._field.device
-        builds = launch.builds(self._spec, problem.precision, problem.scheme, problem.grid, device.block_memory())
+        problem, device, shape = self._problem, self._field.device, self.choice.shape
+        builds = launch.builds(
+            *(shape.spec, problem.precision, problem.scheme, problem.grid, problem.periodic), device.block_memory()
+        )
+        # The shape is that of the first, which does nearly all steps.
         return [
             (
                 build.spec.steps,
                 launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors()),
+                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes),
             )
-            for build in builds
+            for build, planes in zip(builds, (shape.planes, None), strict=False)
         ]
+
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self._field.device, self._problem.grid.cell_count)
 
     def _advance_cuda(self, until: int) -> None:
         problem, field = self._problem, self._field
@@ -89,12 +147,13 @@ class Stepper:
         coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
         pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
         ledger = np.array((pointers,), dtype=launch.LEDGER)
-        for steps, kernel, launches in self._compiled:
-            while until - self.step >= steps:
-                sweep = table.data.ptr + (len(sweeps) - (until - self.step)) * sweeps.itemsize
-                kernel(launches, field.deviation, field.spare, coefficients, sweep, ledger)
-                field.swap()
-                self.step += steps
+        for reach, kernel, launches in self._compiled:
+            steps = (until - self.step) // reach * reach
+            first = len(sweeps) - (until - self.step)
+            part = table[first * sweeps.itemsize : (first + steps) * sweeps.itemsize]
+            run = Sweeps(kernel, launches, coefficients, ledger)
+            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            self.step += steps
 
     def _advance_cpu(self, until: int) -> None:
         problem, field = self._problem, self._field

@@ -16,11 +16,14 @@ Simulate = Callable[..., Simulation]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
+    config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") is not None:
         require_gpu()
+    if item.get_closest_marker("slow") is not None and os.environ.get("HEATSIM_SLOW") != "1":
+        pytest.skip("takes minutes; set HEATSIM_SLOW=1 to run it")
 
 
 def require_gpu() -> None:
@@ -40,6 +43,14 @@ def _why_no_gpu() -> str:
     except DeviceError as error:
         return str(error)
     return ""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is tried out on this machine otherwise decides nothing here, nor the other way round."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEATSIM_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ Mass Transfer*, ch. 5. Every solution is evaluated at cell centres; times in s, 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from math import erfc, exp, pi, sqrt, tan
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from heatsim.verification.exact import complementary_error, slab_series
 
 Array = NDArray[np.float64]
 Temperature = Callable[[Array, Array, Array, float], Array]
@@ -112,28 +113,6 @@ def _toml(value: float | str) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-@cache
-def slab_eigenvalues(biot: float, count: int = 60) -> tuple[float, ...]:
-    """The roots of ζ tan ζ = Bi, one in each (nπ, nπ + π/2), by bisection (Incropera, eq. 5.42c)."""
-    roots = []
-    for n in range(count):
-        low, high = n * pi, n * pi + pi / 2.0 - 1e-15
-        for _ in range(200):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if middle * tan(middle) < biot else (low, middle)
-        roots.append(0.5 * (low + high))
-    return tuple(roots)
-
-
-def slab_series(biot: float, depth: Array, fourier: float) -> Array:
-    """(T − T∞)/(T0 − T∞) in a slab with convection at depth 1, insulated at depth 0 (Incropera, eq. 5.42a)."""
-    total = np.zeros_like(depth)
-    for zeta in slab_eigenvalues(biot):
-        weight = 4.0 * np.sin(zeta) / (2.0 * zeta + np.sin(2.0 * zeta))
-        total = total + weight * exp(-(zeta**2) * fourier) * np.cos(zeta * depth)
-    return total
-
-
 # Depths 0, 2, … 10 cm; 0 is the insulated side. Verification case heat_conduction of FDS.
 _SLAB_DEPTHS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
 _SLABS = (
@@ -221,13 +200,9 @@ PUBLISHED = (
 )
 
 
-def _erfc(values: Array) -> Array:
-    return np.vectorize(erfc, otypes=[np.float64])(values)
-
-
 def _step_into_semi_infinite(x: Array, y: Array, z: Array, t: float) -> Array:
     """Carslaw & Jaeger §2.4: θ = erfc(x / 2√(αt)), α = 1e-4 m²/s."""
-    return 300.0 + 100.0 * _erfc(x / (2.0 * sqrt(1e-4 * t)))
+    return 300.0 + 100.0 * complementary_error(x / (2.0 * sqrt(1e-4 * t)))
 
 
 HELD_STEP = ExactSolution(

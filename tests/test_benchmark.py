@@ -1,28 +1,28 @@
 """`heatsim bench`: what it says of right kernels and of a wrong one; on tiny grids, and no time is asserted."""
 
-import ctypes
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isclose
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import compile_kernel
+from cuda_host.gpu import HostStream, compile_on_host, function_on_host, host_device
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.benchmark import Measurement, benchmark, check, stopwatch
+from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
 from heatsim.benchmark.stopwatch import Timing, Work
 from heatsim.cli import main
-from heatsim.device import Device
 from heatsim.errors import CapacityError, DeviceError, InputError
-from heatsim.kernels import launch
+from heatsim.kernels import launch, replay, tuning
 from heatsim.kernels.catalog import KERNELS
-from heatsim.kernels.cpu import CPU_KERNELS, advance_numpy
+from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.reductions.ladder import LADDER, Rung
 
 CELLS = (6, 5, 4)
 CPU = tuple(spec.name for spec in KERNELS if spec.backend == "cpu")
@@ -99,7 +99,9 @@ def test_numbers_agree_with_each_other() -> None:
         assert_consistent(found)
         assert found.cpu_GCells == next(result.GCells for result in found.kernels if result.name == "numba")
         value = np.dtype(found.precision).itemsize
-        assert {result.intensity for result in found.kernels} == {13 / (2 * value)}
+        steps = {result.name: (result.intensity or 0.0) / (13 / (2 * value)) for result in found.kernels}
+        assert steps["numpy"] == 1.0
+        assert steps["numba"] == round(steps["numba"]) >= 1.0
         assert found.stages is not None
         seconds = found.stages.seconds
         assert seconds["total"] > 0.0
@@ -108,26 +110,27 @@ def test_numbers_agree_with_each_other() -> None:
         assert found.stages.kernel == fastest.name
 
 
-def scaled(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(T: NDArray[Any], T_new: NDArray[Any], periodic: Any, c: NDArray[Any], *rest: Any) -> None:
-        kernel(T, T_new, periodic, c[[0, 2, 1, 3, 4, 5, 6]], *rest)
+def scaled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], periodic: Any, c: NDArray[Any], *rest: Any) -> Any:
+        return kernel(T, T_new, periodic, c[[0, 2, 1, 3, 4, 5, 6]], *rest)
 
     return wrong
 
 
-def skipping(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(T: NDArray[Any], T_new: NDArray[Any], *rest: Any) -> None:
+def skipping(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], *rest: Any) -> Any:
         last = T_new[-1, -1, -1].copy()
-        kernel(T, T_new, *rest)
-        T_new[-1, -1, -1] = last
+        result, spare = kernel(T, T_new, *rest)
+        result[-1, -1, -1] = last
+        return result, spare
 
     return wrong
 
 
-def forgetting(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(*arguments: Any) -> None:
+def forgetting(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(*arguments: Any) -> Any:
         *head, ledger, scheme = arguments
-        kernel(*head, [np.zeros_like(sums) for sums in ledger], scheme)
+        return kernel(*head, [np.zeros_like(sums) for sums in ledger], scheme)
 
     return wrong
 
@@ -144,7 +147,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(CPU_KERNELS, "numba", spoil(advance_numpy))
+    monkeypatch.setitem(CPU_KERNELS, "numba", spoil(CPU_KERNELS["numpy"]))
     numbers = tmp_path / "bench.json"
     words = ["bench", "--cells", "5", "--device", "cpu", "--precision", "float64", "--repeats", "5"]
     assert main([*words, "--json", str(numbers)]) == 1
@@ -162,7 +165,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
 
 
 def test_nothing_is_timed_where_every_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(CPU_KERNELS, "numba", lambda T, T_new, *rest: None)
+    monkeypatch.setitem(CPU_KERNELS, "numba", lambda T, T_new, *rest: (T_new, T))
     found = one(kernels=("numba",))
     assert found.stages is None
     assert found.copy_GBps > 0.0
@@ -227,66 +230,6 @@ def test_repeats_are_whole_units_within_what_can_be_done_at_once() -> None:
     assert stopwatch.enough(host, Work(lambda count: time.sleep(1e-3 * count), unit=4)) == 4
 
 
-class HostArray(np.ndarray[Any, Any]):
-    """Memory of the host with what CuPy's arrays have."""
-
-    @property
-    def data(self) -> Any:  # type: ignore[override]
-        return SimpleNamespace(
-            ptr=self.ctypes.data,
-            copy_from_device_async=lambda source, size: ctypes.memmove(self.ctypes.data, source.ptr, size),
-        )
-
-    def set(self, values: NDArray[Any]) -> None:
-        self[...] = values
-
-
-class HostEvent:
-    def record(self) -> None:
-        self.time = time.perf_counter()
-
-    def synchronize(self) -> None:
-        assert self.time > 0.0
-
-
-def host_device() -> Device:
-    """A device that takes itself for a GPU: its memory is the host's, its kernels are compiled by g++."""
-    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
-    xp: Any = SimpleNamespace(
-        zeros=lambda shape: np.zeros(shape).view(HostArray),
-        empty=lambda shape, dtype: np.empty(shape, dtype).view(HostArray),
-        asarray=lambda values: np.array(values).view(HostArray),
-        asnumpy=np.array,
-        positive=np.positive,
-        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0),
-        cuda=SimpleNamespace(
-            Device=lambda: SimpleNamespace(attributes=attributes),
-            Event=HostEvent,
-            get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
-            runtime=SimpleNamespace(memGetInfo=lambda: (2**30, 2**30)),
-        ),
-    )
-    return Device("cuda", xp, "a host that takes itself for a GPU")
-
-
-def compile_on_host(build: launch.Build) -> launch.CudaKernel:
-    macros = [option for option in build.options if option.startswith("-D")]
-    kernel = compile_kernel(launch.FOLDER / build.spec.source, macros)
-    sweep_dtype = launch.sweep_dtype(build.precision)
-
-    class Function:
-        num_regs, local_size_bytes = 40, 0
-
-        def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
-            T, T_new, grid, coefficients, sweep, ledger = arguments
-            memory = (ctypes.c_uint8 * (build.spec.steps * sweep_dtype.itemsize)).from_address(int(sweep))
-            sweeps = np.frombuffer(memory, sweep_dtype)
-            kernel.launch(blocks, block, T, T_new, grid, coefficients, sweeps, ledger, shared_bytes=shared_mem)
-
-    return launch.CudaKernel(build, Function())
-
-
 def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """With their registers, beside naive and the CPU; one of several steps a sweep in whole sweeps."""
     gpu, choose = host_device(), device.choose
@@ -304,6 +247,31 @@ def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch)
     assert found.stages.kernel == "naive" or found.stages.steps % steps == 0
 
 
+def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside a kernel launched sweep by sweep; in recorded runs, whose numbers go into the same table."""
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
+    monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
+    candidates = tuning.candidates
+    monkeypatch.setattr(tuning, "candidates", lambda task: candidates(task)[:2])
+    monkeypatch.setattr(replay, "RUNS", (2,))
+    monkeypatch.setattr(HostStream, "graphs", [])
+    monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
+    path = tmp_path / "bench.json"
+    words = ["bench", "--device", "cuda", "--cells", "8", "8", "5", "--precision", "float32", "--repeats", "5"]
+    assert main([*words, "--kernel", "naive", "--kernel", "auto", "--json", str(path)]) == 0
+    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    naive, auto = found["kernels"]
+    assert (naive["name"], auto["name"]) == ("naive", "auto")
+    assert naive["launch"] is None
+    assert auto["launch"]["kernel"] == "boxed"
+    assert auto["GCells"] > 0.0
+    assert any(graph.launches > 0 for graph in HostStream.graphs)
+
+
 @pytest.mark.gpu
 def test_a_gpu_is_benched_with_every_kernel() -> None:
     for found in benchmark((67, 45, 31), device="cuda", repeats=5):
@@ -311,3 +279,76 @@ def test_a_gpu_is_benched_with_every_kernel() -> None:
         assert [result.spills for result in found.kernels] == [0] * len(found.kernels)
         assert all(result.registers for result in found.kernels)
         assert_consistent(found)
+
+
+REDUCTION_KEYS = {"name", "GBps", "fraction", "milliseconds", "spread", "registers", "spills", "error"}
+
+
+def bench_reductions(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str) -> int:
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: gpu if requested == "cuda" else choose(requested))
+    monkeypatch.setattr(compiled, "function", function_on_host)
+    return main(["bench", "--reductions", "--cells", "40", "30", "20", "--repeats", "5", "--json", str(path), *words])
+
+
+def test_reductions_are_verified_and_put_beside_plain_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reductions.json"
+    assert bench_reductions(monkeypatch, path, "--precision", "float32") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for text in (*(rung.name for rung in LADDER), "cupy.sum", "fused", "40 × 30 × 20 cells", "reading"):
+        assert text in out
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert [found["precision"] for found in written] == ["float32"]
+    for found in written:
+        assert found["cells"] == [40, 30, 20]
+        assert found["read_GBps"] >= found["copy_GBps"] > 0.0
+        nbytes = 24_000 * np.dtype(found["precision"]).itemsize
+        for result in found["reductions"]:
+            assert result.keys() >= REDUCTION_KEYS
+            fields = 2 if result["name"] == "fused, change" else 1
+            assert isclose(result["GBps"], fields * nbytes / result["milliseconds"] / 1e6)
+            assert isclose(result["fraction"], result["GBps"] / found["read_GBps"])
+            assert (result["registers"] is None) == result["name"].startswith("cupy")
+
+
+def test_a_wrong_reduction_is_reported_and_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sum that leaves the last blocks out, and a fused pass of the wrong field."""
+    monkeypatch.setattr(Rung, "blocks", lambda rung, count, multiprocessors: 1)
+    queue = fused.Pass.queue
+    monkeypatch.setattr(fused.Pass, "queue", lambda one: queue(replace(one, values=one.values[1:].copy())))
+    path = tmp_path / "reductions.json"
+    assert bench_reductions(monkeypatch, path, "--precision", "float32") == 1
+    out, err = capsys.readouterr()
+    assert "first_add is wrong: sum off by" in out
+    assert err.startswith("heatsim: reductions that are wrong, and were not timed: interleaved in float32, ")
+    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    wrong = {result["name"] for result in found["reductions"] if result["error"]}
+    assert wrong >= {"interleaved", "fused", "fused, change"}
+    assert all(result["GBps"] is None for result in found["reductions"] if result["name"] in wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--device", "cpu"], "--reductions measures sums on a GPU"),
+        (["--energy"], "--kernel, --energy and --plot do not go with it"),
+        (["--repeats", "4"], "--repeats 4: at least 5"),
+    ],
+)
+def test_reductions_that_cannot_be_measured_are_refused(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--reductions", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_benched_with_every_reduction() -> None:
+    for found in benchmark_reductions((130, 64, 65), repeats=5):
+        assert [result.error for result in found.reductions] == [None] * len(found.reductions)
+        assert {result.spills for result in found.reductions} == {0, None}

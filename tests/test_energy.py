@@ -1,18 +1,21 @@
 """The energy balance: every row of energy.csv closes, and the heats are the right ones.
 
-|residual| ≤ 1e-12·(Σ|heat through each face| + |stored|) + steps·u·Σ ρ·cp·V·|T − T_ref|
+|residual| ≤ 1e-12·(Σ|heat through each face| + |stored|) + steps·u·H, H the largest Σ ρ·cp·V·|T − T_ref| so far
 """
 
 import json
 from math import fsum, pi
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+import runs
 from conftest import Simulate
 from exact import INSULATED, PERIODIC, convection, flux, held, scenario
 from numpy.typing import NDArray
 
+from heatsim.errors import Interrupted
 from heatsim.grid import FACES
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
@@ -77,20 +80,68 @@ def test_every_row_closes(faces: str, cells: str, precision: str, rounding: str,
     capacity = RHO * CP * float(np.prod(SIZE)) / problem.grid.cell_count
     rows, fields = rows_of(simulation), fields_of(simulation)
     assert len(rows) == len(fields) == 9
+    largest = 0.0
     for row, T, step in zip(rows, fields, problem.timeline.steps_at(10.0 / 8.0).tolist(), strict=True):
         heats = [row[face] for face in FACES]
         assert row["sources"] == 0.0
         assert row["residual"] == pytest.approx(row["stored"] - fsum(heats), abs=1e-15 * fsum(map(abs, heats)))
         turned_over = fsum(abs(row[name]) for name in ("stored", *FACES))
-        rounded = step * unit_roundoff * capacity * np.abs(T - reference).sum()
-        assert abs(row["residual"]) <= 1e-12 * turned_over + rounded, f"t = {row['time']}"
+        largest = max(largest, capacity * np.abs(T - reference).sum())
+        bound = 1e-12 * turned_over + step * unit_roundoff * largest
+        assert abs(row["residual"]) <= bound, f"t = {row['time']}"
         # What is stored is what the field says, as exactly as the file holds its temperatures.
         gained = capacity * (T - fields[0]).sum()
         resolution = 2.0 * UNIT_ROUNDOFF[precision] * 700.0 * capacity * T.size
         assert row["stored"] == pytest.approx(gained, abs=resolution + 1e-11 * abs(gained))
+    # The file's float32 temperatures are rounded once more.
+    assert summary["energy_bound"] == pytest.approx(bound, rel=1e-5, abs=step * unit_roundoff * resolution)
     assert rows[0] == {**dict.fromkeys(COLUMNS, 0.0)}
     for index, face in enumerate(FACES):
         assert all(row[face] == 0.0 for row in rows) is not problem.faces.exchanging(index)
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_a_body_that_has_warmed_and_cooled_again_was_rounded_when_it_was_warm(
+    rounding: str, simulate: Simulate, tmp_path: Path
+) -> None:
+    """Held at 500 K for 5 s, then at the 300 K of the start until next to nothing of the heat is left."""
+    faces = 'default = { type = "temperature", value = "where(t < 5, 500, 300)" }'
+    text = scenario(
+        SIZE,
+        (12, 9, 7),
+        initial=300.0,
+        end=300.0,
+        boundaries=faces,
+        k=[10.0 * k for k in K],
+        rho=RHO,
+        cp=CP,
+        every=2.5,
+        probes=[(0.05, 0.04, 0.03)],
+    )
+    settings = ("solver.precision=float32", f"solver.rounding={rounding}")
+    simulation = simulate(text, *settings)
+    capacity = RHO * CP * float(np.prod(SIZE))
+    left = np.abs(simulation.temperature - 300.0).mean() * capacity
+    unit_roundoff = UNIT_ROUNDOFF["float32"] * (2.0 if rounding == "stochastic" else 1.0)
+    rows = rows_of(simulation)
+    warmest = max(row["stored"] for row in rows)
+    assert left < 1e-3 * warmest
+    assert warmest > 50.0 * capacity
+    final = rows[-1]
+    turned_over = fsum(abs(final[name]) for name in ("stored", *FACES))
+    then, now = (1e-12 * turned_over + simulation.step * unit_roundoff * heat for heat in (warmest, left))
+    assert now < abs(final["residual"]) <= then
+    summary = json.loads((simulation.folder / folder.SUMMARY).read_text(encoding="utf-8"))
+    assert summary["energy_bound"] == pytest.approx(then, rel=1e-6)
+
+    # Interrupted while it cools, the run knows how warm it was.
+    parts = tmp_path / "parts"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, simulation.step // 2, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(simulation.folder / folder.SCENARIO, output=parts).run()
+    Simulation.resume(parts).run()
+    assert runs.results(parts) == runs.results(simulation.folder)
 
 
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])

@@ -132,6 +132,30 @@ def test_heat_beyond_all_numbers_is_seen_at_the_next_due_step(tmp_path: Path) ->
         simulation.run()
 
 
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_a_blow_up_is_told_once_by_heatsim_itself(tmp_path: Path, rounding: str) -> None:
+    """Opposite fluxes, so that the sum of the field is +∞ − ∞; NumPy's own warnings are none of the user's business."""
+    text = runs.TEXT.replace('y_min = { type = "flux", value = 5e3 }', 'y_min = { type = "flux", value = 1e30 }')
+    text = text.replace("[boundaries]", '[boundaries]\ny_max = { type = "flux", value = -1e30 }')
+    settings = ["material.conductivity=1e-11", "time.end=1e14", "output.every=2.5e13", "output.probe_every=1.25e13"]
+    settings += ["solver.kernel=numpy", f"solver.rounding={rounding}"]
+    options = [option for setting in settings for option in ("--set", setting)]
+    code, out, err = runs.command(runs.write(tmp_path, text), *options, "--output", tmp_path / "run")
+    assert (code, out) == (1, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("heatsim: NaN or infinity in the field, seen at step ")
+
+
+def test_a_flux_too_large_for_float32_is_refused_by_its_face(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path, runs.TEXT.replace("value = 5e3", "value = 1e30"))
+    settings = ["material.conductivity=1e-30", "material.density=1e-9", "time.end=1e3", "output.probe_every=100"]
+    options = [option for setting in settings for option in ("--set", setting)]
+    code, out, err = runs.command(scenario, *options, "--set", "output.every=100", "--output", tmp_path / "run")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1, err
+    assert "boundaries.y_min: is not a finite, physical value at t = 0.0 s" in err
+
+
 def test_a_face_without_a_finite_value_at_one_moment_spoils_no_row(tmp_path: Path) -> None:
     # The expression is tried out at many times when the file is read, but hardly at exactly 5 s.
     scenario = runs.write(tmp_path, runs.TEXT.replace("300 + 20*sin(t)", "300 + min(20, 1/abs(t-5) - 1/abs(t-5))"))

@@ -15,22 +15,26 @@ PACKAGE = Path(str(files("heatsim")))
 # A module imports only from its own layer or from layers above it in this list.
 LAYERS = (
     "errors",
+    "version",
     "grid",
     "device",
     "scenario",
     "physics",
+    "kernels",
     "field",
     "ledger",
-    "kernels",
+    "composite_stepper",
     "stepper",
     "storage",
     "observers",
     "plan",
     "simulation",
     "benchmark",
+    "verification",
     "render",
     "export",
     "report",
+    "study",
     "cli",
     "__main__",
 )
@@ -41,9 +45,14 @@ ONLY = {
     "export": {"errors", "grid", "storage", "render"},
     "report": {"errors", "grid", "storage"},
 }
-HEAVY = ("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL")
+HEAVY = (
+    *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
+    *("pyarrow", "pandas", "distributed", "dask"),
+)
 # Compiled modules are imported by a function when a numba kernel is wanted.
-MAY_BE_HEAVY = {(f"kernels/{name}.py", "numba") for name in ("cpu_blocked", "cpu_cells", "cpu_numba")}
+MAY_BE_HEAVY = {
+    (f"kernels/{name}.py", "numba") for name in ("cpu_blocked", "cpu_cells", "cpu_numba", "cpu_composite_numba")
+}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -117,7 +126,7 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
 
 
 def test_the_package_offers_what_it_says() -> None:
-    assert heatsim.__all__ == ["HeatsimError", "Simulation"]
+    assert heatsim.__all__ == ["HeatsimError", "Simulation", "Study"]
     for name in heatsim.__all__:
         assert getattr(heatsim, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'simulate'"):

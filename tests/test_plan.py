@@ -9,7 +9,7 @@ import runs
 
 from heatsim import Simulation, device
 from heatsim.cli import main
-from heatsim.errors import CapacityError
+from heatsim.errors import CapacityError, Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, describe, rounding_note, size
 from heatsim.scenario import load
@@ -96,6 +96,32 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_made(
     assert not (tmp_path / "not").exists()
 
 
+def test_a_run_that_goes_on_needs_no_room_for_what_it_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = ("domain.cells=[40,30,50]", "output.figures=false")
+    target = tmp_path / "run"
+    scenario = runs.write(tmp_path)
+    with monkeypatch.context() as interruption:
+        runs.after_step(interruption, 5, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(scenario, large, output=target).run()
+    planned = plan(tmp_path, *large)
+    there = folder.bytes_on_disk(target)
+    # A field and a checkpoint.
+    assert 2 * planned.problem.grid.cell_count * 4 < there < planned.disk_bytes
+    free = planned.disk_bytes - there
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(free, 0, free))
+    Simulation.resume(target)
+    Simulation.from_scenario(scenario, large, output=target, overwrite=True)
+    with pytest.raises(CapacityError, match="are free;"):
+        Simulation.from_scenario(scenario, large, output=tmp_path / "elsewhere")
+    free -= 1
+    with pytest.raises(CapacityError, match=r"are free beside the .* that the run there holds; make output\.every"):
+        Simulation.resume(target)
+
+
 @pytest.mark.parametrize(
     ("count", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB"), (2**50, "1024 TiB")],
@@ -118,3 +144,74 @@ def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
     assert "solver.rounding" in rounding_note(plan(tmp_path, *long, "solver.rounding=nearest").problem)
     for enough in ("solver.precision=float64", "solver.rounding=stochastic", "time.end=10"):
         assert rounding_note(plan(tmp_path, *long, enough).problem) == ""
+
+
+def test_a_run_without_fields_needs_no_disk_for_them(tmp_path: Path) -> None:
+    with_fields, without = plan(tmp_path), plan(tmp_path, "output.fields=false")
+    assert (with_fields.fields, without.fields) == (5, 0)
+    assert with_fields.disk_bytes - without.disk_bytes >= 5 * 4 * 7 * 5 * 6
+    assert with_fields.rows == without.rows
+
+
+PARTS = """
+[domain]
+size = [0.04, 0.03, 0.02]
+cells = [8, 6, 4]
+material = "copper"
+[materials.copper]
+conductivity = 400.0
+density = 8960.0
+specific_heat = 385.0
+[materials.silicon]
+conductivity = [148.0, 100.0, 50.0]
+density = 2330.0
+specific_heat = 700.0
+[[regions]]
+name = "die"
+material = "silicon"
+box = { min = [0.01, 0.01, 0.015], max = [0.03, 0.02, 0.02] }
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.005] }
+[initial]
+temperature = 300.0
+[time]
+end = 1.0
+"""
+
+
+def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    assert main(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "copper: 180 cells; k = 400 W/(m K), ρ = 8960 kg/m³, cp = 385 J/(kg K); alone dt ≤ 0.035933" in out
+    assert "silicon: 8 cells; k = [148, 100, 50] W/(m K)" in out
+    assert out.count("c0…c6 = ") == 2 * len(
+        Plan.of(HeatProblem.from_scenario(load(path))).problem.timeline.step_lengths
+    )
+    assert "void         4 cells" in out
+    assert "region       die: 8 cells of silicon" in out
+    assert "region       hole: 4 cells of void" in out
+
+
+def test_a_region_that_cannot_be_painted_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    assert (
+        main(["plan", str(path), "--set", "regions.0.box.min=[1, 1, 1]", "--set", "regions.0.box.max=[2, 2, 2]"]) == 2
+    )
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert f'{path}: regions.0.box: "die" reaches from (1, 1, 1) to (2, 2, 2) m and lies outside the domain' in err
+
+
+def test_painted_regions_are_counted_as_memory(tmp_path: Path) -> None:
+    path = tmp_path / "parts.toml"
+    path.write_text(PARTS)
+    painted = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu"])))
+    bare = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu", "regions=[]"])))
+    assert painted.host_bytes - bare.host_bytes >= 2 * 8 * 6 * 4

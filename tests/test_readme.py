@@ -17,6 +17,8 @@ from heatsim.cli import app, main
 from heatsim.kernels.catalog import KERNELS
 from heatsim.scenario import load
 from heatsim.scenario.load import parse
+from heatsim.study.definition import read
+from heatsim.verification import CASES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -101,10 +103,16 @@ def test_scenario_explained_is_the_one_that_the_first_command_runs() -> None:
 
 
 @pytest.mark.parametrize("text", blocks("toml")[1:], ids=lambda text: text.splitlines()[0])
-def test_other_tables_can_stand_in_that_scenario(text: str) -> None:
+def test_other_tables_can_stand_in_that_scenario(text: str, tmp_path: Path) -> None:
     cube = tomllib.loads(blocks("toml")[0])
     tables = tomllib.loads(text)
-    changed, unchanged = (parse(document, SCENARIOS / "cube.toml") for document in ({**cube, **tables}, cube))
+    if "study" in tables:
+        (tmp_path / "cube.toml").write_text(blocks("toml")[0] + text, encoding="utf-8")
+        assert len(read(tmp_path / "cube.toml")[1]) == 3 * 2 * 2
+        return
+    # [materials.NAME] stand in place of [material].
+    kept = {key: table for key, table in cube.items() if key != "material" or "materials" not in tables}
+    changed, unchanged = (parse(document, SCENARIOS / "cube.toml") for document in ({**kept, **tables}, cube))
     # The table of the solver shows the defaults.
     assert (changed == unchanged) == ("solver" in tables)
 
@@ -113,12 +121,12 @@ def test_other_tables_can_stand_in_that_scenario(text: str) -> None:
 def test_command_is_understood(arguments: list[str]) -> None:
     _, bound, unused = app.parse_args(arguments, exit_on_error=False, print_error=False)[:3]
     assert not unused
-    assert bound.arguments or arguments == ["kernels"]
+    assert bound.arguments or arguments in (["kernels"], ["verify"])
 
 
 def test_every_command_is_shown() -> None:
     shown = {arguments[0] for arguments in commands()}
-    assert {"run", "plan", "resume", "render", "export", "kernels"} <= shown
+    assert {"run", "plan", "resume", "render", "export", "kernels", "study", "verify"} <= shown
     assert [arguments for arguments in commands() if arguments == ["scenarios/cube.toml"]]
 
 
@@ -173,6 +181,14 @@ def test_python_lines_run(checkout: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"3\d\d\.\d\d to 3\d\d\.\d\d K after \d+ steps, in outputs.small\n", done.stdout)
     assert (checkout / "outputs" / "small" / "summary.json").is_file()
+
+
+def test_every_case_of_the_verification_is_shown() -> None:
+    (table,) = blocks("text", "Verification")
+    for case in CASES:
+        assert re.search(rf"^{case.name} .* pass$", table, re.MULTILINE), case.name
+    named = [name for arguments in commands() if arguments[0] == "verify" for name in arguments[1:] if name[0] != "-"]
+    assert {case.name for case in CASES} >= set(named) - {"cpu", "float64", "verdicts.json"}
 
 
 def test_ladders_list_the_catalog() -> None:

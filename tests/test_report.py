@@ -56,8 +56,8 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     ):
         assert expected in text
     lines = [line.split() for line in text.splitlines()]
-    assert ["0.0025", "24,000", "0.40000", *["0.10000"] * 5, "3.0e-07"] in lines
-    assert ["0.001", "120", "0.70000", *["0.05000"] * 6] in lines
+    assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
+    assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
     assert ["stored", "-1234.5"] in lines
     assert ["through", "x_min", "-1234.5"] in lines
@@ -67,7 +67,7 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
 
 def test_coefficients_fit_an_ordinary_terminal(tmp_path: Path) -> None:
     text = show(write_run(tmp_path / "run", GRID, **SUMMARY), width=80)
-    assert ["0.0025", "24,000", "0.40000", *["0.10000"] * 5, "3.0e-07"] in [line.split() for line in text.splitlines()]
+    assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in [line.split() for line in text.splitlines()]
 
 
 def test_an_open_balance_is_not_overlooked(tmp_path: Path) -> None:

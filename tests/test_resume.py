@@ -144,6 +144,27 @@ def test_with_all_checkpoints_damaged_the_files_are_left_alone(tmp_path: Path) -
     assert {path.name: path.read_bytes() for path in parts.iterdir()} == before
 
 
+def test_what_decides_no_bit_may_be_changed_before_going_on(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    scenario = runs.write(tmp_path)
+    interrupted(parts, MID_INTERVAL, lambda: Simulation.from_scenario(scenario, output=parts))
+    path = parts / folder.SCENARIO
+    text = path.read_text(encoding="utf-8")
+    for old, new in (
+        ("Every kind of face", "A name"),
+        ('kernel = "auto"', 'kernel = "numpy"'),
+        ("checkpoint_wall = 60.0", "checkpoint_wall = 1e9"),
+        ("figures = false", "figures = true"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+    Simulation.resume(parts).run()
+    found, whole = runs.results(parts), runs.results(runs.run(tmp_path))
+    for name in ("fields", "probes", "energy", "checkpoint"):
+        assert found[name] == whole[name]
+
+
 def test_a_crash_before_any_write_to_disk_leaves_what_can_be_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

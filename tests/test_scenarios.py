@@ -11,13 +11,18 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.regions import paint
+from heatsim.physics.survey import survey
 from heatsim.plan import Plan, describe
 from heatsim.scenario import load
 from heatsim.simulation import Simulation
 from heatsim.storage import tables
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-FILES = sorted(SCENARIOS.glob("*.toml"))
+# Studies have tests of their own.
+FILES = sorted(path for path in SCENARIOS.glob("*.toml") if not path.stem.endswith("_study"))
+PLAIN = [path for path in FILES if not load(path).composite]
+COMPOSITE = [path for path in FILES if path not in PLAIN]
 ZERO_CELSIUS = 273.15
 
 Columns = Mapping[str, NDArray[np.float64]]
@@ -41,11 +46,21 @@ def test_scenario_opens_with_a_comment_and_can_be_planned(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert "What to look for" in text.split("\n\n", 1)[0]
-    problem = HeatProblem.from_scenario(load(path))
-    assert problem.scenario.title in describe(Plan.of(problem))
+    if path in PLAIN:
+        problem = HeatProblem.from_scenario(load(path))
+        assert problem.scenario.title in describe(Plan.of(problem))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMPOSITE, ids=lambda path: path.stem)
+def test_regions_of_a_composite_scenario_are_all_there(path: Path) -> None:
+    scenario = load(path)
+    parts = paint(scenario)
+    assert sum(parts.material_cells) == scenario.grid.cell_count
+    assert all(parts.region_cells)
+    assert all(material.limit > 0.0 for material in survey(scenario))
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.stem)
 def test_scenario_runs_to_its_first_rows(path: Path, tmp_path: Path) -> None:
     soon = load(path).output.probe_every
     simulation, _ = run(path.stem, tmp_path, f"time.end={soon!r}")

@@ -3,7 +3,10 @@
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,12 @@ from PIL import Image
 
 import heatsim
 from heatsim import Simulation
+from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted, NotFiniteError, ScenarioError
+from heatsim.observers.observer import Observer, RunState
+from heatsim.observers.snapshots import Snapshots
+from heatsim.scenario import load
+from heatsim.simulation import Stop
 from heatsim.stepper import Stepper
 from heatsim.storage import folder
 
@@ -69,7 +77,7 @@ def test_the_summary_says_what_was_done(tmp_path: Path) -> None:
     assert abs(summary["energy"]["residual"]) <= summary["energy_bound"]
     assert summary["cells_per_second"] > 0.0
     assert summary["wall_time"] >= summary["stepping_time"] > 0.0
-    assert {"python", "numpy", "h5py", "numba"} <= set(summary["versions"])
+    assert {"heatsim", "python", "numpy", "h5py", "numba"} <= set(summary["versions"])
 
 
 def test_an_interrupted_simulation_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
@@ -152,3 +160,67 @@ def test_a_face_that_turns_unphysical_between_samples_ends_the_run(tmp_path: Pat
     with pytest.raises(ScenarioError, match=r"mixed\.toml: boundaries\.x_min: .* at t = 6\.25 s"):
         simulation.run()
     assert np.isfinite(simulation.temperature).all()
+
+
+def test_a_run_without_fields_can_be_interrupted_resumed_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, parts = runs.run(tmp_path), tmp_path / "parts"
+    scenario = load(runs.write(tmp_path), ["output.fields=false"])
+    stop, seen = Stop(), Looks()
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, 7, lambda stepper: setattr(stop, "requested", True))
+        simulation = heatsim.Simulation.from_model(scenario, parts)
+        with pytest.raises(Interrupted, match="step 7"):
+            simulation.run(watchers=[seen], stop=stop)
+    assert seen.steps == [1, 2, 3, 4, 5, 6, 7]
+    heatsim.Simulation.resume(parts).run()
+    for name in (folder.PROBES, folder.ENERGY):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+    assert not (parts / folder.FIELDS).exists()
+    heatsim.Simulation.from_model(scenario, parts).run()
+    assert heatsim.Simulation.resume(parts).finished
+
+
+class Looks(Observer):
+    """Notes each step at which it may look at the clock."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+
+    def poll(self, state: RunState) -> None:
+        self.steps.append(state.step)
+
+
+@pytest.mark.parametrize(("stepping", "observing", "told"), [(2.0, 3.0, True), (0.1, 0.9, False), (3.0, 2.0, False)])
+def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
+    tmp_path: Path,
+    stepping: float,
+    observing: float,
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By a clock that only goes on while fields are written and steps are done."""
+    seconds = 0.0
+
+    def lasting(function: Callable[..., None], each: float) -> Callable[..., None]:
+        def call(*arguments: Any) -> None:
+            nonlocal seconds
+            function(*arguments)
+            seconds += each
+
+        return call
+
+    runs.step_by_step(monkeypatch)
+    monkeypatch.setattr("heatsim.simulation.time", SimpleNamespace(perf_counter=lambda: seconds))
+    monkeypatch.setattr(Stepper, "advance", lasting(Stepper.advance, stepping / runs.LAST_STEP))
+    # The first field belongs to the start, whatever it takes.
+    monkeypatch.setattr(Snapshots, "start", lasting(Snapshots.start, 100.0))
+    monkeypatch.setattr(Snapshots, "handle", lasting(Snapshots.handle, observing / (len(runs.FIELD_TIMES) - 1)))
+    assert main(["run", str(runs.write(tmp_path)), "--output", str(tmp_path / "run"), "--quiet"]) == 0
+    expected = f"warning: fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s;"
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert (expected in err) is told
+    assert bool(err) is told

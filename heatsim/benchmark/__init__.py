@@ -6,15 +6,25 @@ from dataclasses import asdict
 from pathlib import Path
 
 from heatsim import device as devices
-from heatsim.benchmark.measure import measure
+from heatsim.benchmark.measure import AUTO, measure
+from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 from heatsim.device import Device
-from heatsim.errors import CapacityError, FolderError, InputError
+from heatsim.errors import CapacityError, DeviceError, FolderError, InputError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.plan import size
 
-__all__ = ["KernelResult", "Measurement", "Stages", "benchmark", "check_writable", "to_json"]
+__all__ = [
+    "KernelResult",
+    "Measurement",
+    "ReductionMeasurement",
+    "Stages",
+    "benchmark",
+    "benchmark_reductions",
+    "check_writable",
+    "to_json",
+]
 
 FEWEST_REPEATS = 5
 _EDGE = {"cuda": 512, "cpu": 256}
@@ -35,7 +45,7 @@ def benchmark(
     Args:
         cells: one number, for a cube, or three along x, y, z; None for 512³ on a GPU and 256³ on a CPU.
         precisions: of "float32" and "float64".
-        kernels: names in the catalog; none for all that the device can run.
+        kernels: names in the catalog, and "auto"; none for all that the device can run.
         device: "auto", "cuda" or "cpu".
         repeats: of every time, at least 5.
         energy: whether the heat through the faces is summed too.
@@ -51,17 +61,40 @@ def benchmark(
     """
     chosen = devices.choose(device)
     specs = [spec for spec in KERNELS if spec.backend == chosen.backend]
+    auto = chosen.backend == "cuda" and (not kernels or AUTO in kernels)
     if kernels:
-        specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in kernels))
-    if repeats < FEWEST_REPEATS:
-        raise InputError(f"--repeats {repeats}: at least {FEWEST_REPEATS} are needed for a median and its spread")
+        named = [name for name in kernels if not (auto and name == AUTO)]
+        specs = list(dict.fromkeys(catalog.choose(name, chosen.backend) for name in named))
+    _check_repeats(repeats)
     grid_cells = _three((_EDGE[chosen.backend],) if cells is None else cells)
     for precision in precisions:
-        _check_capacity(chosen, specs, grid_cells, precision)
-    return [measure(chosen, specs, grid_cells, precision, repeats, energy, say) for precision in precisions]
+        _check_capacity(chosen, [*specs, *(catalog.SINGLE_STEP,) * auto], grid_cells, precision)
+    return [measure(chosen, specs, auto, grid_cells, precision, repeats, energy, say) for precision in precisions]
 
 
-def to_json(measurements: Sequence[Measurement]) -> str:
+def benchmark_reductions(
+    cells: Sequence[int] | None = None,
+    precisions: Sequence[str] = _PRECISIONS,
+    device: str = "auto",
+    repeats: int = 7,
+    say: Callable[[str], None] = lambda doing: None,
+) -> list[ReductionMeasurement]:
+    """Verify and measure sums over a field on a GPU; arguments as for :func:`benchmark`.
+
+    Raises:
+        InputError: numbers that make no grid, or too few repeats.
+        DeviceError: no GPU.
+        CapacityError: the grid does not fit the memory; nothing has been allocated.
+    """
+    _check_repeats(repeats)
+    grid_cells = _three((_EDGE["cuda"],) if cells is None else cells)
+    if device == "cpu":
+        raise DeviceError('--reductions measures sums on a GPU; use device "cuda" or "auto"')
+    gpu = devices.choose("cuda")
+    return [measure_reductions(gpu, grid_cells, precision, repeats, say) for precision in precisions]
+
+
+def to_json(measurements: Sequence[Measurement] | Sequence[ReductionMeasurement]) -> str:
     """A list of objects, one for each precision; numbers in their shortest form that reads back the same."""
     return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
 
@@ -76,6 +109,11 @@ def check_writable(path: Path) -> None:
         raise FolderError(f"{path}: is a folder; give the name of a file")
     if not path.absolute().parent.is_dir():
         raise FolderError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+
+
+def _check_repeats(repeats: int) -> None:
+    if repeats < FEWEST_REPEATS:
+        raise InputError(f"--repeats {repeats}: at least {FEWEST_REPEATS} are needed for a median and its spread")
 
 
 def _three(cells: Sequence[int]) -> tuple[int, int, int]:

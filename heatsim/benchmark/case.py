@@ -12,7 +12,9 @@ from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.cpu import CPU_KERNELS, steps_a_sweep
+from heatsim.kernels.replay import Replay, Sweeps
+from heatsim.kernels.tuning import Shape
 from heatsim.physics.coefficients import Scheme
 
 # What a run takes unless its grid or its user asks for another.
@@ -84,79 +86,91 @@ class Stepping:
     """
 
     def __init__(
-        self, spec: KernelSpec, field: Field, case: Case, ledger: Sequence[Any], steps: int, poisoned: bool = False
+        self,
+        shape: Shape,
+        field: Field,
+        case: Case,
+        ledger: Sequence[Any],
+        steps: int,
+        poisoned: bool = False,
+        recorded: bool = False,
     ) -> None:
         """Compile the kernel and send the faces' terms to the device.
 
         Args:
-            spec: the kernel.
+            shape: the kernel, and on a GPU how it is launched.
             field: on a device that the kernel is for.
             case: coefficients and faces.
             ledger: the six sums of :func:`new_ledger`.
             steps: the most that :meth:`advance` is asked for; each of its calls starts at the case's first step.
             poisoned: whether the output is filled with NaN before each sweep.
+            recorded: whether a GPU replays recorded runs of sweeps, where a run would do so.
         """
         self.field = field
         self.registers: int | None = None
         self.spills: int | None = None
         self._poisoned = poisoned
+        self._recorded = recorded
         self._table = np.zeros(steps, dtype=launch.sweep_dtype(field.precision))
         self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
-        # Steps a sweep and what does one, given the number of its first step; the one that does most at a time first.
-        if spec.backend == "cuda":
-            self._sweeps = self._on_cuda(spec, case, ledger)
-            self.reach = self._sweeps[0][0]
-        else:
-            self._advance_cpu = self._on_cpu(spec, case, ledger)
-            self.reach = 1
+        # Steps a sweep and what does so many sweeps from a step on; the one that does most at a time first.
+        on_cuda = shape.spec.backend == "cuda"
+        self._sweeps = self._on_cuda(shape, case, ledger) if on_cuda else self._on_cpu(shape.spec, case, ledger)
+        self.reach = self._sweeps[0][0]
 
     def advance(self, steps: int) -> None:
         """Do so many steps; on a GPU they are queued and may still be running at return."""
-        if self.field.device.backend == "cpu":
-            self._advance_cpu(steps)
-            return
         done = 0
         for reach, sweep in self._sweeps:
+            at_a_time = 1 if self._poisoned else (steps - done) // reach
             while steps - done >= reach:
                 if self._poisoned:
                     self.field.spare.fill(np.nan)
-                sweep(done)
-                self.field.swap()
-                done += reach
+                sweep(done, at_a_time)
+                done += at_a_time * reach
+        self.field.changed()
 
-    def _on_cuda(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int], None]]]:
+    def _on_cuda(self, shape: Shape, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int, int], None]]]:
         field, device = self.field, self.field.device
         table = device.xp.asarray(self._table.view(np.uint8))
-        itemsize = self._table.itemsize
         coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(field.precision))
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
+        replay = Replay(device, case.grid.cell_count)
+        replay.recording = replay.recording and self._recorded
 
-        def sweep_with(kernel: launch.CudaKernel, launches: list[launch.Launch]) -> Callable[[int], None]:
-            return lambda done: kernel(
-                launches, field.deviation, field.spare, coefficients, table.data.ptr + done * itemsize, pointers
-            )
+        def sweep_with(sweeps: Sweeps) -> Callable[[int, int], None]:
+            def sweep(done: int, count: int) -> None:
+                first, size = done * self._table.itemsize, count * sweeps.sweep_bytes
+                part = table[first : first + size]
+                field.deviation, field.spare = replay.advance(sweeps, field.deviation, field.spare, part)
 
-        builds = launch.builds(spec, field.precision, SCHEME, case.grid, device.block_memory())
+            return sweep
+
+        builds = launch.builds(shape.spec, field.precision, SCHEME, case.grid, case.periodic, device.block_memory())
         kernels = [launch.compile_kernel(build) for build in builds]
         self.registers = int(kernels[0].function.num_regs)
         self.spills = int(kernels[0].function.local_size_bytes)
-        return [
-            (
-                build.spec.steps,
-                sweep_with(kernel, launch.launches(build, case.grid, case.periodic, device.multiprocessors())),
-            )
-            for build, kernel in zip(builds, kernels, strict=True)
-        ]
+        found = []
+        for kernel, planes in zip(kernels, (shape.planes, None), strict=False):
+            launches = launch.launches(kernel.build, case.grid, case.periodic, device.multiprocessors(), planes)
+            found.append((kernel.build.spec.steps, sweep_with(Sweeps(kernel, launches, coefficients, pointers))))
+        return found
 
-    def _on_cpu(self, spec: KernelSpec, case: Case, ledger: Sequence[Any]) -> Callable[[int], None]:
+    def _on_cpu(
+        self, spec: KernelSpec, case: Case, ledger: Sequence[Any]
+    ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 
-        def advance(steps: int) -> None:
-            if self._poisoned:
-                field.spare.fill(np.nan)
-            f, g = self._table["f"][:steps], self._table["g"][:steps]
-            field.deviation, field.spare = kernel(
-                field.deviation, field.spare, case.periodic, c, f, g, 0, ledger, SCHEME
-            )
+        def sweeps_of(reach: int) -> Callable[[int, int], None]:
+            def advance(done: int, count: int) -> None:
+                part = self._table[done : done + count * reach]
+                f, g, step = part["f"], part["g"], int(part["step"][0])
+                field.deviation, field.spare = kernel(
+                    field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME
+                )
 
-        return advance
+            return advance
+
+        value = np.dtype(field.precision).itemsize
+        reaches = {steps_a_sweep(spec.name, case.grid.shape, case.periodic, value, len(self._table)), 1}
+        return [(reach, sweeps_of(reach)) for reach in sorted(reaches, reverse=True)]

@@ -12,6 +12,7 @@ from heatsim.field import Field
 from heatsim.grid import FACES
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import advance_numpy
+from heatsim.kernels.tuning import Shape
 
 # Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small. First such that whole
 # vectors and patches of cells fill, as kernels of several steps a sweep want them, then such that none do.
@@ -69,7 +70,7 @@ def _computed(
     field = Field(device, case.grid, precision, reference=0.0)
     upload(field, random_field(case.grid, "float32", seed).astype(precision))
     ledger = new_ledger(device, case, enabled=True)
-    Stepping(spec, field, case, ledger, steps, poisoned=True).advance(steps)
+    Stepping(Shape(spec), field, case, ledger, steps, poisoned=True).advance(steps)
     return device.to_host(field.deviation), [device.to_host(sums) for sums in ledger]
 
 

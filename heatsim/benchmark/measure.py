@@ -4,20 +4,23 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 
 import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark import check
-from heatsim.benchmark.case import Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_turn
 from heatsim.device import Device
 from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import catalog
+from heatsim.kernels import catalog, launch, tuning
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.tuning import Choice, Shape, Task
 
+AUTO = "auto"  # what a GPU's own choice is called
 _OPERATIONS = 13  # a cell and step: 7 products and 6 sums
 _MOST_STEPS = 1 << 14
 _SEED = 20
@@ -28,6 +31,7 @@ _CPU_PATIENCE = 10.0  # s that a step on the CPU may take before its comparison 
 def measure(
     device: Device,
     specs: Sequence[KernelSpec],
+    auto: bool,
     cells: tuple[int, int, int],
     precision: str,
     repeats: int,
@@ -38,7 +42,8 @@ def measure(
 
     Args:
         device: where.
-        specs: kernels for it.
+        specs: kernels for it, each sweep of which is launched on its own.
+        auto: whether a GPU's own choice is measured too, as a run would take it: in recorded runs on small grids.
         cells: along x, y, z; memory for them is taken for granted.
         precision: "float32" or "float64".
         repeats: of every time.
@@ -51,15 +56,24 @@ def measure(
         errors[spec.name] = check.fault(spec, device, precision, cells)
     right = [spec for spec in specs if not errors[spec.name]]
 
-    say(f"{precision}: timing {', '.join(('copy', *(spec.name for spec in right)))}")
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     field = _random_field(device, case.grid, precision)
-    steppings = {spec.name: _stepping(spec, field, case, energy) for spec in right}
+    steppings = {spec.name: _stepping(Shape(spec), field, case, energy) for spec in right}
+    names = [spec.name for spec in specs]
+    chosen = None
+    if auto:
+        say(f"{precision}: trying out what is fastest")
+        chosen = _choose(field, case)
+        names.append(AUTO)
+        errors[AUTO] = check.fault(chosen.shape.spec, device, precision, cells)
+        if not errors[AUTO]:
+            steppings[AUTO] = _stepping(chosen.shape, field, case, energy, recorded=True)
+    say(f"{precision}: timing {', '.join(('copy', *steppings))}")
     works = {name: _work(stepping) for name, stepping in steppings.items()}
-    copies = _copies(field)
-    timings = time_in_turn(device, [*copies, *works.values()], repeats)
-    copy = min(timings[: len(copies)], key=lambda timing: timing.seconds)
-    timed = dict(zip(works, timings[len(copies) :], strict=True))
+    copying = copies(field)
+    timings = time_in_turn(device, [*copying, *works.values()], repeats)
+    copy = min(timings[: len(copying)], key=lambda timing: timing.seconds)
+    timed = dict(zip(works, timings[len(copying) :], strict=True))
     speeds = {name: case.grid.cell_count / timing.seconds / 1e9 for name, timing in timed.items()}
 
     stages = None
@@ -83,10 +97,10 @@ def measure(
         copy_GBps=copy_speed,
         ceiling_GCells=ceiling,
         kernels=tuple(
-            KernelResult(spec.name, error=errors[spec.name])
-            if errors[spec.name]
-            else _result(spec.name, steppings[spec.name], timed[spec.name].spread, speeds, ceiling, cpu, value)
-            for spec in specs
+            KernelResult(name, error=errors[name])
+            if errors[name]
+            else _result(name, steppings[name], timed[name].spread, speeds, ceiling, cpu, value, chosen)
+            for name in names
         ),
         copy_spread=copy.spread,
         cpu_GCells=cpu,
@@ -104,6 +118,7 @@ def _result(
     ceiling: float,
     cpu: float | None,
     value: int,
+    chosen: Choice | None,
 ) -> KernelResult:
     """One kernel's numbers; ``value`` is the bytes of one."""
     speed, naive = speeds[name], speeds.get("naive")
@@ -119,6 +134,7 @@ def _result(
         intensity=_OPERATIONS * stepping.reach / (2.0 * value),
         over_naive=speed / naive if naive else None,
         over_cpu=speed / cpu if cpu else None,
+        launch=chosen.describe() if chosen and name == AUTO else None,
     )
 
 
@@ -128,15 +144,22 @@ def _random_field(device: Device, grid: Grid, precision: str) -> Field:
     return field
 
 
-def _stepping(spec: KernelSpec, field: Field, case: Case, energy: bool) -> Stepping:
-    return Stepping(spec, field, case, new_ledger(field.device, case, energy), _MOST_STEPS)
+def _choose(field: Field, case: Case) -> Choice:
+    """What a run on the field's GPU and grid would take, were it long enough to try."""
+    coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(field.precision))
+    task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
+    return tuning.choose(task, inf, field.deviation, field.spare, coefficients)
+
+
+def _stepping(shape: Shape, field: Field, case: Case, energy: bool, recorded: bool = False) -> Stepping:
+    return Stepping(shape, field, case, new_ledger(field.device, case, energy), _MOST_STEPS, recorded=recorded)
 
 
 def _work(stepping: Stepping) -> Work:
     return Work(stepping.advance, unit=stepping.reach, most=_MOST_STEPS)
 
 
-def _copies(field: Field) -> list[Work]:
+def copies(field: Field) -> list[Work]:
     """Copies of the current values over the spare ones; the fastest of them is the ceiling's."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
 
@@ -203,7 +226,7 @@ def _cpu_speed(case: Case, precision: str, energy: bool) -> float | None:
     if check.fault(spec, device, precision, case.grid.cells):
         return None
     field = _random_field(device, case.grid, precision)
-    work = _work(_stepping(spec, field, case, energy))
+    work = _work(_stepping(Shape(spec), field, case, energy))
     if elapsed(device, work, work.unit) > _CPU_PATIENCE:
         return None
     (timing,) = time_in_turn(device, [work], _CPU_REPEATS)

@@ -1,6 +1,7 @@
 """What a benchmark found. Field names are those of its JSON."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class KernelResult:
         over_naive: times as fast as naive; None where that was not measured.
         over_cpu: times as fast as numba on this machine's CPU, t_CPU / t_this; None where that was not measured.
         error: what is wrong with it, None if nothing is.
+        launch: of "auto", what it has chosen; None for kernels that were named.
     """
 
     name: str
@@ -34,6 +36,7 @@ class KernelResult:
     over_naive: float | None = None
     over_cpu: float | None = None
     error: str | None = None
+    launch: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

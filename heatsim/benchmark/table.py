@@ -1,7 +1,9 @@
 """A benchmark's numbers as tables for a terminal."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 
 if TYPE_CHECKING:
@@ -23,9 +25,39 @@ def describe(measurement: Measurement) -> "Group":
     )
     parts: list[RenderableType] = [heading, _kernel_table(measurement)]
     parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
+    parts += [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
     if measurement.stages is not None:
         parts.append(_stage_table(measurement.stages))
     return Group(*parts)
+
+
+def describe_reductions(measurement: ReductionMeasurement) -> "Group":
+    """The ladder of sums, CuPy's own and the fused pass, within 80 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    cells = " × ".join(f"{n:,}" for n in measurement.cells)
+    heading = Text.assemble(
+        (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
+        f"\nreading {measurement.read_GBps:,.4g} GB/s (spread {measurement.read_spread:.1%}), copying "
+        f"{measurement.copy_GBps:,.4g} GB/s; median of {measurement.repeats} repeats",
+    )
+    table = _new_table("reduction", "GB/s", "of\nreading", "ms", "spread", "regs", "spills")
+    for result in measurement.reductions:
+        numbers = (
+            (result.GBps, ",.4g"),
+            (result.fraction, ".3f"),
+            (result.milliseconds, ",.4g"),
+            (result.spread, ".1%"),
+            (result.registers, "d"),
+            (result.spills, "d"),
+        )
+        shown = ("failed", *("",) * 5) if result.error else _formatted(numbers)
+        table.add_row(result.name, *shown)
+    faults = [
+        Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.reductions if result.error
+    ]
+    return Group(heading, table, *faults)
 
 
 def _new_table(*columns: str) -> "Table":
@@ -59,7 +91,17 @@ def _numbers(result: KernelResult) -> tuple[str, ...]:
         (result.over_naive, ".2f"),
         (result.over_cpu, ".3g"),
     )
+    return _formatted(formats)
+
+
+def _formatted(formats: Sequence[tuple[float | None, str]]) -> tuple[str, ...]:
     return tuple("–" if value is None else format(value, how) for value, how in formats)
+
+
+def _launch(launch: dict[str, Any]) -> str:
+    """What "auto" has chosen, in words."""
+    planes = "" if launch["planes"] is None else f", {launch['planes']} planes a block"
+    return f"{launch['kernel']}, {launch['steps_a_sweep']} steps a sweep{planes}, {launch['chosen']}"
 
 
 def _stage_table(stages: Stages) -> "Table":

@@ -10,7 +10,7 @@
 
 #include "stencil.cuh"
 
-extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y * TILE_Z)
+extern "C" __global__ void BOUNDS(TILE_X * TILE_Y * TILE_Z)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {

@@ -11,7 +11,7 @@
 #define INPUT_Y (TILE_Y + 2)
 #define INPUT_Z (TILE_Z + 2)
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void BOUNDS(THREADS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {

@@ -13,7 +13,20 @@
 
 #include "vector.cuh"
 
-extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y)
+#if FACES
+// Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
+#if __CUDA_ARCH__ == 750
+#define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
+#elif __CUDA_ARCH__ < 1000
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 896)
+#else
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 768)
+#endif
+#undef BOUNDS
+#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#endif
+
+extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
@@ -40,6 +53,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Real* here = centre + z_begin * plane;
     Real* out = T_new + cell_index(grid, x, y, z_begin);
 
+#if FACES
+    unsigned int left = 0;  // a bit for each plane in which the vector is not plain
+#endif
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above.
         const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
@@ -53,8 +69,16 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
         // 5. Update the vector.
         const bool at_face = at_side || (updates && (z == 0 || z == grid.nz - 1));
+#if FACES
+        const Kinds kinds = load_kinds(c.medium, cell_index(grid, x_load, y_load, z));
+        const Cells updated = update_plain(c, sweep, x, y, z, kinds, current, west, east, south, north, below, above);
+        const bool plain = !at_face && all_interior(kinds);
+        if (updates && plain) store(out, updated);
+        if (updates && !plain) left |= 1u << (z - z_begin);
+#else
         const Cells updated = update(grid, c, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
         if (updates) store(out, updated);
+#endif
 
         // 6. One plane up.
         below = current;
@@ -62,4 +86,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         here += plane;
         out += plane;
     }
+
+#if FACES
+    // 7. What the march has left.
+    update_left(T, T_new, grid, c, sweep, ledger, x, y, z_begin, left);
+#endif
 }

@@ -12,112 +12,165 @@
 // thread needs its own cells only. The plane above comes from the stage before. The centre plane was made an iteration
 // ago and its edges published then, so one barrier an iteration serves all stages.
 //
-// A thread owns a patch of VECTOR cells in x and ROWS in y. A warp is 32 patches beside each other, so x neighbours come by
-// shuffle; of y neighbours only those of a warp's first and last row come from shared memory.
+// A thread owns a patch of VECTOR cells in x and ROWS in y. Patches lie `lanes` beside each other, 32 or fewer, so x
+// neighbours come by shuffle; of y neighbours only those of a patch's first and last row come from shared memory.
 //
-//        |<---------------- 32 VECTOR cells ---------------->|
+//        |<--------------- lanes * VECTOR cells ------------>|
 //        h h h h h h h h h h h h h h h h h h h h h h h h h h h   halo: after each step one more layer of it is wrong
 //        h  +---------------------------------------------+  h
-//        h  |  cells that the block writes                |  h   first row of a warp: published for the warp south
-//        h  |                                             |  h   last row of a warp: published for the warp north
+//        h  |  cells that the block writes                |  h   first row of a patch: published for the patch south
+//        h  |                                             |  h   last row of a patch: published for the patch north
 //        h  +---------------------------------------------+  h
-//        h h h h h h h h h h h h h h h h h h h h h h h h h h h
+//        h h h h h h h h h h h h h h h h h h h h h h h h h h h   no halo where the tile ends with the box
+//
+// Work comes in segments, a tile and a range of planes, dealt out by tiling.py: one block a multiprocessor takes
+// several, so that all finish together, and blocks that work beside each other climb together, so that each finds in L2
+// the halo that the other has read.
 //
 // Bytes a cell and step: 2 sizeof(Real) / STEPS, and the halo: with 4 steps and tiles of 128 x 32 cells 1.42 times the
-// cells are computed. 13 operations a cell and step. Expected: limited by instruction issue rather than by memory.
+// cells are computed. 13 operations a cell and step. Expected: float32 near what memory delivers, float64 at the rate of
+// its arithmetic.
 //
-// Grids: rows of whole vectors and columns of whole patches, nx a multiple of VECTOR and ny of ROWS.
+// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile, or a periodic one,
+// consists of whole patches. Other grids take single steps.
 //
-// Registers decide everything. The two planes change roles in every iteration, so the loop is unrolled by two and no value
-// is ever moved; for that the sum of a stage up to the plane above is made before the stage before it delivers that plane.
+// What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
+// not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
+// change roles by moves, which cost less than a loop unrolled to avoid them.
 
 #include "vector.cuh"
 
 #define WARPS TILE_Y
-#define AHEAD 4  // planes on their way from memory at a time
-#define HALO_LANES ((STEPS + VECTOR - 1) / VECTOR)
-#define HALO_ROWS ((STEPS + ROWS - 1) / ROWS * ROWS)
+#define THREADS (WARP * WARPS)
+#define AHEAD 2          // planes on their way from memory
+#define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
+#define LANES_LEAST 8
+#define LONGEST_SIDE (THREADS / LANES_LEAST * ROWS)  // rows of the narrowest tile; no tile has more columns
+
+// A tile and the planes of it that a block is to write, as tiling.py lays it out. `begin` and `end` bound what is written.
+struct Segment {
+    int x, y, lanes;  // its first cell, in the halo also outside of the box, and its width in patches
+    int x_begin, x_end, y_begin, y_end, z_begin, z_end;
+    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max
+};
 
 struct Patch {
     Cells row[ROWS];
 };
 
-// What the warps publish of one plane: the first row of each patch, then the last.
-struct Edges {
-    Cells of[2 * WARPS * WARP];
+struct FaceTerm {
+    Real f, g;
 };
 
-// The first cell of a thread's patch; in the halo also outside of the box.
-__device__ __forceinline__ int patch_x()
-{
-    return ((int)blockIdx.x * (WARP - 2 * HALO_LANES) + (int)threadIdx.x - HALO_LANES) * VECTOR;
-}
+// What the threads of a block share. Heat waits here for the barrier after which it is entered into the ledger by
+// threads beside each other; that of stage s in [..][s].
+struct Shared {
+    Cells edges[2][STEPS - 1][2][THREADS];  // first and last rows of what stages 1, 2, ... start from; two iterations
+    Cells fetched[ROOMS][ROWS][THREADS];    // what stage 0 starts from: whole planes
+    Real side_heat[2][4][STEPS][LONGEST_SIDE];
+    Cells end_heat[ROWS][THREADS];
+    FaceTerm terms[STEPS][6];
+    unsigned int step[STEPS];
+    Segment segment;
+};
 
-__device__ __forceinline__ int patch_y(const Grid& grid)
-{
-    return grid.first_y + (int)blockIdx.y * (WARPS * ROWS - 2 * HALO_ROWS) + (int)threadIdx.y * ROWS - HALO_ROWS;
-}
-
-// The first plane that the block writes.
-__device__ __forceinline__ int first_plane(const Grid& grid) { return grid.first_z + (int)blockIdx.z * grid.planes; }
-
-// What a thread has to know of its patch in every iteration. Patches fill the box: it ends where one of them does.
+// What a thread has to know of its patch in every iteration.
 struct Place {
-    unsigned int start;             // of its first row in a plane, taken into the box
-    bool first_column, last_column; // whether its first column is the first of the box, its last the last
-    bool owned;                     // whether the block writes it
-    int south, north;               // where the rows beside it are published
+    unsigned int start;  // of its first cell in a plane, taken into the box
+    int south, north;    // whose edges lie beside
+    unsigned int flags;  // FIRST_COLUMN ..., bits 4 to 7: rows to be written; bytes 1 and 2: its row and column in the tile
+#if SCHEME == STOCHASTIC
+    unsigned int seed;
+#endif
 };
 
-// Position i of an axis of n cells taken into the box, `width` cells at a time: round and round where it is periodic, else
-// to the nearer end.
-__device__ __forceinline__ int into(int i, int n, bool periodic, int width)
+enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
+
+// What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
+enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
+
+// Position i of a periodic axis of n cells taken into the box.
+__device__ __forceinline__ int into(int i, int n)
 {
-    if (!periodic) return max(0, min(i, n - width));
     i %= n;
     return i < 0 ? i + n : i;
 }
 
-__device__ __forceinline__ Place find_place(const Grid& grid)
+__device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledger, const Segment& segment)
 {
-    const int lane = threadIdx.x, warp = threadIdx.y, slot = warp * WARP + lane, last = WARPS * WARP;
+    const int slot = threadIdx.y * WARP + threadIdx.x, lanes = segment.lanes;
+    const int column = slot % lanes * VECTOR, row = slot / lanes * ROWS;
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
-    const int x = patch_x(), y = patch_y(grid);
+    const int x = segment.x + column, y = segment.y + row;
+    const int x_box = periodic_x ? into(x, grid.nx) : min(x, grid.nx - VECTOR);
+    const int y_box = periodic_y ? into(y, grid.ny) : min(y, grid.ny - ROWS);
     Place place;
-    place.start = (unsigned)into(y, grid.ny, periodic_y, ROWS) * grid.nx + into(x, grid.nx, periodic_x, VECTOR);
-    place.first_column = !periodic_x && x == 0;
-    place.last_column = !periodic_x && x + VECTOR == grid.nx;
-    place.owned = lane >= HALO_LANES && lane < WARP - HALO_LANES && x < grid.nx && warp * ROWS >= HALO_ROWS &&
-                  warp * ROWS < WARPS * ROWS - HALO_ROWS && y < grid.ny;
-    // Beside the end of the box is the row itself, which the warp has published too.
-    place.south = !periodic_y && y == 0 ? slot : last + max(warp - 1, 0) * WARP + lane;
-    place.north = !periodic_y && y + ROWS == grid.ny ? last + slot : min(warp + 1, WARPS - 1) * WARP + lane;
+    place.start = (unsigned)y_box * grid.nx + x_box;
+    place.south = max(slot - lanes, 0);
+    place.north = min(slot + lanes, THREADS - 1);
+    place.flags = (unsigned)row << 8 | (unsigned)column << 16;
+    if (!periodic_x && x == 0) place.flags |= FIRST_COLUMN;
+    if (!periodic_x && x + VECTOR == grid.nx) place.flags |= LAST_COLUMN;
+    if (!periodic_y && y == 0) place.flags |= FIRST_ROW;
+    if (!periodic_y && y + ROWS == grid.ny) place.flags |= LAST_ROW;
+    // A patch on the border between two tiles is written by both, with the same bits.
+    if (x + VECTOR > segment.x_begin && x < segment.x_end)
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            if (y + r >= segment.y_begin && y + r < segment.y_end) place.flags |= WRITTEN << r;
+    for (int face = 0; face < 6; ++face)
+        if (ledger.face[face]) place.flags |= RECORDED;
+#if SCHEME == STOCHASTIC
+    place.seed = dither_seed(0, x_box, y_box, 0);
+#endif
     return place;
 }
 
-// Sets off the copy of a patch to `target`, where it is this thread's alone: row r lies at r * WARPS * WARP.
-__device__ __forceinline__ void fetch_patch(Cells* target, const Real* plane, const Grid& grid, const Place& place)
+struct __align__(sizeof(Real) * ACCESS) Run {
+    Real at[ACCESS];
+};
+
+__device__ __forceinline__ const Real* plane_of(const Real* T, const Grid& grid, int z)
 {
+    return T + (size_t)z * ((unsigned)grid.nx * grid.ny);
+}
+
+// Sets off the copy of this thread's patch of plane z.
+__device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], const Real* T, const Grid& grid,
+                                            const Place& place, int z)
+{
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+    const int z_box = grid.periodic & 4 ? into(z, grid.nz) : min(z, grid.nz - 1);
+    const Real* const source = plane_of(T, grid, z_box) + place.start;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const Real* row = plane + (place.start + r * grid.nx);
-        Cells* const cells = target + r * WARPS * WARP;
-        copy_async<sizeof(Cells)>(cells, row);
-    }
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int i = 0; i < VECTOR; i += ACCESS)
+            copy_async<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
     commit_copies();
 }
 
-__device__ __forceinline__ void store_patch(Real* plane, const Grid& grid, const Place& place, const Patch& patch)
+__device__ __forceinline__ void store_patch(Real* T_new, const Grid& grid, const Place& place, int z, const Patch& patch)
 {
+    Real* const target = const_cast<Real*>(plane_of(T_new, grid, z)) + place.start;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) store(plane + (place.start + r * grid.nx), patch.row[r]);
+    for (int r = 0; r < ROWS; ++r)
+        if (place.flags & WRITTEN << r)
+#pragma unroll
+            for (int i = 0; i < VECTOR; i += ACCESS)
+                *reinterpret_cast<Run*>(target + (unsigned)(r * grid.nx) + i) =
+                    *reinterpret_cast<const Run*>(patch.row[r].at + i);
 }
 
 // A stage's sums up to the plane above.
-__device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const Place& place, const Edges& edges,
-                                                  const Patch& T, const Patch& below)
+template <int boundaries>
+__device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const Place& place, const Cells* first_rows,
+                                                  const Cells* last_rows, const Patch& T, const Patch& below)
 {
-    const Cells south_edge = edges.of[place.south], north_edge = edges.of[place.north];
+    Cells south_edge = last_rows[place.south], north_edge = first_rows[place.north];
+    // Beside the end of the box is the cell itself.
+    if (boundaries & Y_MIN && place.flags & FIRST_ROW) south_edge = T.row[0];
+    if (boundaries & Y_MAX && place.flags & LAST_ROW) north_edge = T.row[ROWS - 1];
     Patch sum;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -126,8 +179,8 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
         const Cells north = r == ROWS - 1 ? north_edge : T.row[r == ROWS - 1 ? r : r + 1];
         Real beside_west = __shfl_up_sync(ALL_LANES, here.at[VECTOR - 1], 1);
         Real beside_east = __shfl_down_sync(ALL_LANES, here.at[0], 1);
-        if (place.first_column) beside_west = here.at[0];  // beside the end of the box is the cell itself
-        if (place.last_column) beside_east = here.at[VECTOR - 1];
+        if (boundaries & X && place.flags & FIRST_COLUMN) beside_west = here.at[0];
+        if (boundaries & X && place.flags & LAST_COLUMN) beside_east = here.at[VECTOR - 1];
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
             const Real west = i == 0 ? beside_west : here.at[i - 1];
@@ -138,214 +191,231 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     return sum;
 }
 
-// The heat through a face in x or y into cells of a patch: column i of it, or row r. Halo cells need it for their values,
-// their owner enters it.
-__device__ __forceinline__ void add_face_x(const Grid& grid, const Sweep* sweep, double* sums, int face, int z, bool owned,
-                                           int i, const Patch& T, Patch& sum)
+// Adds the heat through faces in x and y. Without branches: they would keep the compiler from moving loads across them.
+// Halo cells need the heat too, for their values.
+template <int boundaries>
+__device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, int half, int s, const Patch& T, Patch& sum)
 {
-    const int y = patch_y(grid);
-    const Real f = sweep->f[face], g = sweep->g[face];
-    Real heat[ROWS];
+    const bool recorded = flags & RECORDED;
+    if (boundaries & X) {
+        const bool first = flags & FIRST_COLUMN, last = flags & LAST_COLUMN;
+        const FaceTerm term = shared.terms[s][last ? 1 : 0];
+        Real* const heats = shared.side_heat[half][last ? 1 : 0][s] + (flags >> 8 & 255);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        heat[r] = multiply_add(-g, T.row[r].at[i], f);
-        sum.row[r].at[i] += heat[r];
+        for (int r = 0; r < ROWS; ++r) {
+            const Real west = multiply_add(-term.g, T.row[r].at[0], term.f);
+            const Real east = multiply_add(-term.g, T.row[r].at[VECTOR - 1], term.f);
+            if (first) sum.row[r].at[0] += west;
+            if (last) sum.row[r].at[VECTOR - 1] += east;
+            if ((first || last) && recorded) heats[r] = last ? east : west;
+        }
     }
-    if (sums && owned)
+    if (boundaries & Y_MIN) {
+        const bool first = flags & FIRST_ROW;
+        const FaceTerm term = shared.terms[s][2];
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            atomicAdd(sums + ((size_t)z * grid.ny + y + r), (double)heat[r]);
+        for (int i = 0; i < VECTOR; ++i) {
+            const Real heat = multiply_add(-term.g, T.row[0].at[i], term.f);
+            if (first) sum.row[0].at[i] += heat;
+            if (first && recorded) shared.side_heat[half][2][s][(flags >> 16 & 255) + i] = heat;
+        }
+    }
+    if (boundaries & Y_MAX) {
+        const bool last = flags & LAST_ROW;
+        const FaceTerm term = shared.terms[s][3];
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) {
+            const Real heat = multiply_add(-term.g, T.row[ROWS - 1].at[i], term.f);
+            if (last) sum.row[ROWS - 1].at[i] += heat;
+            if (last && recorded) shared.side_heat[half][3][s][(flags >> 16 & 255) + i] = heat;
+        }
+    }
 }
 
-__device__ __forceinline__ void add_face_y(const Grid& grid, const Sweep* sweep, double* sums, int face, int z, bool owned,
-                                           int r, const Patch& T, Patch& sum)
+// The same for a face in z: all cells of a plane that only one stage has in an iteration.
+__device__ __forceinline__ void add_end(Shared& shared, const FaceTerm term, const Patch& T, Patch& sum)
 {
-    const int x = patch_x();
-    const Real f = sweep->f[face], g = sweep->g[face];
-    Real heat[VECTOR];
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i) {
-        heat[i] = multiply_add(-g, T.row[r].at[i], f);
-        sum.row[r].at[i] += heat[i];
-    }
-    if (sums && owned)
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i)
-            atomicAdd(sums + ((size_t)z * grid.nx + x + i), (double)heat[i]);
-}
-
-__device__ __forceinline__ void add_faces_xy(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
-                                             int z, bool owned_plane, const Patch& T, Patch& sum)
-{
-    const bool owned = owned_plane && place.owned;
-    if (place.first_column) add_face_x(grid, sweep, ledger.face[0], 0, z, owned, 0, T, sum);
-    if (place.last_column) add_face_x(grid, sweep, ledger.face[1], 1, z, owned, VECTOR - 1, T, sum);
-    if (grid.periodic & 2) return;
-    const int y = patch_y(grid);
-    if (y == 0) add_face_y(grid, sweep, ledger.face[2], 2, z, owned, 0, T, sum);
-    if (y + ROWS == grid.ny) add_face_y(grid, sweep, ledger.face[3], 3, z, owned, ROWS - 1, T, sum);
-}
-
-// The same for the faces in z, which few planes touch: loops over copies in shared memory, because registers cannot be
-// indexed and the code should stay small. `scratch` has room for two patches of each thread.
-__device__ __forceinline__ void add_faces_z(const Grid& grid, const Place& place, const Sweep* sweep, const Ledger& ledger,
-                                            int z, bool owned_plane, Cells* scratch, const Patch& T, Patch& sum)
-{
-    if (grid.periodic & 4 || (z != 0 && z != grid.nz - 1)) return;
-    const int x = patch_x(), y = patch_y(grid), threads = WARPS * WARP;
-    Cells* const mine = scratch + threadIdx.y * WARP + threadIdx.x;
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        mine[r * threads] = T.row[r];
-        mine[(ROWS + r) * threads] = sum.row[r];
-    }
-#pragma unroll 1
-    for (int face = z == 0 ? 4 : 5; face <= (z == grid.nz - 1 ? 5 : 4); ++face) {
-        const Real f = sweep->f[face], g = sweep->g[face];
-        double* const sums = face == 4 ? ledger.face[4] : ledger.face[5];
-        const bool entered = sums && owned_plane && place.owned;
-#pragma unroll 1
-        for (int r = 0; r < ROWS; ++r)
-#pragma unroll 1
-            for (int i = 0; i < VECTOR; ++i) {
-                const Real heat = multiply_add(-g, mine[r * threads].at[i], f);
-                mine[(ROWS + r) * threads].at[i] += heat;
-                if (entered) atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)heat);
-            }
-    }
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) sum.row[r] = mine[(ROWS + r) * threads];
-}
-
-// What an iteration has to look after besides the cells themselves. The code for faces would take so much of the
-// instruction cache that most blocks, which touch none, wait for instructions: they run a loop without it.
-enum Boundaries { NONE, SIDES, ALL };  // SIDES: faces in x and y; ALL: also those in z, and the ends of the box in z
-
-// One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS comes out. On return the planes have
-// changed roles: what was below holds the new centre.
-template <Boundaries boundaries>
-__device__ __forceinline__ Patch advance_pipeline(const Grid& grid, const Coefficients& c, const Sweep* sweep,
-                                                  const Ledger& ledger, const Place& place, int p, int z_begin, int z_end,
-                                                  const Edges* published, Edges* publish, Cells* scratch,
-                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], Cells* room,
-                                                  const Real* next_plane)
-{
-    const bool ends_in_z = boundaries == ALL && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) {
+            const Real heat = multiply_add(-term.g, T.row[r].at[i], term.f);
+            sum.row[r].at[i] += heat;
+            shared.end_heat[r][slot].at[i] = heat;
+        }
+}
 
-    if (ends_in_z && p - 1 == 0) below[0] = centre[0];
-    Patch sum = sum_before_above(c, place, published[0], centre[0], below[0]);
+// Enters into the ledger what add_sides left behind in the iteration of plane p.
+__device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& grid, const Ledger& ledger, int half, int p)
+{
+    const Segment& segment = shared.segment;
+#pragma unroll
+    for (int e = threadIdx.y * WARP + threadIdx.x; e < STEPS * LONGEST_SIDE; e += THREADS) {
+        const int s = e / LONGEST_SIDE, i = e % LONGEST_SIDE, z = p - 1 - s;
+        if (z < segment.z_begin || z >= segment.z_end) continue;
+#pragma unroll
+        for (int face = 0; face < 4; ++face) {
+            double* const sums = ledger.face[face];
+            if (!sums || !(segment.sides & 1 << face)) continue;
+            const int at = (face < 2 ? segment.y : segment.x) + i, row_length = face < 2 ? grid.ny : grid.nx;
+            const int begin = face < 2 ? segment.y_begin : segment.x_begin, end = face < 2 ? segment.y_end : segment.x_end;
+            if (at >= begin && at < end)
+                atomicAdd(sums + ((size_t)z * row_length + at), (double)shared.side_heat[half][face][s][i]);
+        }
+    }
+}
 
-    // The plane that arrives has been under way for AHEAD iterations; its room is free for one as far ahead.
-    wait_for_copies<AHEAD - 1>();
+// Enters what add_end left behind, if it did: each thread its own.
+__device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid, const Ledger& ledger, int p)
+{
+    const Segment& segment = shared.segment;
+    const bool first = p >= 1 && p <= STEPS && segment.z_begin == 0;
+    const bool last = p >= grid.nz && p < grid.nz + STEPS && segment.z_end == grid.nz;
+    double* const sums = first ? ledger.face[4] : ledger.face[5];
+    if (!(first || last) || !sums) return;
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+    const int x = segment.x + slot % segment.lanes * VECTOR, y = segment.y + slot / segment.lanes * ROWS;
+#pragma unroll 1
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll 1
+        for (int i = 0; i < VECTOR; ++i)
+            if (x + i >= segment.x_begin && x + i < segment.x_end && y + r >= segment.y_begin && y + r < segment.y_end)
+                atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)shared.end_heat[r][slot].at[i]);
+}
+
+// One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
+template <int boundaries>
+__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+                                                 const Ledger& ledger, Shared& shared, const Place& place, int p,
+                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS])
+{
+    const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
+    const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
+
+    // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
+    fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
+    wait_for_copies<AHEAD>();
     Patch above;
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) above.row[r] = room[r * WARPS * WARP];
-    fetch_patch(room, next_plane, grid, place);
+    for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
+
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
 
-        // 1. Publish what has arrived at this stage; it will be the centre of the next iteration.
-        publish[s].of[slot] = above.row[0];
-        publish[s].of[WARPS * WARP + slot] = above.row[ROWS - 1];
-
-        // 2. The next stage's sum needs the plane below, whose registers take what this stage makes.
-        Patch next_sum;
-        if (s + 1 < STEPS) {
-            if (ends_in_z && z - 1 == 0) below[s + 1] = centre[s + 1];  // no plane below the first
-            next_sum = sum_before_above(c, place, published[s + 1], centre[s + 1], below[s + 1]);
+        // 2. Publish what has arrived at this stage; it will be the centre of the next iteration.
+        if (s > 0) {
+            shared.edges[1 - half][s - 1][0][slot] = above.row[0];
+            shared.edges[1 - half][s - 1][1][slot] = above.row[ROWS - 1];
         }
 
-        // 3. Finish this stage.
-        below[s] = above;
-        if (ends_in_z && z == grid.nz - 1) above = centre[s];  // no plane above the last
+        // 3. The stage's new values.
+        const Patch& T_here = centre[s];
+        if (ends_in_z && z == 0) below[s] = T_here;  // no plane below the first
+        const Cells* const first_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
+        const Cells* const last_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
+        Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, T_here, below[s]);
+        const bool top = ends_in_z && z == grid.nz - 1;  // no plane above the last
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
-            for (int i = 0; i < VECTOR; ++i)
-                sum.row[r].at[i] = add_above(c, centre[s].row[r].at[i], above.row[r].at[i], sum.row[r].at[i]);
-        const bool owned_plane = z >= z_begin && z < z_end;
-        if (boundaries != NONE) add_faces_xy(grid, place, sweep + s, ledger, z, owned_plane, centre[s], sum);
-        if (boundaries == ALL) add_faces_z(grid, place, sweep + s, ledger, z, owned_plane, scratch, centre[s], sum);
+            for (int i = 0; i < VECTOR; ++i) {
+                const Real T_above = top ? T_here.row[r].at[i] : above.row[r].at[i];
+                sum.row[r].at[i] = add_above(c, T_here.row[r].at[i], T_above, sum.row[r].at[i]);
+            }
+        add_sides<boundaries>(shared, place.flags, half, s, T_here, sum);
+        if (ends_in_z && (z == 0 || z == grid.nz - 1)) add_end(shared, shared.terms[s][z == 0 ? 4 : 5], T_here, sum);
 #if SCHEME != SEVEN_TERM
+#if SCHEME == STOCHASTIC
+        const unsigned int seed = place.seed + dither_seed(shared.step[s], 0, 0, grid.periodic & 4 ? into(z, grid.nz) : z);
+#endif
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
-                sum.row[r].at[i] = finish(sweep + s, place.start % grid.nx + i, place.start / grid.nx + r,
-                                          into(z, grid.nz, grid.periodic & 4, 1), centre[s].row[r].at[i], sum.row[r].at[i]);
+#if SCHEME == STOCHASTIC
+                sum.row[r].at[i] = rounded_sum(seed + dither_seed(0, i, r, 0), T_here.row[r].at[i], sum.row[r].at[i]);
+#else
+                sum.row[r].at[i] = T_here.row[r].at[i] + sum.row[r].at[i];
 #endif
+#endif
+
+        // 4. The planes change roles.
+        below[s] = centre[s];
+        centre[s] = above;
         above = sum;
-        if (s + 1 < STEPS) sum = next_sum;
     }
+
+    const int z = p - STEPS;
+    if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
     __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
-    return above;
-}
-
-// Two iterations, after which the planes have their roles again.
-template <Boundaries boundaries>
-__device__ __forceinline__ void advance_twice(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-                                              const Sweep* sweep, const Ledger& ledger, const Place& place, int p,
-                                              Edges* edges, Patch (&a)[STEPS], Patch (&b)[STEPS])
-{
-    const int z_begin = first_plane(grid), z_end = min(z_begin + grid.planes, grid.nz);
-    const bool periodic_z = grid.periodic & 4;
-    const size_t plane = (size_t)grid.nx * grid.ny;
-    Cells* const scratch = reinterpret_cast<Cells*>(edges + 2 * STEPS);
-    Cells* const fetched = scratch + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
-#pragma unroll
-    for (int half = 0; half < 2; ++half, ++p) {
-        Cells* const room = fetched + (unsigned)p % AHEAD * (ROWS * WARPS * WARP);
-        const Real* const next_plane = T + into(p + AHEAD, grid.nz, periodic_z, 1) * plane;
-        Edges* const published = edges + half * STEPS;
-        Edges* const publish = edges + (1 - half) * STEPS;
-        const Patch done = half == 0
-            ? advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, a, b, room, next_plane)
-            : advance_pipeline<boundaries>(grid, c, sweep, ledger, place, p, z_begin, z_end, published, publish, scratch, b, a, room, next_plane);
-        const int z = p - STEPS;
-        if (place.owned && z >= z_begin && z < z_end) store_patch(T_new + z * plane, grid, place, done);
+    if (place.flags & RECORDED) {
+        if (shared.segment.sides) enter_sides(shared, grid, ledger, half, p);
+        if (ends_in_z) enter_end(shared, grid, ledger, p);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(WARP * WARPS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    extern __shared__ Edges edges[];
-    const Place place = find_place(grid);
-    const int z_begin = first_plane(grid), last = min(z_begin + grid.planes, grid.nz) + STEPS;
+    extern __shared__ char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+    if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
+    if (slot < STEPS) shared.step[slot] = sweep[slot].step;
 
-    // Most tiles and iterations look after the cells alone. Tiles beside a face in x or y look after it; iterations in
-    // which some stage's centre is the first or last plane of the box look after everything.
-    const int tile_x = patch_x() - (int)threadIdx.x * VECTOR, tile_y = patch_y(grid) - (int)threadIdx.y * ROWS;
-    const bool sides = (!(grid.periodic & 1) && (tile_x <= 0 || tile_x + WARP * VECTOR >= grid.nx)) ||
-                       (!(grid.periodic & 2) && (tile_y <= 0 || tile_y + WARPS * ROWS >= grid.ny));
-    const bool periodic_z = grid.periodic & 4;
-    const int inner_begin = periodic_z ? z_begin - STEPS : STEPS + 1, inner_end = periodic_z ? last : min(last, grid.nz - 1);
-
-    // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come from
-    // memory is gone.
-    Patch a[STEPS] = {}, b[STEPS] = {};
-    int p = z_begin - STEPS;
-    Cells* const fetched = reinterpret_cast<Cells*>(edges + 2 * STEPS) + 2 * ROWS * WARPS * WARP + threadIdx.y * WARP + threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < AHEAD; ++i)
-        fetch_patch(fetched + (unsigned)(p + i) % AHEAD * (ROWS * WARPS * WARP),
-                    T + into(p + i, grid.nz, periodic_z, 1) * ((size_t)grid.nx * grid.ny), grid, place);
-
-    while (p < last) {
-        if (p < inner_begin || p >= inner_end) {
-            advance_twice<ALL>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
-            p += 2;
-        } else if (sides) {
 #pragma unroll 1
-            for (; p < inner_end; p += 2)
-                advance_twice<SIDES>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
-        } else {
+    for (int i = 0; i < grid.planes; ++i) {
+        __syncthreads();  // nobody needs the segment before this one
+        if (slot < (int)(sizeof(Segment) / sizeof(int)))
+            reinterpret_cast<int*>(&shared.segment)[slot] =
+                reinterpret_cast<const int*>(grid.segments + blockIdx.x * grid.planes + i)[slot];
+        __syncthreads();
+        const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
+        if (z_begin >= z_end) break;
+        const Place place = find_place(grid, ledger, shared.segment);
+
+        // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
+        // from memory is gone. Below the first plane of the box there is nothing to start from.
+        const bool periodic_z = grid.periodic & 4;
+        int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
+        Patch centre[STEPS] = {}, below[STEPS] = {};
 #pragma unroll 1
-            for (; p < inner_end; p += 2)
-                advance_twice<NONE>(T, T_new, grid, c, sweep, ledger, place, p, edges, a, b);
+        for (int ahead = 0; ahead < AHEAD; ++ahead)
+            fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
+
+        // Most iterations look after the cells alone, or one kind of face. Those in which some stage's centre is the
+        // first or last plane of the box look after everything.
+        const int inner_begin = periodic_z ? p : STEPS + 1, inner_end = periodic_z ? z_end + STEPS : min(z_end + STEPS, grid.nz);
+        const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
+        while (p < shared.segment.z_end + STEPS) {
+            if (p < inner_begin || p >= inner_end) {
+                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                ++p;
+            } else if (edge) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+            } else if (sides & 3) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+            } else if (sides & 4) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+            } else if (sides & 8) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+            } else {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+            }
         }
+        wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes
     }
 }

@@ -17,10 +17,12 @@ class KernelSpec:
         source: its file in this folder.
         idea: one line for `heatsim kernels`.
         block: threads along x, y, z (CUDA).
-        tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised``.
+        tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised`` and not
+            ``boxed``.
         vectorised: whether a thread owns a vector of neighbouring cells in x.
         steps: time steps that a sweep does.
         rows: rows of cells in y that a thread owns.
+        boxed: whether a block does all steps of a sweep on its own tile, with a halo around it, in shared memory.
     """
 
     name: str
@@ -32,6 +34,7 @@ class KernelSpec:
     vectorised: bool = False
     steps: int = 1
     rows: int = 1
+    boxed: bool = False
 
 
 KERNELS = (
@@ -50,11 +53,17 @@ KERNELS = (
     KernelSpec(
         "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4
     ),
+    KernelSpec(
+        *("boxed", "cuda", "08_boxed.cu", "boxes of cells, four steps each: small grids", (576, 1, 1), (16, 16, 8)),
+        vectorised=True,
+        steps=4,
+        boxed=True,
+    ),
     KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
     KernelSpec("numba", "cpu", "cpu_blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
-# What "auto" takes: the fastest of each backend.
+# What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.
 AUTO = {"cuda": "temporal", "cpu": "numba"}
 
 

@@ -1,4 +1,4 @@
-"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled, several steps at a time in each core's cache.
+"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled, several steps at a time in cache.
 
 Both do what stencil.cuh says, operation by operation in the same order and without fma, so they agree to the bit.
 Arrays are [z, y, x]; ``c`` holds c0…c6, ``f`` and ``g`` the six faces' terms, all in the field's precision; ``ledger``
@@ -19,6 +19,10 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 
+# Cells below which a step of a composite body is done before a second core has woken up: threads wait for each other 50
+# to 250 µs a step on a busy two-core machine.
+_CELLS_FOR_THREADS = 2**16
+
 # Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
 FACE_SLICES: tuple[tuple[Any, ...], ...] = (
     (slice(None), slice(None), 0),
@@ -30,6 +34,8 @@ FACE_SLICES: tuple[tuple[Any, ...], ...] = (
 )
 
 
+# What overflows shows in the field, where the run's watchdog finds it and says so.
+@np.errstate(over="ignore", invalid="ignore")
 def advance_numpy(
     T: Field,
     T_new: Field,
@@ -42,18 +48,18 @@ def advance_numpy(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new."""
-    west, east = _neighbours(T, 2, periodic[0])
-    south, north = _neighbours(T, 1, periodic[1])
-    below, above = _neighbours(T, 0, periodic[2])
-    neighbours = (west, east, south, north, below, above)
+    west, east = neighbours(T, 2, periodic[0])
+    south, north = neighbours(T, 1, periodic[1])
+    below, above = neighbours(T, 0, periodic[2])
+    around = (west, east, south, north, below, above)
 
     if scheme == "seven_term":
         total = c[0] * T
-        for coefficient, neighbour in zip(c[1:], neighbours, strict=True):
+        for coefficient, neighbour in zip(c[1:], around, strict=True):
             total = total + coefficient * neighbour
     else:
         total = c[1] * (west - T)
-        for coefficient, neighbour in zip(c[2:], neighbours[1:], strict=True):
+        for coefficient, neighbour in zip(c[2:], around[1:], strict=True):
             total = total + coefficient * (neighbour - T)
 
     for face, cells in enumerate(FACE_SLICES):
@@ -67,10 +73,10 @@ def advance_numpy(
     elif scheme == "increments":
         T_new[...] = T + total
     else:
-        T_new[...] = _rounded_sum(T, total, step)
+        T_new[...] = rounded_sum(T, total, step)
 
 
-def _neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
+def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
     """The values before and after each cell along an axis; beyond an end the cell itself, or the other end."""
     n = T.shape[axis]
     positions = np.arange(n)
@@ -79,7 +85,7 @@ def _neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
     return T.take(np.maximum(positions - 1, 0), axis), T.take(np.minimum(positions + 1, n - 1), axis)
 
 
-def _rounded_sum(T: Field, increment: Field, step: int) -> Field:
+def rounded_sum(T: Field, increment: Field, step: int) -> Field:
     """T + increment, rounded up or down by a hash of (step, cell) with probabilities that make the mean exact."""
     x, y, z = (np.arange(n, dtype=np.uint32) for n in reversed(T.shape))
     h = (
@@ -127,15 +133,17 @@ def _advance_numba(
     scheme: Scheme,
 ) -> tuple[Field, Field]:
     # numba's import takes half a second.
-    import numba
-
     from heatsim.kernels import cpu_blocked
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
-    tiling = cpu_tiling.choose(T.shape, periodic, T.itemsize, len(f), numba.get_num_threads())
+    tiling = cpu_tiling.choose(T.shape, periodic, T.itemsize, len(f), _thread_count())
     sweeps = -(-len(f) // tiling.depth)
+    nz, ny, nx = T.shape
+    periodic_x, periodic_y, periodic_z = periodic
+    x_min, x_max, y_min, y_max, z_min, z_max = ledger
     plan = cpu_blocked.Plan(
-        *(*T.shape, *periodic, SCHEMES.index(scheme), step, c, f, g, *ledger, sweeps, tiling.workers),
+        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
+        *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, tiling.workers),
         *(tiling.tile_y, tiling.tile_z, tiling.rows, tiling.stride, tiling.margin),
     )
     rings = _zeros_from_a_line((tiling.workers, tiling.ring), T.dtype)
@@ -151,6 +159,26 @@ def _advance_numba(
             for other in others:
                 other.result()
     return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
+
+
+def choose_threads(cells: int) -> None:
+    """Let numba use all cores where there are cells enough for them."""
+    import numba
+
+    numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
+
+
+def steps_a_sweep(
+    name: str, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int
+) -> int:
+    """Steps that a kernel does for one read and one write of the field, where it is asked for so many."""
+    return 1 if name == "numpy" else cpu_tiling.choose(shape, periodic, itemsize, steps, _thread_count()).depth
+
+
+def _thread_count() -> int:
+    import numba
+
+    return int(vars(numba.config)["NUMBA_NUM_THREADS"])
 
 
 @cache

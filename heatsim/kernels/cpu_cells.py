@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
 
 SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 
 # Nothing is allocated here, so arrays need no counting of references (nrt), which atomic operations would do at every
 # call. Division as NumPy's needs no check for zero.
-OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled: Any = njit(**OPTIONS)
+intrinsic: Any = _intrinsic
 
 
 @intrinsic

@@ -90,7 +90,8 @@ def _candidates(shape: tuple[int, int, int], itemsize: int, most: int, workers: 
             tile_y = -(-ny // tiles_y)
             tile_z = -(-nz // min(nz, -(-workers // tiles_y)))
             ring = 3 * depth * (tile_y + 2 * depth + 2) * stride + 2 * line
-            yield Tiling(workers, depth, tile_y, tile_z, rows, stride, line, -(-ring // line) * line)
+            tiles = -(-ny // tile_y) * -(-nz // tile_z)
+            yield Tiling(min(workers, tiles), depth, tile_y, tile_z, rows, stride, line, -(-ring // line) * line)
 
 
 def _estimate(tiling: Tiling, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool]) -> float:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.kernels import tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.physics.coefficients import SCHEMES, Coefficients, Scheme
 
@@ -19,15 +20,46 @@ FOLDER = Path(__file__).parent
 
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
-_PLANES_AHEAD = 4  # AHEAD of 07
+_PLANES_KEPT = 4  # ROOMS of 07
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
 GRID = np.dtype(
-    [("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)], align=True
+    [
+        *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
+        ("segments", np.uint64),
+    ],
+    align=True,
 )
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
+# Where faces are general, or there are several materials: medium.cuh.
+GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
+GENERAL_SWEEP = np.dtype(
+    [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
+)
+BEAM = np.dtype(
+    [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
+)
+
+
+def medium_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Medium."""
+    return np.dtype(
+        [
+            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
+            ("patches", np.uint64, 6),
+            *((name, np.uint64) for name in ("exposed", "before", "area")),
+            ("reference", precision),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+        ],
+        align=True,
+    )
+
+
+def general_coefficients_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Coefficients with a medium."""
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -67,31 +99,53 @@ class Build:
     Attributes:
         spec: which kernel.
         precision, scheme: how it calculates.
-        vector: cells in x that a thread owns.
+        vector: neighbouring cells in x that a thread owns.
+        access: of these, how many an instruction moves; they divide the rows of the grid.
+        faces: whether faces hold more than f − g·T, or there are sources.
+        materials: whether there are several materials.
     """
 
     spec: KernelSpec
     precision: str
     scheme: Scheme
     vector: int = 1
+    access: int = 1
+    faces: bool = False
+    materials: bool = False
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a value."""
+        return np.dtype(self.precision).itemsize
 
     @property
     def tile(self) -> tuple[int, int, int]:
-        """Cells along x, y, z that a block writes; z is 0 where the grid decides."""
+        """Cells along x, y, z that a block writes, in kernels without a pipeline."""
+        x, y, z = self.spec.tile
+        return (x if self.spec.boxed else x * self.vector), y, z
+
+    @property
+    def pipeline(self) -> tiling.Pipeline | None:
+        """What a block is like in a kernel that streams planes through several steps."""
         spec = self.spec
-        if spec.steps == 1:
-            return spec.tile[0] * self.vector, spec.tile[1], spec.tile[2]
-        halo_lanes, halo_threads = ceil(spec.steps / self.vector), ceil(spec.steps / spec.rows)
-        return (spec.block[0] - 2 * halo_lanes) * self.vector, (spec.block[1] - 2 * halo_threads) * spec.rows, 0
+        if spec.steps == 1 or spec.boxed:
+            return None
+        return tiling.Pipeline(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize)
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: of each thread two rows a stage, twice, and six patches."""
-        spec = self.spec
-        if spec.steps == 1:
+        """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
+        spec, pipeline = self.spec, self.pipeline
+        if spec.boxed:
+            halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
+            return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
+        if pipeline is None:
             return 0
-        rows = 4 * spec.steps + (2 + _PLANES_AHEAD) * spec.rows
-        return rows * prod(spec.block) * self.vector * np.dtype(self.precision).itemsize
+        cells = pipeline.threads * pipeline.vector  # in a row of each thread
+        edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
+        sides, terms = 2 * 4 * pipeline.steps * pipeline.height(min(tiling.LANES)), 12 * pipeline.steps
+        size = (edges + planes + sides + terms) * self.itemsize + 4 * pipeline.steps + tiling.SEGMENT.itemsize
+        return ceil(size / 16) * 16
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -101,64 +155,100 @@ class Build:
             "SCHEME": SCHEMES.index(self.scheme),
             **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), self.spec.block, strict=True)),
             "VECTOR": self.vector,
+            "ACCESS": self.access,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
+            "FACES": int(self.faces),
+            "MATERIALS": int(self.materials),
         }
+        if self.spec.boxed:
+            macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
-def build(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid) -> Build:
-    """The build of a kernel that suits a grid: the longest vectors that its rows consist of."""
+def build(
+    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, faces: bool = False, materials: bool = False
+) -> Build:
+    """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    return Build(spec, precision, scheme, next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0))
+    access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
+    vector = access if spec.steps == 1 or spec.boxed else widest
+    return Build(spec, precision, scheme, vector, access, faces, materials)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a sweep: the blocks along x, y, z, and struct Grid as a 0-d array."""
+    """One launch of a sweep.
+
+    Attributes:
+        blocks: along x, y, z.
+        grid: struct Grid as a 0-d array, without the address of the segments.
+        segments: what the blocks do, of shape (blocks, most of a block); None where their position says it.
+    """
 
     blocks: tuple[int, int, int]
     grid: NDArray[Any]
+    segments: NDArray[Any] | None = None
+    _uploaded: list[Any] = field(default_factory=list, compare=False, repr=False)
+
+    def with_segments_at(self, address: int) -> NDArray[Any]:
+        """Struct Grid with the address of the segments."""
+        grid = self.grid.copy()
+        grid["segments"] = address
+        return grid
+
+    def on_device(self, xp: Any) -> NDArray[Any]:
+        """Struct Grid for a device with CuPy's interface; the segments go there once and live as long as the launch."""
+        if self.segments is None:
+            return self.grid
+        if not self._uploaded:
+            self._uploaded.append(xp.asarray(self.segments.view(np.int32)))
+        return self.with_segments_at(self._uploaded[0].data.ptr)
 
 
 def launches(
-    kernel: Build, grid: Grid, periodic: tuple[bool, bool, bool], multiprocessors: int = _MULTIPROCESSORS
+    kernel: Build,
+    grid: Grid,
+    periodic: tuple[bool, bool, bool],
+    multiprocessors: int = _MULTIPROCESSORS,
+    planes: int | None = None,
 ) -> list[Launch]:
-    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z."""
+    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
+
+    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has.
+    """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    if kernel.pipeline is not None:
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors)
+        blocks, most = segments.shape
+        return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
     nx, ny, nz = grid.cells
-    x, y = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1])
-    planes = kernel.tile[2] or _planes(nz, x * y, kernel.spec.steps, multiprocessors)
-    z = ceil(nz / planes)
+    tile_x, tile_y, tile_z = kernel.tile
+    planes = planes or tile_z
+    x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     return [
         Launch(
             (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * kernel.tile[1], first_z * planes), planes), dtype=GRID),
+            np.array((grid.cells, bits, (first_y * tile_y, first_z * planes), planes, 0), dtype=GRID),
         )
         for first_z in range(0, z, LARGEST_GRID_YZ)
         for first_y in range(0, y, LARGEST_GRID_YZ)
     ]
 
 
-def _planes(nz: int, columns: int, steps: int, multiprocessors: int) -> int:
-    """Planes that a block marches through, one block a multiprocessor at a time.
-
-    Each chunk costs 2·steps planes more to fill and drain the pipeline, and the last wave of blocks may be a small one:
-    the number of chunks for which the waves together take least.
-    """
-
-    def cost(chunks: int) -> int:
-        return ceil(columns * chunks / multiprocessors) * (ceil(nz / chunks) + 2 * steps)
-
-    return ceil(nz / min(range(1, ceil(nz / (4 * steps)) + 1), key=cost))
-
-
 @dataclass(frozen=True)
 class CudaKernel:
-    """A compiled kernel."""
+    """A compiled kernel.
+
+    Attributes:
+        build: what it was compiled from.
+        function: launches it.
+        xp: CuPy, or what stands for it.
+    """
 
     build: Build
     function: Any
+    xp: Any
 
     def __call__(
         self,
@@ -171,7 +261,8 @@ class CudaKernel:
     ) -> None:
         """Queue a sweep: T and T_new are device arrays, ``sweep`` is the device address of its first struct Sweep."""
         for launch in launches:
-            arguments = (T, T_new, launch.grid, coefficients, np.uint64(sweep), ledger)
+            grid = launch.on_device(self.xp)
+            arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
 
@@ -184,21 +275,30 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     function = module.get_function("advance")
     if kernel.shared_bytes:
         function.max_dynamic_shared_size_bytes = kernel.shared_bytes
-    return CudaKernel(kernel, function)
+    return CudaKernel(kernel, function, cupy)
 
 
-def builds(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, block_memory: int) -> tuple[Build, ...]:
+def builds(
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    periodic: tuple[bool, bool, bool],
+    block_memory: int,
+    faces: bool = False,
+    materials: bool = False,
+) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
-    A kernel of several steps a sweep needs rows of whole vectors, columns of whole patches and, in bytes, the shared
-    memory of its blocks; where a grid or GPU has not got these, single steps do it all, to the same bits.
+    A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
+    patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid)
-    if spec.steps == 1:
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
+    if spec.steps == 1 or faces:
         return (single,)
-    nx, ny, _ = grid.cells
     several = build(spec, precision, scheme, grid)
-    whole = nx * np.dtype(precision).itemsize % 16 == 0 and ny % spec.rows == 0
-    if not whole or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
+    nx, ny, _ = grid.cells
+    filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
+    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

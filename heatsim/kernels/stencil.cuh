@@ -18,6 +18,8 @@
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
 //     TILE_X/Y/Z       threads of a block along each axis
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
+//     FACES            1 where faces hold more than f - g T, or there are sources: composite.cuh
+//     MATERIALS        1 where there are several materials too; needs FACES, and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
@@ -29,13 +31,26 @@ struct Grid {
     int nx, ny, nz;
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
-    int planes;            // planes that a block marches through, in kernels that march along z
+    int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
+    const struct Segment* segments;  // 07: what the blocks do, one after the other
 };
+
+#if FACES
+#include "medium.cuh"
+// The code for faces and sources, which few cells run, may have all registers that there are.
+#define BOUNDS(threads) __launch_bounds__(threads, 1)
+#else
+#define BOUNDS(threads) __launch_bounds__(threads)
+#endif
 
 struct Coefficients {
     Real c0, c1, c2, c3, c4, c5, c6;
+#if FACES
+    Medium medium;
+#endif
 };
 
+#if !FACES
 // What changes from step to step: the faces, in the order x_min, x_max, y_min, y_max, z_min, z_max, and the step's number.
 struct Sweep {
     Real f[6], g[6];
@@ -46,6 +61,7 @@ struct Sweep {
 struct Ledger {
     double* face[6];
 };
+#endif
 
 // Cells are counted in 64 bits: grids go beyond 2^31 of them.
 __device__ __forceinline__ size_t cell_index(const Grid& grid, int x, int y, int z)
@@ -76,6 +92,7 @@ __device__ __forceinline__ int neighbour_z(const Grid& grid, int z) { return nei
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
+#if !FACES
 // Heat through one face into its cell i during this step, in kelvin of the cell; entered into the ledger by the one
 // thread that owns the cell. Nobody else adds to that sum: the atomic is there because it does not wait for the answer.
 __device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
@@ -99,15 +116,20 @@ __device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, 
     if (z == grid.nz - 1) sum += face_heat(sweep, ledger, 5, y * nx + x, T);
     return sum;
 }
+#endif
 
 #if SCHEME == STOCHASTIC
-// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean
-// exact to within an eighth of a unit at powers of two: a
-// number uniform in (-1/2, 1/2) units in the last place of T is added before rounding to nearest. It is a hash of step
-// and cell, two rounds of xor-shift and multiply over a linear combination, so that every kernel draws the same one.
-__device__ __forceinline__ float rounded_sum(unsigned int step, int x, int y, int z, float T, float increment)
+// What the hash of step and cell starts from: a linear combination, so that kernels may add its parts in any order.
+__device__ __forceinline__ unsigned int dither_seed(unsigned int step, int x, int y, int z)
 {
-    unsigned int h = x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
+    return x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
+}
+
+// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean exact to
+// within an eighth of a unit at powers of two: a number uniform in (-1/2, 1/2) units in the last place of T is added
+// before rounding to nearest. It is a hash of step and cell, two rounds of xor-shift and multiply over the seed `h`.
+__device__ __forceinline__ float rounded_sum(unsigned int h, float T, float increment)
+{
     h ^= h >> 15;
     h *= 0x2C1B3C6Du;
     h ^= h >> 12;
@@ -162,9 +184,13 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 #elif SCHEME == INCREMENTS
     return T + sum;
 #else
-    return rounded_sum(sweep->step, x, y, z, T, sum);
+    return rounded_sum(dither_seed(sweep->step, x, y, z), T, sum);
 #endif
 }
+
+#if FACES
+#include "composite.cuh"
+#endif
 
 // The new value of cell (x, y, z) from its own and its six neighbours' values. Where `at_face` is false the cell touches
 // no face.
@@ -172,7 +198,11 @@ __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, 
                                        int x, int y, int z, bool at_face,
                                        Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
+#if FACES
+    return update_general(grid, c, sweep, ledger, x, y, z, at_face, T, west, east, south, north, below, above);
+#else
     Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
     if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this
     return finish(sweep, x, y, z, T, sum);
+#endif
 }

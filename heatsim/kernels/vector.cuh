@@ -41,6 +41,9 @@ __device__ __forceinline__ void wait_for_copies()
 #endif
 }
 
+#if FACES
+#include "composite_vector.cuh"
+#else
 // As add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, the last x_max.
 __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
                                           int x, int y, int z, const Cells& T, Cells& sum)
@@ -72,3 +75,4 @@ __device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c,
     for (int i = 0; i < VECTOR; ++i) sum.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
     return sum;
 }
+#endif

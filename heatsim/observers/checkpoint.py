@@ -46,12 +46,18 @@ class Checkpoints(Observer):
             "step": state.step,
             "reference": state.field.reference,
             "initial_total": state.initial_total,
+            "largest_heat": state.largest_heat,
             "wall_time": state.wall_time,
+            "stopped": state.stopped,
         }
         for observer in self._observers:
             observer.flush()
             values.update(observer.save())
         arrays = {"deviation": state.field.device.to_host(state.field.deviation), **state.ledger.save()}
+        if state.compared is not None:
+            step, before = state.compared
+            values["compared_step"] = step
+            arrays["compared"] = state.field.device.to_host(before)
         checkpoint.write(state.folder, checkpoint.Checkpoint(arrays, values))
         self._written_at = time.monotonic()
         return values

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.field import Field
+from heatsim.field import Extremes, Field
+from heatsim.kernels.composite import CompositeArrays
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
 
@@ -26,8 +28,12 @@ class RunState:
         ledger: the heat through the faces up to there.
         folder: where the run writes.
         step: number of steps done.
-        initial_total: sum of the deviations in K at step 0.
+        initial_total: sum of the deviations in K at step 0; of a composite body the heat in J that they stand for.
+        largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
+        arrays: a composite body on the device, or None.
+        stopped: whether the run is to end here, before its last step.
+        compared: a step done and the deviations after it, for runs that end when the field changes no more.
     """
 
     problem: HeatProblem
@@ -36,7 +42,11 @@ class RunState:
     folder: Path
     step: int = 0
     initial_total: float = 0.0
+    largest_heat: float = 0.0
     wall_time: float = 0.0
+    arrays: CompositeArrays | None = None
+    stopped: bool = False
+    compared: tuple[int, Any] | None = None
 
     _total: tuple[int, float] | None = None
 
@@ -47,8 +57,8 @@ class RunState:
 
     @property
     def finished(self) -> bool:
-        """Whether the last step is done."""
-        return self.step >= self.problem.timeline.last_step
+        """Whether the last step is done, or none is needed."""
+        return self.stopped or self.step >= self.problem.timeline.last_step
 
     def total(self) -> float:
         """Sum of the deviations in K, calculated once a step.
@@ -66,9 +76,27 @@ class RunState:
             self._total = (self.step, total)
         return self._total[1]
 
+    def content(self) -> float:
+        """What ``initial_total`` is counted in, for the current step."""
+        return self.total() if self.arrays is None else self.arrays.content(self.field.deviation)
+
     def stored_heat(self) -> float:
         """Heat in J that the body has gained since the start."""
-        return (self.total() - self.initial_total) * self.problem.cell_heat_capacity
+        gained = self.content() - self.initial_total
+        return gained if self.arrays is not None else gained * self.problem.cell_heat_capacity
+
+    def absolute_heat(self) -> float:
+        """Σ ρ·cp·V·|T − T_ref| in J."""
+        if self.arrays is not None:
+            return self.arrays.content(self.field.deviation, absolute=True)
+        return self.field.absolute_total() * self.problem.cell_heat_capacity
+
+    def extremes(self) -> Extremes:
+        """Lowest and highest temperature in K, void left out."""
+        if self.arrays is None:
+            return self.field.extremes()
+        lowest, highest = self.arrays.extremes(self.field.deviation)
+        return Extremes(lowest + self.field.reference, highest + self.field.reference)
 
 
 class Observer:
@@ -81,6 +109,9 @@ class Observer:
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The steps, ascending, after which :meth:`handle` is to be called."""
         return np.empty(0, dtype=np.int64)
+
+    def prepare(self) -> None:
+        """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""

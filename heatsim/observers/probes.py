@@ -1,4 +1,4 @@
-"""Temperatures at points, written to probes.csv.
+"""Temperatures at points, along lines and of regions, written to probes.csv.
 
 Between cell centres temperatures are interpolated linearly along each axis. The last half cell before a face lies
 between the outermost centre and the face's own temperature, which follows from the boundary condition:
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from heatsim.errors import NotFiniteError
 from heatsim.grid import Grid
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.observers.regions import RegionStatistic
 from heatsim.physics.faces import Faces
+from heatsim.physics.surfaces import surfaces_at
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
 
@@ -64,18 +66,27 @@ class Probes(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
-        probes, problem = state.problem.scenario.probes, state.problem
+        problem = state.problem
+        probes = problem.scenario.probes
+        self._regions = {
+            probe.name: RegionStatistic(probe, problem, state.field) for probe in probes if probe.region is not None
+        }
+        points = [point for probe in probes for point in probe.points]
         self._positions = [
-            tuple(locate(problem.grid, problem.faces, axis, probe.point[axis]) for axis in range(3)) for probe in probes
+            tuple(locate(problem.grid, problem.faces, axis, point[axis]) for axis in range(3)) for point in points
         ]
-        # Axes of each probe's 2×2×2 block of cells, as open index arrays [probe, z, y, x].
+        # Axes of each point's 2×2×2 block of cells, as open index arrays [point, z, y, x].
         indices = np.array(
             [[position.cells for position in positions] for positions in self._positions], dtype=np.int64
         )
-        x, y, z = indices.reshape(len(probes), 3, 2).transpose(1, 0, 2)
+        # The cell in which each point lies: that of the greatest weight.
+        self._cells = [
+            tuple(position.cells[position.weight >= 0.5] for position in positions) for positions in self._positions
+        ]
+        x, y, z = indices.reshape(-1, 3, 2).transpose(1, 0, 2)
         self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
 
-        path, columns = state.folder / folder.PROBES, ["time", *(probe.name for probe in probes)]
+        path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
         if saved is None:
             self._table = TableWriter.create(path, columns)
         else:
@@ -88,20 +99,26 @@ class Probes(Observer):
             NotFiniteError: a face's own temperature is not finite at this very time.
         """
         time = state.time
-        surfaces = [state.problem.faces.surface(face, time) for face in range(6)]
-        row = [time]
-        for values, positions in zip(state.field.cells(self._x, self._y, self._z), self._positions, strict=True):
+        surface = surfaces_at(state.problem, state.step)
+        blocks = state.field.cells(self._x, self._y, self._z)
+        points = []
+        for values, positions, cell in zip(blocks, self._positions, self._cells, strict=True):
             for position in positions:  # along x, then y, then z: the last index each time
                 first, second = values[..., 0], values[..., 1]
                 if position.face is not None:
-                    a, b = surfaces[position.face]
-                    first = a * second + b
+                    first = surface(position.face, (cell[0], cell[1], cell[2]), second)
                 values = first + position.weight * (second - first)
-            row.append(float(values))
-        for probe, value in zip(state.problem.scenario.probes, row[1:], strict=True):
+            points.append(float(values))
+        row, left = [time], iter(points)
+        for probe in state.problem.scenario.probes:
+            if probe.region is not None:
+                row.append(self._regions[probe.name].of(state.field))
+            else:
+                row.extend(next(left) for _ in probe.points)
+        for column, value in zip(state.problem.scenario.probe_columns, row[1:], strict=True):
             if not isfinite(value):
                 raise NotFiniteError(
-                    f'{value!r} K at probe "{probe.name}" at t = {time!r} s, where the field is finite: a face that it '
+                    f'{value!r} K at probe "{column}" at t = {time!r} s, where the field is finite: a face that it '
                     f"lies at has no finite value at that time; change the expression in t on that face"
                 )
         self._table.append(row)

@@ -1,21 +1,40 @@
-"""Says how far the run is: a bar on a terminal, a line every few seconds elsewhere."""
+"""Says what the run does: compiling, then how far it is, by a bar on a terminal, a line every few seconds elsewhere."""
 
 import sys
+import threading
 import time
 from typing import Any
 
 from heatsim.observers.observer import Observer, RunState, Values
 
 _SECONDS_BETWEEN_LINES = 5.0
+_COMPILING = "compiling the kernel …"
 
 
 class Progress(Observer):
     """Simulated time, step, speed in GCells/s and the time left, on stderr."""
 
     _bar: Any = None
+    _status: Any = None
+    _timer: threading.Timer | None = None
+
+    def prepare(self) -> None:
+        """Say at once on a terminal that the kernel is compiled, elsewhere if it takes some seconds."""
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(_COMPILING)
+            self._status.start()
+        else:
+            self._timer = threading.Timer(
+                _SECONDS_BETWEEN_LINES, print, [_COMPILING], {"file": sys.stderr, "flush": True}
+            )
+            self._timer.daemon = True
+            self._timer.start()
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Remember where the part that is timed begins; draw the bar."""
+        self._end_preparing()
         self._first_step, self._started = state.step, time.monotonic()
         self._last_line = self._started
         if sys.stderr.isatty():
@@ -48,8 +67,15 @@ class Progress(Observer):
 
     def close(self) -> None:
         """Give the terminal back."""
+        self._end_preparing()
         if self._bar is not None:
             self._bar.stop()
+
+    def _end_preparing(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _describe(self, state: RunState) -> str:
         elapsed = max(time.monotonic() - self._started, 1e-9)

@@ -60,9 +60,10 @@ class StabilityLimit:
 
 def diffusion_rates(scenario: Scenario) -> tuple[float, float, float]:
     """α/d² of the three axes in 1/s."""
-    material = scenario.material
-    heat_capacity = material.density * material.specific_heat
-    rx, ry, rz = (k / heat_capacity / d**2 for k, d in zip(material.conductivity, scenario.grid.spacing, strict=True))
+    material = scenario.base_material
+    heat_capacity = material.density * material.fixed_specific_heat
+    conductivity, spacing = material.fixed_conductivity, scenario.grid.spacing
+    rx, ry, rz = (k / heat_capacity / d**2 for k, d in zip(conductivity, spacing, strict=True))
     return rx, ry, rz
 
 

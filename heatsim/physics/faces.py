@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.scenario import Convection, Flux, Insulated, Periodic, Scenario, Temperature
+from heatsim.scenario import Convection, Face, Flux, Insulated, Periodic, Scenario, Temperature
 
 Array = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ _EXCHANGES: dict[type, Callable[..., Exchange]] = {
 class Faces:
     """The six faces of a scenario's box, in the order of :data:`heatsim.grid.FACES`."""
 
-    conditions: tuple[Temperature | Flux | Convection | Insulated | Periodic, ...]
+    conditions: tuple[Face, ...]
     spacing: tuple[float, float, float]
     conductivity: tuple[float, float, float]
 
@@ -80,7 +80,7 @@ class Faces:
     def from_scenario(cls, scenario: Scenario) -> "Faces":
         """The faces of a scenario."""
         conditions = tuple(scenario.boundaries.face(name) for name in FACES)
-        return cls(conditions, scenario.grid.spacing, scenario.material.conductivity)
+        return cls(conditions, scenario.grid.spacing, scenario.base_material.fixed_conductivity)
 
     def exchange(self, face: int, times: Array) -> Exchange:
         """What face number ``face`` exchanges at ``times`` (s, shape (n,))."""

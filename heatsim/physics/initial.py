@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
+from heatsim.physics.regions import Parts, paint
 from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
 
 Array = NDArray[np.float64]
@@ -21,24 +23,33 @@ class InitialField:
     Attributes:
         scenario: whose initial temperature it is.
         lowest, highest: its range in K.
+        owner: the region that owns each cell, as in ``Parts``, where regions have temperatures of their own; else None.
     """
 
     scenario: Scenario
     lowest: float
     highest: float
+    owner: NDArray[np.uint8] | None = None
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario) -> "InitialField":
+    def from_scenario(cls, scenario: Scenario, parts: Parts | None = None) -> "InitialField":
         """Look through the whole field once.
+
+        Args:
+            scenario: whose initial temperature is wanted.
+            parts: its regions, where they have been painted already.
 
         Raises:
             ScenarioError: a value is not a temperature; names the cell.
         """
         lowest, highest = np.inf, -np.inf
-        for z, slab in _slabs(scenario):
+        owner = None
+        if any(region.initial_temperature is not None for region in scenario.regions):
+            owner = (parts or paint(scenario)).owner
+        for z, slab in _slabs(scenario, owner):
             _check(scenario, z, slab)
             lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return cls(scenario, lowest, highest)
+        return cls(scenario, lowest, highest, owner)
 
     @property
     def reference(self) -> float:
@@ -47,16 +58,15 @@ class InitialField:
 
     def slabs(self) -> Iterator[tuple[int, Array]]:
         """(first z index, temperatures in K of shape (planes, ny, nx)), from the bottom up, together the whole grid."""
-        return _slabs(self.scenario)
+        return _slabs(self.scenario, self.owner)
 
 
-def _slabs(scenario: Scenario) -> Iterator[tuple[int, Array]]:
+def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None) -> Iterator[tuple[int, Array]]:
     grid, temperature = scenario.grid, scenario.initial.temperature
     nz, ny, nx = grid.shape
     planes = max(1, _CELLS_PER_SLAB // (nx * ny))
     x, y, z = (grid.centres(axis) for axis in range(3))
-    array = temperature.load() if isinstance(temperature, ArrayFile) else None
-    image = temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
+    array, image = _read_file(scenario)
     for first in range(0, nz, planes):
         last = min(first + planes, nz)
         shape = (last - first, ny, nx)
@@ -70,7 +80,33 @@ def _slabs(scenario: Scenario) -> Iterator[tuple[int, Array]]:
             )
         else:
             slab = np.full(shape, temperature)
+        if owner is not None:
+            slab = np.array(slab)
+            for number, region in enumerate(scenario.regions, 1):
+                if region.initial_temperature is not None:
+                    slab[owner[first:last] == number] = region.initial_temperature
         yield first, slab
+
+
+def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
+    """The array or else the layer of the picture that the temperature comes from, which was whole when it was checked.
+
+    Raises:
+        ScenarioError: the file has gone or become another since.
+    """
+    grid, temperature = scenario.grid, scenario.initial.temperature
+    nx, ny, _ = grid.cells
+    try:
+        if isinstance(temperature, ArrayFile):
+            array = temperature.load()
+            if array.shape != grid.shape:
+                raise ValueError(f"has shape {array.shape}; domain.cells needs (nz, ny, nx) = {grid.shape}")
+            return array, None
+        return None, temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
+    except ValueError as error:
+        (path,) = scenario.input_files
+        message = f"{path} was changed or removed while it was read: it {error}; put it back and start again"
+        raise ScenarioError(scenario.path, [Problem("initial.temperature", message)]) from None
 
 
 def _check(scenario: Scenario, first: int, slab: Array) -> None:

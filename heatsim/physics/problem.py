@@ -1,4 +1,4 @@
-"""A scenario turned into numbers: the coefficients of every step, without any array of the grid's size."""
+"""A scenario turned into numbers: the coefficients of every step, and what a composite body consists of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics import timeline
+from heatsim.physics.body import Body
 from heatsim.physics.coefficients import (
     Coefficients,
     Precision,
@@ -35,12 +36,14 @@ class HeatProblem:
         grid: the cells.
         faces: the boundary conditions.
         periodic: which axes wrap.
-        rates: α/d² of the three axes in 1/s.
+        rates: α/d² of the three axes in 1/s, in the first material of the palette.
         limit: the largest stable time step.
         timeline: due times and steps.
         precision, rounding, scheme: how steps are summed.
-        coefficients: c0…c6 for every dt used.
-        cell_heat_capacity: ρ·cp·V of one cell in J/K.
+        coefficients: c0…c6 for every dt used, of the first material.
+        cell_heat_capacity: ρ·cp·V of one cell in J/K, of the first material.
+        body: the kinds of cells, conditions and sources where one material and linear conditions are not enough, else
+            None.
     """
 
     scenario: Scenario
@@ -55,35 +58,43 @@ class HeatProblem:
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
     cell_heat_capacity: float
+    body: Body | None = None
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "HeatProblem":
         """Derive everything.
 
         Raises:
-            ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps.
+            ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
+                that cannot be painted.
         """
+        _refuse_varying(scenario)
         grid, faces, time = scenario.grid, Faces.from_scenario(scenario), scenario.time
         periodic = (faces.periodic(0), faces.periodic(1), faces.periodic(2))
         rates = diffusion_rates(scenario)
-        limit = stability_limit(grid, rates, periodic, faces.largest_betas(time.end))
+        body = Body.from_scenario(scenario, periodic) if scenario.composite else None
+        if body is None:
+            limit = stability_limit(grid, rates, periodic, faces.largest_betas(time.end))
+        else:
+            limit = body.stability_limit()
         if not isinstance(time.dt, str) and time.dt > limit.dt * (1.0 + 1e-9):
-            x, y, z = limit.cell
             raise _time_error(
                 scenario,
-                f"{time.dt!r} s is beyond the stability limit {limit.dt:.6g} s (set by cell [{x}, {y}, {z}]); "
+                f"{time.dt!r} s is beyond the stability limit {limit.dt:.6g} s (set by {limit_setter(limit, body)}); "
                 f'use at most that, "auto", or coarser cells',
             )
         intervals = (scenario.output.every, scenario.output.probe_every)
         try:
-            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt)
+            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
         except timeline.TimelineError as error:
             raise _time_error(scenario, str(error)) from None
 
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, rounding)
-        material = scenario.material
+        if body is not None and not body.medium.uniform and scheme == "seven_term":
+            scheme = "increments"  # one cell's coefficients differ from the next one's
+        material = scenario.base_material
         return cls(
             scenario=scenario,
             grid=grid,
@@ -96,8 +107,27 @@ class HeatProblem:
             rounding=rounding,
             scheme=scheme,
             coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
-            cell_heat_capacity=material.density * material.specific_heat * grid.cell_volume,
+            cell_heat_capacity=material.density * material.fixed_specific_heat * grid.cell_volume,
+            body=body,
         )
+
+    def exchanging(self, face: int) -> bool:
+        """Whether heat can pass a face to or from outside the box, other than a beam's."""
+        return self.faces.exchanging(face) if self.body is None else self.body.conditions.exchanging(face)
+
+    def material_coefficients(self, dt: float) -> dict[str, Coefficients]:
+        """c0…c6 of each material among its own for steps of ``dt`` seconds, by its name."""
+        if self.body is None:
+            return {self.scenario.palette[0][0]: self.coefficients[dt]}
+        spacing = self.grid.spacing
+        found = {}
+        for substance in self.body.medium.palette:
+            if substance.conductivity is not None:
+                rx, ry, rz = (
+                    k / substance.heat_capacity / d**2 for k, d in zip(substance.conductivity, spacing, strict=True)
+                )
+                found[substance.name] = derive(self.grid, (rx, ry, rz), dt, self.precision, self.scheme)
+        return found
 
     def face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The terms f and g of the six faces for steps of ``dt`` seconds that start at ``times``.
@@ -114,6 +144,10 @@ class HeatProblem:
         Raises:
             ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            return self._face_terms(times, dt, reference)
+
+    def _face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
         f = np.zeros((len(times), 6), dtype=self.precision)
         g = np.zeros((len(times), 6), dtype=self.precision)
         betas = [0.0] * 6
@@ -124,7 +158,7 @@ class HeatProblem:
             c = self.coefficients[dt].exchange[axis]
             exchange = self.faces.exchange(face, times)
             g[:, face] = c * exchange.beta
-            gradient = exchange.flux * self.grid.spacing[axis] / self.scenario.material.conductivity[axis]
+            gradient = exchange.flux * self.grid.spacing[axis] / self.faces.conductivity[axis]
             # The heat of a given flux does not depend on c, so it is made with the unrounded one.
             flux = self.rates[axis] * dt * gradient
             f[:, face] = g[:, face].astype(np.float64) * (exchange.ambient - reference) + flux
@@ -144,6 +178,23 @@ class HeatProblem:
                 f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give a table",
             )
         return f, g
+
+
+def limit_setter(limit: StabilityLimit, body: Body | None) -> str:
+    """The cell that sets the limit, and of several materials its own."""
+    x, y, z = limit.cell
+    cell = f"cell [{x}, {y}, {z}]"
+    if body is None or len(body.medium.palette) == 1:
+        return cell
+    return f'{cell}, material "{body.medium.substance_at(x, y, z).name}"'
+
+
+def _refuse_varying(scenario: Scenario) -> None:
+    varying = [name for name, material in scenario.palette if material is not None and material.varies]
+    if varying:
+        keys = ["material" if scenario.material is not None else f"materials.{name}" for name in varying]
+        message = "depends on temperature, which the solver cannot take into account; give numbers"
+        raise ScenarioError(scenario.path, [Problem(key, message) for key in keys])
 
 
 def _time_error(scenario: Scenario, message: str) -> ScenarioError:

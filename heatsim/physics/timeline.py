@@ -1,6 +1,7 @@
 """When things are due, and the time steps that lead there.
 
-Due times are 0, the end and all multiples of the intervals between outputs. Each interval Δ between two of them is cut
+Due times are 0, the end, all multiples of the intervals between outputs, and the moments at which sources are switched
+on and off. Each interval Δ between two of them is cut
 into equal steps. Times are counted exactly, in whole ticks of a common
 denominator of the decimal numbers given, so that equal intervals have the same dt to the bit and nothing is summed up:
 the time of a step is the interval's start + j·dt.
@@ -82,6 +83,7 @@ def build(
     dt: float | str,
     safety: float,
     limit: float,
+    moments: Iterable[float] = (),
 ) -> Timeline:
     """Cut the time from 0 to ``end`` (s) into steps.
 
@@ -91,12 +93,13 @@ def build(
         dt: "auto", or the time step asked for in s.
         safety: with "auto", steps are at most this fraction of the limit.
         limit: the largest stable time step in s.
+        moments: further due times in s, between 0 and the end.
 
     Raises:
         TimelineError: a dt that does not divide every interval, or more due times or steps than can be counted.
     """
     stop = Fraction(repr(end))
-    due: set[Fraction] = {Fraction(0), stop}
+    due: set[Fraction] = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
     for every in intervals:
         if end / every > MAXIMUM_DUE_TIMES:
             raise TimelineError(

@@ -1,19 +1,41 @@
 """Scenarios: TOML files read into frozen, checked models in SI units."""
 
-from heatsim.scenario.boundaries import Boundaries, Convection, Face, Flux, Insulated, Periodic, Temperature
+from heatsim.scenario.boundaries import (
+    Boundaries,
+    Convection,
+    Face,
+    Flux,
+    Insulated,
+    Periodic,
+    Radiation,
+    Surface,
+    Temperature,
+    radiates,
+)
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.load import load, parse
-from heatsim.scenario.model import Domain, Initial, Material, Output, Probe, Scenario, Solver, Time
+from heatsim.scenario.labels import load_labels
+from heatsim.scenario.load import load, parse, read_document
+from heatsim.scenario.materials import VOID, Material, MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
+from heatsim.scenario.patches import Patch, Rectangle, face_axes
+from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.problems import suggest
+from heatsim.scenario.regions import Box, Contact, Cylinder, Labels, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import write_resolved
+from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
 __all__ = [
+    "VOID",
     "ArrayFile",
+    "Beam",
     "Boundaries",
+    "Box",
     "Constant",
+    "Contact",
     "Convection",
+    "Cylinder",
     "Domain",
     "Expression",
     "Face",
@@ -22,18 +44,36 @@ __all__ = [
     "ImageFile",
     "Initial",
     "Insulated",
+    "Labels",
+    "Line",
     "Material",
+    "MaterialFormula",
+    "MaterialFunction",
+    "MaterialTable",
     "Output",
+    "Patch",
     "Periodic",
     "Probe",
+    "Radiation",
+    "Rectangle",
+    "Region",
     "Scenario",
+    "Shape",
     "Solver",
+    "Source",
+    "Sphere",
+    "Stl",
+    "Surface",
     "Table",
     "Temperature",
     "Time",
     "TimeFunction",
+    "face_axes",
     "load",
+    "load_labels",
     "parse",
+    "radiates",
+    "read_document",
     "suggest",
     "write_resolved",
 ]

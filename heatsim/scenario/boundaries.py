@@ -5,7 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from heatsim.grid import FACES
-from heatsim.scenario.fields import STRICT, CoefficientInTime, FluxInTime, TemperatureInTime
+from heatsim.scenario.context import reading
+from heatsim.scenario.fields import STRICT, CoefficientInTime, EmissivityInTime, FluxInTime, TemperatureInTime
+from heatsim.scenario.materials import VOID
+from heatsim.scenario.timefunction import Constant
+
+# Stands for what another key gives until that is known.
+UNNAMED: Any = None
 
 
 class Temperature(BaseModel):
@@ -27,12 +33,32 @@ class Flux(BaseModel):
 
 
 class Convection(BaseModel):
-    """A face that exchanges coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K."""
+    """A face that exchanges coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K.
+
+    With an emissivity it also radiates against ``surroundings`` (K), which are as warm as the ambient unless given.
+    """
 
     model_config = STRICT
 
     type: Literal["convection"] = "convection"
     coefficient: CoefficientInTime = Field(examples=["coefficient = 500.0"])
+    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'])
+    emissivity: EmissivityInTime = Constant(0.0)
+    surroundings: TemperatureInTime = UNNAMED
+
+    @field_validator("surroundings", mode="before")
+    @classmethod
+    def _use_ambient(cls, value: object, info: ValidationInfo) -> object:
+        return info.data.get("ambient", Constant(0.0)) if value is None else value
+
+
+class Radiation(BaseModel):
+    """A face that exchanges emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
+
+    model_config = STRICT
+
+    type: Literal["radiation"] = "radiation"
+    emissivity: EmissivityInTime = Field(examples=["emissivity = 0.8"])
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'])
 
 
@@ -56,16 +82,27 @@ FACE_TYPES: dict[str, type[BaseModel]] = {
     "temperature": Temperature,
     "flux": Flux,
     "convection": Convection,
+    "radiation": Radiation,
     "insulated": Insulated,
     "periodic": Periodic,
 }
-Face = Annotated[Temperature | Flux | Convection | Insulated | Periodic, Field(discriminator="type")]
-# Stands for `default` until that is known.
-UNNAMED: Any = None
+Face = Annotated[Temperature | Flux | Convection | Radiation | Insulated | Periodic, Field(discriminator="type")]
+# What a surface can have that lies on no face of the box, or on a part of one.
+Surface = Annotated[Temperature | Flux | Convection | Radiation | Insulated, Field(discriminator="type")]
+
+
+def radiates(condition: Face) -> bool:
+    """Whether heat is radiated through a face, at one time at least."""
+    return isinstance(condition, Radiation) or (
+        isinstance(condition, Convection) and condition.emissivity != Constant(0.0)
+    )
 
 
 class Boundaries(BaseModel):
-    """The conditions on the six faces; a face that the file does not name has the condition ``default``."""
+    """The conditions on the six faces; a face that the file does not name has the condition ``default``.
+
+    ``void`` is the condition on every surface between a cell that conducts and one that is void.
+    """
 
     model_config = STRICT
 
@@ -76,6 +113,7 @@ class Boundaries(BaseModel):
     y_max: Face = UNNAMED
     z_min: Face = UNNAMED
     z_max: Face = UNNAMED
+    void: Surface = Insulated()
 
     def face(self, name: str) -> Face:
         """The condition on a face, ``"x_min"`` to ``"z_max"``."""
@@ -101,3 +139,16 @@ class Boundaries(BaseModel):
                 'both faces of an axis must be "periodic", or neither'
             )
         return upper
+
+    @field_validator("void", mode="after")
+    @classmethod
+    def _check_void(cls, condition: Surface, info: ValidationInfo) -> Surface:
+        context = reading(info)
+        if (
+            not isinstance(condition, Insulated)
+            and context.regions is not None
+            and context.domain_material != VOID
+            and not any(VOID in region.materials for region in context.regions)
+        ):
+            raise ValueError(f'got type "{condition.type}" while no region has the material "{VOID}": nothing is void')
+        return condition

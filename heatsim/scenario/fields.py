@@ -5,54 +5,81 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, PlainValidator, ValidationInfo
 
+from heatsim.grid import FACES
 from heatsim.scenario.context import note, reading
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
 from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, refuse, show
 from heatsim.scenario.quantities import (
+    ABSORPTIVITY,
     COEFFICIENT,
-    CONDUCTIVITY,
+    CONTACT_RESISTANCE,
     COORDINATE,
     DENSITY,
     DURATION,
+    EMISSIVITY,
+    ENLARGEMENT,
+    FACTOR,
     FLUX,
     FRACTION,
+    LATENT_HEAT,
     LENGTH,
-    SPECIFIC_HEAT,
+    MOMENT,
+    POWER,
+    POWER_DENSITY,
+    SPEED,
     TEMPERATURE,
+    TEMPERATURE_RATE,
     Quantity,
 )
 from heatsim.scenario.timefunction import TimeFunction, read_time_function
 
 MAX_CELLS = 2**40
+MAX_COUNT = 10_000
 STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 Vector = tuple[float, float, float]
+Pair = tuple[float, float]
 
 
 def _number(quantity: Quantity) -> PlainValidator:
     return PlainValidator(quantity.read)
 
 
-def _vector(quantity: Quantity, scalar: bool = False) -> PlainValidator:
-    """Three values of a quantity; with ``scalar`` one value may stand for all three."""
-
+def _vector(quantity: Quantity) -> PlainValidator:
     def read(value: object) -> Vector:
-        if scalar and not isinstance(value, list | tuple):
-            number = quantity.read(value)
-            return (number, number, number)
-        faults, numbers = [], []
-        for index, entry in enumerate(_three(value, f"of {quantity.unit}")):
-            try:
-                numbers.append(quantity.read(entry))
-            except ValueError as error:
-                faults.append(fault(str(error), (index,)))
-        if faults:
-            refuse(faults)
-        x, y, z = numbers
-        return (x, y, z)
+        return read_vector(value, quantity)
 
     return PlainValidator(read)
+
+
+def read_vector(value: object, quantity: Quantity) -> Vector:
+    """Three values of a quantity, along x, y, z."""
+    x, y, z = read_entries(_three(value, f"of {quantity.unit}"), quantity)
+    return (x, y, z)
+
+
+def read_entries(entries: Sequence[object], quantity: Quantity) -> list[float]:
+    """The values of the entries of a list, with the faults of all of them at their places."""
+    faults, numbers = [], []
+    for index, entry in enumerate(entries):
+        try:
+            numbers.append(quantity.read(entry))
+        except ValueError as error:
+            faults.append(fault(str(error), (index,)))
+    if faults:
+        refuse(faults)
+    return numbers
+
+
+def read_pair(value: object) -> Pair:
+    """Two coordinates in m on a face."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(
+            f"got {show(value)}; a list of two coordinates in m is wanted, along the face's axes in the order x, y, z"
+        )
+    u, v = read_entries(value, COORDINATE)
+    return (u, v)
 
 
 def _three(value: object, what: str) -> Sequence[object]:
@@ -87,7 +114,9 @@ def _read_initial(value: object, info: ValidationInfo) -> float | Expression | A
     return read_initial(value, reading(info))
 
 
-def _choice(*names: str) -> PlainValidator:
+def choice(*names: str) -> PlainValidator:
+    """One of some names."""
+
     def read(value: object) -> str:
         if value not in names:
             allowed = ", ".join(f'"{name}"' for name in names)
@@ -100,6 +129,12 @@ def _choice(*names: str) -> PlainValidator:
 def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"got {show(value)}; true or false is wanted, without quotes")
+    return value
+
+
+def _read_count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MAX_COUNT:
+        raise ValueError(f"got {show(value)}; a whole number from 2 to {MAX_COUNT} is wanted")
     return value
 
 
@@ -126,17 +161,31 @@ Text = Annotated[str, PlainValidator(_read_text)]
 Flag = Annotated[bool, PlainValidator(_read_flag)]
 Duration = Annotated[float, _number(DURATION)]
 Density = Annotated[float, _number(DENSITY)]
-SpecificHeat = Annotated[float, _number(SPECIFIC_HEAT)]
 Fraction = Annotated[float, _number(FRACTION)]
+Kelvin = Annotated[float, _number(TEMPERATURE)]
+LatentHeat = Annotated[float, _number(LATENT_HEAT)]
+ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE)]
+Power = Annotated[float, _number(POWER)]
+PowerDensity = Annotated[float, _number(POWER_DENSITY)]
+Absorptivity = Annotated[float, _number(ABSORPTIVITY)]
+Length = Annotated[float, _number(LENGTH)]
+Speed = Annotated[float, _number(SPEED)]
+Moment = Annotated[float, _number(MOMENT)]
+TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE)]
+Enlargement = Annotated[float, _number(ENLARGEMENT)]
+Count = Annotated[int, PlainValidator(_read_count)]
 Size = Annotated[Vector, _vector(LENGTH)]
 Point = Annotated[Vector, _vector(COORDINATE)]
-Conductivity = Annotated[Vector, _vector(CONDUCTIVITY, scalar=True)]
+FacePoint = Annotated[Pair, PlainValidator(read_pair)]
+FaceName = Annotated[str, choice(*FACES)]
 Cells = Annotated[tuple[int, int, int], PlainValidator(_read_cells)]
 TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
-Device = Annotated[Literal["auto", "cuda", "cpu"], _choice("auto", "cuda", "cpu")]
-Precision = Annotated[Literal["float32", "float64"], _choice("float32", "float64")]
-Rounding = Annotated[Literal["nearest", "stochastic"], _choice("nearest", "stochastic")]
+Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
+Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
+Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE)]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX)]
 CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT)]
+EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY)]
+FactorInTime = Annotated[TimeFunction, _in_time(FACTOR)]
 InitialTemperature = Annotated[float | Expression | ArrayFile | ImageFile, PlainValidator(_read_initial)]

@@ -13,7 +13,8 @@ from heatsim.grid import Grid
 from heatsim.scenario import units
 from heatsim.scenario.context import Reading
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.problems import fault, has_control_characters, key_faults, refuse, show
+from heatsim.scenario.files import existing, one_line, same_file
+from heatsim.scenario.problems import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import LARGEST, TEMPERATURE
 
 TRIED_PER_AXIS = 17
@@ -37,7 +38,7 @@ class ArrayFile:
     file: Path
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrayFile) and _same_file(self.file, other.file)
+        return isinstance(other, ArrayFile) and same_file(self.file, other.file)
 
     def __hash__(self) -> int:
         return hash(self.file.name)
@@ -51,7 +52,7 @@ class ArrayFile:
         try:
             array = np.lib.format.open_memmap(self.file, mode="r")
         except Exception as error:  # The header of a damaged file fails in many ways.
-            raise ValueError(f"cannot be read as a .npy file ({_one_line(error)})") from None
+            raise ValueError(f"cannot be read as a .npy file ({one_line(error)})") from None
         if array.dtype.kind not in "fiu":
             raise ValueError(f"holds {array.dtype}; real numbers are wanted")
         return array
@@ -68,7 +69,7 @@ class ImageFile:
     range: tuple[float, float]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ImageFile) and self.range == other.range and _same_file(self.image, other.image)
+        return isinstance(other, ImageFile) and self.range == other.range and same_file(self.image, other.image)
 
     def __hash__(self) -> int:
         return hash((self.image.name, self.range))
@@ -113,7 +114,7 @@ def read_grey(path: Path) -> NDArray[np.float32]:
                     picture = picture.convert("RGBA")
                 pixels = np.asarray(picture if deep else picture.convert("L"), dtype=np.float32)
     except Exception as error:  # Damaged pictures fail in many ways.
-        raise ValueError(f"cannot be read as a picture ({_one_line(error)})") from None
+        raise ValueError(f"cannot be read as a picture ({one_line(error)})") from None
     white = np.float32(65535.0 if deep else 255.0)
     grey: NDArray[np.float32] = np.clip(pixels / white, np.float32(0.0), np.float32(1.0))
     return grey
@@ -164,7 +165,7 @@ def _read_array(table: Mapping[str, object], context: Reading) -> ArrayFile:
     array = None
     if "file" in table:
         try:
-            array = ArrayFile(_existing(table["file"], context.folder, (".npy",)))
+            array = ArrayFile(existing(table["file"], context.folder, (".npy",)))
             try:
                 _check_array(array.load(), context.cells)
             except ValueError as error:
@@ -202,7 +203,7 @@ def _read_image(table: Mapping[str, object], context: Reading) -> ImageFile:
     )
     path = None
     try:
-        path = _existing(table["image"], context.folder, PICTURE_SUFFIXES)
+        path = existing(table["image"], context.folder, PICTURE_SUFFIXES)
         try:
             read_grey(path)
         except ValueError as error:
@@ -225,28 +226,3 @@ def _read_image(table: Mapping[str, object], context: Reading) -> ImageFile:
     if faults or path is None:
         refuse(faults)
     return ImageFile(path, (ends[0], ends[1]))
-
-
-def _existing(name: object, folder: Path, suffixes: tuple[str, ...]) -> Path:
-    if not isinstance(name, str) or not name or has_control_characters(name):
-        raise ValueError(f"got {show(name)}; the name of a file is wanted, relative to the scenario's folder")
-    path = folder / name
-    try:
-        there = path.is_file()
-    except OSError:  # For instance a name longer than the file system allows.
-        there = False
-    if not there:
-        raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(f"got {show(name)}; a file ending in {', '.join(suffixes)} is wanted")
-    return path
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    import filecmp
-
-    return one == other or (one.name == other.name and filecmp.cmp(one, other, shallow=False))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

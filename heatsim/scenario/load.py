@@ -1,17 +1,17 @@
 """A TOML file read into a ``Scenario``, with all of its mistakes told at once."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from heatsim.errors import Problem, ScenarioError
-from heatsim.scenario.boundaries import FACE_TYPES
+from heatsim.scenario import places
 from heatsim.scenario.context import Reading
-from heatsim.scenario.model import Probe, Scenario
+from heatsim.scenario.model import Scenario
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.problems import (
     did_you_mean,
@@ -23,13 +23,7 @@ from heatsim.scenario.problems import (
     unknown_key,
 )
 
-TABLES: dict[str, type[BaseModel]] = {
-    name: info.annotation
-    for name, info in Scenario.model_fields.items()
-    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)
-}
 FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
-PROBES_EXAMPLE = 'each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -44,7 +38,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
         ScenarioError: carries every mistake of file and overrides.
     """
     file = Path(path)
-    document = _read_toml(file)
+    document = read_document(file)
     settings, problems = read_overrides(overrides)
     for setting in settings:
         refusal = setting.apply(document)
@@ -76,7 +70,12 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     return scenario
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def read_document(file: Path) -> dict[str, Any]:
+    """The tables of a TOML file, unchecked.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
     try:
         # A byte order mark, which some editors write, is no part of the text.
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
@@ -114,23 +113,21 @@ def _with_origin(problem: Problem, settings: Sequence[Override]) -> Problem:
 
 def _problem(details: ErrorDetails) -> Problem:
     """One of pydantic's errors in the user's terms."""
-    where = details["loc"]
-    # Pydantic names the type of a face after the face; the file does not.
-    at = where[:2] + where[3:] if where[0] == "boundaries" else where
-    value = details["input"]
+    where = places.find(details["loc"])
+    at, value = where.key, details["input"]
     match details["type"]:
         case "missing":
-            message = missing_key(_example(where))
+            message = missing_key(where.example)
         case "extra_forbidden":
             message = _unknown(where, value)
         case "union_tag_not_found":
             at = (*at, "type")
-            message = f"{missing_key(FACE_EXAMPLE)}; the types are {_face_types()}"
+            message = f"{missing_key(FACE_EXAMPLE)}; the types are {_names(where.types)}"
         case "union_tag_invalid":
             at, given = (*at, "type"), value["type"]
-            message = f"got {show(given)}; one of {_face_types()} is wanted{did_you_mean(given, FACE_TYPES)}"
-        case "model_type" | "model_attributes_type" | "tuple_type":
-            message = f"got {show(value)}; {_table_wanted(at)}"
+            message = f"got {show(given)}; one of {_names(where.types)} is wanted{did_you_mean(given, where.types)}"
+        case "model_type" | "model_attributes_type" | "tuple_type" | "mapping_type" | "dict_type":
+            message = f"got {show(value)}; {_table_wanted(where)}"
         case "value_error":
             message = str(details["ctx"]["error"])
         case _:
@@ -138,35 +135,26 @@ def _problem(details: ErrorDetails) -> Problem:
     return Problem(show_key(at), message)
 
 
-def _model_at(where: tuple[str | int, ...]) -> type[BaseModel]:
-    """The model of the table that stands at a place."""
-    if not where:
-        return Scenario
-    if where[0] == "probes":
-        return Probe
-    return FACE_TYPES[str(where[2])] if len(where) == 3 else TABLES[str(where[0])]
-
-
-def _example(where: tuple[str | int, ...]) -> str:
-    examples = _model_at(where[:-1]).model_fields[str(where[-1])].examples
-    return str(examples[0]) if examples else str(where[-1])
-
-
-def _unknown(where: tuple[str | int, ...], value: object) -> str:
-    key = str(where[-1])
-    model = _model_at(where[:-1])
-    message = unknown_key(key, value, list(model.model_fields))
-    homes = [f'"{table}.{key}"' for table, other in TABLES.items() if other is not model and key in other.model_fields]
+def _unknown(where: places.Place, value: object) -> str:
+    if where.key == ("study",):
+        return "stands in the file of a parameter study; run it with `heatsim study`, or leave this table out"
+    key = str(where.key[-1])
+    message = unknown_key(key, value, where.keys)
+    homes = [
+        f'"{table}.{key}"'
+        for table, model in places.TABLES.items()
+        if model is not where.table and key in places.keys_of(model)
+    ]
     return f"{message}; there is {' and '.join(homes)}" if homes else message
 
 
-def _table_wanted(at: tuple[str | int, ...]) -> str:
-    if at[0] == "probes":
-        return f"write {PROBES_EXAMPLE}"
-    if len(at) == 2:
+def _table_wanted(where: places.Place) -> str:
+    if where.types:
         return f"write for example {FACE_EXAMPLE}"
-    return f"write a table, with the heading [{at[0]}] and its keys below it"
+    if len(where.key) == 1 and where.key[0] in places.TABLES:
+        return f"write a table, with the heading [{where.key[0]}] and its keys below it"
+    return f"write for example {where.example}" if len(where.key) > 2 else f"write {where.example}"
 
 
-def _face_types() -> str:
-    return ", ".join(f'"{name}"' for name in FACE_TYPES)
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,19 +1,18 @@
 """The scenario: frozen models of the tables of a TOML file, everything in SI."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from heatsim.grid import Grid
-from heatsim.scenario.boundaries import Boundaries
+from heatsim.grid import FACES, Grid
+from heatsim.scenario.boundaries import Boundaries, radiates
 from heatsim.scenario.context import reading
 from heatsim.scenario.fields import (
     NOTED,
     STRICT,
     Cells,
-    Conductivity,
-    Density,
     Device,
     Duration,
     Flag,
@@ -23,36 +22,48 @@ from heatsim.scenario.fields import (
     Precision,
     Rounding,
     Size,
-    SpecificHeat,
+    TemperatureRate,
     Text,
     TimeStep,
-    Vector,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.problems import fault, refuse, show
+from heatsim.scenario.materials import VOID, Material, MaterialName, Materials, Named
+from heatsim.scenario.patches import Patch
+from heatsim.scenario.probes import Probe
+from heatsim.scenario.problems import missing_key, show
+from heatsim.scenario.regions import Contact, Regions, Shaped
+from heatsim.scenario.sources import Source
 
 NEVER = float("inf")
-ROUNDING = 4e-16
+MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
 
 
 class Domain(BaseModel):
-    """The box and its cells; vectors are (x, y, z), lengths in m."""
+    """The box and its cells; vectors are (x, y, z), lengths in m.
+
+    ``material`` is what is there before any region is painted: the name of one of several materials, or "void"; None
+    where the scenario has one material without a name.
+    """
 
     model_config = STRICT
 
     size: Annotated[Size, NOTED] = Field(examples=["size = [0.1, 0.1, 0.1]"])
     cells: Annotated[Cells, NOTED] = Field(examples=["cells = [64, 64, 64]"])
     origin: Annotated[Point, NOTED] = (0.0, 0.0, 0.0)
+    material: MaterialName | None = Field(default=None, examples=['material = "copper"'])
 
-
-class Material(BaseModel):
-    """The material: conductivity along x, y, z in W/(m K), density in kg/m³, specific heat in J/(kg K)."""
-
-    model_config = STRICT
-
-    conductivity: Conductivity = Field(examples=["conductivity = 237.0"])
-    density: Density = Field(examples=["density = 2700.0"])
-    specific_heat: SpecificHeat = Field(examples=["specific_heat = 900.0"])
+    @field_validator("material", mode="after")
+    @classmethod
+    def _choose_material(cls, name: str | None, info: ValidationInfo) -> str | None:
+        context = reading(info)
+        known = context.material_names or ()
+        if name is None and len(known) > 1:
+            names = ", ".join(map(show, known))
+            raise ValueError(f"missing; what is there before regions are painted must be said: one of {names}, or void")
+        if name is None and len(known) == 1:
+            name = known[0]
+        context.domain_material = name
+        return name
 
 
 class Initial(BaseModel):
@@ -64,13 +75,17 @@ class Initial(BaseModel):
 
 
 class Time(BaseModel):
-    """Duration and time step in s; ``safety`` is the fraction of the stability limit that "auto" uses."""
+    """Duration and time step in s; ``safety`` is the fraction of the stability limit that "auto" uses.
+
+    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s.
+    """
 
     model_config = STRICT
 
     end: Annotated[Duration, NOTED] = Field(examples=["end = 60.0"])
     dt: TimeStep = "auto"
     safety: Fraction = 0.9
+    stop_below: TemperatureRate | None = None
 
 
 class Solver(BaseModel):
@@ -92,44 +107,10 @@ class Output(BaseModel):
     every: Duration = Field(default=NEVER, validate_default=False)
     probe_every: Duration = Field(default=NEVER, validate_default=False)
     checkpoint_wall: Duration = 60.0
+    fields: Flag = True
     energy: Flag = True
+    heat_flux: Flag = False
     figures: Flag = True
-
-
-class Probe(BaseModel):
-    """A named point (x, y, z) in m, inside the domain or on its surface."""
-
-    model_config = STRICT
-
-    name: Text = Field(examples=['name = "centre"'])
-    point: Point = Field(examples=["point = [0.05, 0.05, 0.05]"])
-
-    @field_validator("name", mode="after")
-    @classmethod
-    def _check_name(cls, name: str, info: ValidationInfo) -> str:
-        names = reading(info).probe_names
-        if name == "time":
-            raise ValueError('got "time"; this is the name of the first column in probes.csv: choose another')
-        if name in names:
-            raise ValueError(f"got {show(name)} a second time; each probe needs a name of its own")
-        names.add(name)
-        return name
-
-    @field_validator("point", mode="after")
-    @classmethod
-    def _check_point(cls, point: Vector, info: ValidationInfo) -> Vector:
-        size, origin = reading(info).size, reading(info).origin
-        if size is None or origin is None:
-            return point
-        faults = [
-            fault(f"got {at!r}; the domain reaches from {low!r} to {low + length!r} m along {axis}", (index,))
-            for index, (axis, at, low, length) in enumerate(zip("xyz", point, origin, size, strict=True))
-            # The far end is a rounded sum: a point written to lie on it may be an ulp beyond.
-            if not low <= at <= low + length + ROUNDING * (abs(low) + length)
-        ]
-        if faults:
-            refuse(faults)
-        return point
 
 
 class Scenario(BaseModel):
@@ -143,15 +124,42 @@ class Scenario(BaseModel):
 
     title: Text
     domain: Domain = Field(examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"])
-    material: Material = Field(
-        examples=["[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"]
+    material: Material | None = Field(default=None, examples=[MATERIAL_EXAMPLE])
+    materials: Materials = Field(default=Named(()), examples=["[materials.copper] with the keys of [material]"])
+    regions: Annotated[Regions, NOTED] = Field(
+        default=(),
+        examples=[
+            "each region under its own heading [[regions]], with a name, a material and one of "
+            "box, sphere, cylinder, stl, labels, everywhere"
+        ],
+    )
+    contacts: tuple[Contact, ...] = Field(
+        default=(),
+        examples=[
+            'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
+            "resistance = 1e-5"
+        ],
     )
     time: Time = Field(examples=["[time] with end = 60.0"])
     initial: Initial = Field(examples=["[initial] with temperature = 300.0"])
-    boundaries: Boundaries = Field(default_factory=Boundaries)
+    boundaries: Annotated[Boundaries, NOTED] = Field(default_factory=Boundaries)
+    patches: tuple[Patch, ...] = Field(
+        default=(),
+        examples=[
+            "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
+            "and the keys of the type"
+        ],
+    )
+    sources: tuple[Source, ...] = Field(
+        default=(),
+        examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
+    )
     solver: Solver = Solver()
     output: Output = Output()
-    probes: tuple[Probe, ...] = ()
+    probes: tuple[Probe, ...] = Field(
+        default=(),
+        examples=['each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'],
+    )
     _path: Path = PrivateAttr(default_factory=Path)
 
     @property
@@ -166,17 +174,101 @@ class Scenario(BaseModel):
 
     @property
     def input_files(self) -> tuple[Path, ...]:
-        """The files that the scenario reads, apart from its own."""
+        """The files, and folders of files, that the scenario reads, apart from its own; each once."""
+        shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
+        files = [item.stl.file.path for item in shaped if item.stl is not None]
+        files += [region.labels.file.path for region in self.regions if region.labels is not None]
         match self.initial.temperature:
             case ArrayFile(file=path) | ImageFile(image=path):
-                return (path,)
-            case _:
-                return ()
+                files.append(path)
+        return tuple(dict.fromkeys(files))
+
+    @property
+    def palette(self) -> tuple[tuple[str, Material | None], ...]:
+        """Every material with its name: the domain's own first, "void" (None) last if anything is void.
+
+        A material without a name is called "material". Where the domain itself is void the materials stand in the
+        order of the file.
+        """
+        if self.material is not None:
+            named: list[tuple[str, Material | None]] = [("material", self.material)]
+        else:
+            named = list(self.materials.items())
+            named.sort(key=lambda entry: entry[0] != self.domain.material)
+        return (*named, (VOID, None)) if self.uses_void else tuple(named)
+
+    @property
+    def base_material(self) -> Material:
+        """The material without a name, or the first of the palette."""
+        material = self.palette[0][1]
+        assert material is not None, "a scenario has a material"
+        return material
+
+    @property
+    def uses_void(self) -> bool:
+        """Whether there may be cells that do not conduct."""
+        return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
+
+    @property
+    def composite(self) -> bool:
+        """Whether it needs more than one constant material, conditions linear in T on whole faces, and no sources."""
+        conditions = [self.boundaries.face(name) for name in FACES]
+        return bool(
+            self.regions
+            or self.contacts
+            or self.patches
+            or self.sources
+            or self.uses_void
+            or any(map(radiates, conditions))
+            or any(material is not None and material.varies for _, material in self.palette)
+        )
+
+    @property
+    def switching_times(self) -> tuple[float, ...]:
+        """The times in s between 0 and the end at which a source is switched on or off, in ascending order."""
+        edges = {edge for source in self.sources if source.during is not None for edge in source.during}
+        return tuple(sorted(edge for edge in edges if 0.0 < edge < self.time.end))
+
+    @property
+    def probe_columns(self) -> tuple[str, ...]:
+        """The names of the columns of the probes, in their order."""
+        return tuple(column for probe in self.probes for column in probe.columns)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and all(
             getattr(self, name) == getattr(other, name) for name in type(self).model_fields
         )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_names(cls, document: Any, info: ValidationInfo) -> Any:
+        reading(info).note_names(document)
+        return document
+
+    @field_validator("material", mode="after")
+    @classmethod
+    def _check_material(cls, material: Material | None, info: ValidationInfo) -> Material | None:
+        names = reading(info).material_names
+        if material is None and not names:
+            raise ValueError(missing_key(MATERIAL_EXAMPLE))
+        if material is not None and names:
+            raise ValueError(
+                f"got [material] beside [materials.{names[0]}]; for one material write [material], for several "
+                "[materials.NAME] for each"
+            )
+        return material
+
+    @field_validator("patches", "sources", mode="before")
+    @classmethod
+    def _name_by_number(cls, tables: object, info: ValidationInfo) -> object:
+        """A patch or source without a name is called "patch 1" or "source 1", by its place in the list."""
+        if not isinstance(tables, list | tuple):
+            return tables
+        kind = {"patches": "patch", "sources": "source"}[str(info.field_name)]
+        return [
+            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
+            for number, table in enumerate(tables, 1)
+        ]
 
     @field_validator("output", mode="after")
     @classmethod

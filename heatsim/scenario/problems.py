@@ -3,12 +3,15 @@
 import difflib
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar, get_args
 
 from pydantic import ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
 
+Model = TypeVar("Model")
+KNOWN_TYPES = frozenset(get_args(ErrorType))
 SHOWN_LENGTH = 80
 SHOWN_DEPTH = 4
 
@@ -54,6 +57,33 @@ def fault(message: str, at: Sequence[str | int] = ()) -> InitErrorDetails:
 def refuse(faults: Sequence[InitErrorDetails]) -> NoReturn:
     """Refuse a value for several faults, each at its own place within the value."""
     raise ValidationError.from_exception_data("scenario", list(faults))
+
+
+def validate_beside(faults: Sequence[InitErrorDetails], validate: Callable[[Any], Model], value: Any) -> Model:
+    """Validate a value, and refuse it for ``faults`` together with those that the validation finds.
+
+    For use in a ``model_validator`` of mode "wrap", so that a mistake in one key does not hide those between keys.
+    """
+    try:
+        model = validate(value)
+    except ValidationError as error:
+        found = [
+            InitErrorDetails(
+                type=details["type"] if details["type"] in KNOWN_TYPES else _as_custom(details),
+                loc=details["loc"],
+                input=details["input"],
+                ctx=details.get("ctx", {}),
+            )
+            for details in error.errors()
+        ]
+        refuse([*found, *faults])
+    if faults:
+        refuse(faults)
+    return model
+
+
+def _as_custom(details: ErrorDetails) -> PydanticCustomError:
+    return PydanticCustomError("heatsim", "{message}", {"message": details["msg"]})
 
 
 def key_faults(

@@ -105,6 +105,17 @@ SPECIFIC_HEAT = Quantity("a specific heat", "J/(kg K)", "0.9 kJ/(kg K)", above=0
 FLUX = Quantity("a heat flux", "W/m^2", "2 kW/m^2")
 COEFFICIENT = Quantity("a heat transfer coefficient", "W/(m^2 K)", "500 W/(m^2 K)", at_least=0.0)
 FRACTION = Quantity("a fraction", "", above=0.0, at_most=1.0)
+EMISSIVITY = Quantity("an emissivity", "", at_least=0.0, at_most=1.0)
+ABSORPTIVITY = Quantity("an absorptivity", "", above=0.0, at_most=1.0)
+FACTOR = Quantity("a factor", "")
+ENLARGEMENT = Quantity("a scale", "", above=0.0)
+MOMENT = Quantity("a time", "s", "10 min", at_least=0.0)
+SPEED = Quantity("a speed", "m/s", "200 mm/s", above=0.0)
+TEMPERATURE_RATE = Quantity("a rate of temperature", "K/s", "0.1 mK/s", above=0.0)
+LATENT_HEAT = Quantity("a latent heat", "J/kg", "200 kJ/kg", above=0.0)
+CONTACT_RESISTANCE = Quantity("a contact resistance", "m^2 K/W", "10 mm^2 K/W", at_least=0.0)
+POWER = Quantity("a power", "W", "120 W")
+POWER_DENSITY = Quantity("a power density", "W/m^3", "2 MW/m^3")
 
 
 def _is_number(text: str) -> bool:

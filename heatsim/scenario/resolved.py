@@ -3,20 +3,28 @@
 import os
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.materials import MaterialFormula, MaterialTable, Named
 from heatsim.scenario.model import Scenario
+from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
 NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
+
+# What a run keeps in folders of these names is no copy of an input.
+RESERVED = ("figures", "export")
+EMPTY: Named[Any] = Named(())
 
 # An array of three entries; no text reaches over the end of a line.
 VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
@@ -25,8 +33,9 @@ VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
 
-    Each file is complete before it takes its name; one that is already in place is left alone. Where one cannot be
-    written none is: a folder with parts of them would not be taken for that of a run.
+    Each file is complete before it takes its name; one that is already in place is left alone. The scenario is there
+    as ``scenario.toml.part`` before any copy is made, and takes its name when all of them are: a folder in which this
+    was cut short shows by itself which files belong to it. Where one cannot be written none is.
 
     Raises:
         StorageError: a file could not be written or copied.
@@ -37,18 +46,22 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
     made = [beside]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for source in scenario.input_files:
-            target = folder / source.name
+        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
+        for source, name in _files(scenario):
+            target = folder / name
             if not (target.exists() and target.samefile(source)):
-                made += [target, folder / f"{source.name}.part"]
+                for parent in (folder / above for above in reversed(name.parents)):
+                    if not parent.exists():
+                        made.append(parent)
+                        parent.mkdir()
+                made += [target, target.with_name(f"{target.name}.part")]
                 shutil.copyfile(source, made[-1])
                 os.replace(made[-1], target)
-        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
         os.replace(beside, folder / NAME)
     except OSError as error:
-        for path in made:
+        for path in reversed(made):
             with suppress(OSError):
-                path.unlink()
+                path.rmdir() if path.is_dir() else path.unlink()
         raise StorageError(
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"
@@ -56,25 +69,60 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
 
 
 def document(scenario: Scenario) -> dict[str, Any]:
-    """The tables of the resolved TOML file, as plain Python values; files by their base names."""
-    tables: dict[str, Any] = _plain(scenario)
+    """The tables of the resolved TOML file, as plain Python values; files by the names of their copies."""
+    copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
+    tables: dict[str, Any] = _plain(scenario, copies)
     return tables
 
 
-def _plain(value: object) -> Any:
+def _files(scenario: Scenario) -> Iterator[tuple[Path, PurePosixPath]]:
+    """Every single file to copy, and where to, below the folder."""
+    for path, name in _copies(scenario).items():
+        if path.is_dir():
+            yield from ((file, name / file.name) for file in slice_files(path))
+        else:
+            yield path, name
+
+
+def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
+    """Where each input file is copied to, below the folder: beside the scenario, or apart where names are equal."""
+    copies: dict[Path, PurePosixPath] = {}
+    for path in scenario.input_files:
+        number, name = 1, PurePosixPath(path.name)
+        while name in copies.values() or (name.name in RESERVED and number == 1):
+            number += 1
+            name = PurePosixPath(str(number), path.name)
+        copies[path] = name
+    return copies
+
+
+def _plain(value: object, copies: Mapping[Path, str]) -> Any:
     match value:
+        case Patch():
+            own = {name: _plain(getattr(value, name), copies) for name in OWN_KEYS}
+            return {**own, **_plain(value.condition, copies)}
         case BaseModel():
-            return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+            fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}
+            # An empty heading [materials] beside [material] would only confuse.
+            return {name: _plain(item, copies) for name, item in fields.items() if item is not None and item != EMPTY}
+        case Mapping():
+            return {str(name): _plain(item, copies) for name, item in value.items()}
         case TimeFunction():
             return _plain_in_time(value)
+        case MaterialTable(temperatures=temperatures, values=values):
+            return {"temperatures": list(temperatures), "values": list(values)}
+        case MaterialFormula(expression=expression):
+            return expression.text
         case Expression():
             return value.text
-        case ArrayFile():
-            return {"file": value.file.name}
-        case ImageFile():
-            return {"image": value.image.name, "range": list(value.range)}
+        case InputFile(path=path):
+            return copies[path]
+        case ArrayFile(file=path):
+            return {"file": copies[path]}
+        case ImageFile(image=path):
+            return {"image": copies[path], "range": list(value.range)}
         case tuple():
-            return [_plain(item) for item in value]
+            return [_plain(item, copies) for item in value]
         case _:
             return value
 

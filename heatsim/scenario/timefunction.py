@@ -164,8 +164,8 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
     faults = key_faults(
         table, {"times": "times = [0.0, 60.0]", "values": "values = [1.0, 2.0], one for each time"}, ["repeat"]
     )
-    times = _read_column(table, "times", TIME, faults)
-    values = _read_column(table, "values", quantity, faults)
+    times = read_column(table, "times", TIME, faults)
+    values = read_column(table, "values", quantity, faults)
     repeat = table.get("repeat", False)
     if not isinstance(repeat, bool):
         faults.append(fault(f"got {show(repeat)}; true or false is wanted", ("repeat",)))
@@ -179,14 +179,14 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
     lengths = [len(entries) for key in ("times", "values") if isinstance(entries := table.get(key), list | tuple)]
     if len(set(lengths)) == 2 and min(lengths) > 1:
         faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))
-    if not faults and not _slopes_are_finite(times, values):
+    if not faults and not slopes_are_finite(times, values):
         faults.append(fault(f"got {show(times)}; times lie too near to each other for the change of the values"))
     if faults:
         refuse(faults)
     return Table(tuple(times), tuple(values), bool(repeat))
 
 
-def _read_column(
+def read_column(
     table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
 ) -> list[float]:
     """The entries of a list in a table; empty, and ``faults`` longer, where they cannot be used."""
@@ -204,6 +204,7 @@ def _read_column(
     return column if len(column) == len(entries) else []
 
 
-def _slopes_are_finite(times: list[float], values: list[float]) -> bool:
+def slopes_are_finite(times: list[float], values: list[float]) -> bool:
+    """Whether linear interpolation between the entries of a table stays finite."""
     with np.errstate(over="ignore"):
         return bool(np.isfinite(np.diff(values) / np.diff(times)).all())

@@ -39,22 +39,40 @@ def convert(number: str, unit: str, target: str) -> float:
     """
     import pint
 
-    registry = _registry()
+    source = _parse(unit)
+    try:
+        return float(_registry().Quantity(Decimal(number), source).to(target).magnitude)
+    except pint.DimensionalityError:
+        raise ValueError(f'"{unit}" cannot be converted to {target}') from None
+    except Exception:
+        raise ValueError(f'"{number} {unit}" cannot be calculated in {target}') from None
+
+
+def to_si(number: str, unit: str) -> float:
+    """A number with a unit, as ``split`` gives them, in the SI unit of its dimension; rounded once.
+
+    Raises:
+        ValueError: an unknown unit.
+    """
+    source = _parse(unit)
+    try:
+        return float(_registry().Quantity(Decimal(number), source).to_base_units().magnitude)
+    except Exception:
+        raise ValueError(f'"{number} {unit}" cannot be calculated in SI units') from None
+
+
+def _parse(unit: str) -> Any:
+    import pint
+
     # Besides its own errors pint lets others through (KeyError, AssertionError, TypeError, those of decimal).
     try:
-        source = registry.parse_units(unit)
+        return _registry().parse_units(unit)
     except pint.UndefinedUnitError as error:
         names: Any = error.unit_names  # one name as text, several as a tuple
         unknown = ", ".join([names] if isinstance(names, str) else names)
         raise ValueError(f'"{unknown}" is no unit that is known') from None
     except Exception:
         raise ValueError(f'"{unit}" cannot be read as a unit') from None
-    try:
-        return float(registry.Quantity(Decimal(number), source).to(target).magnitude)
-    except pint.DimensionalityError:
-        raise ValueError(f'"{unit}" cannot be converted to {target}') from None
-    except Exception:
-        raise ValueError(f'"{number} {unit}" cannot be calculated in {target}') from None
 
 
 @lru_cache(maxsize=1)

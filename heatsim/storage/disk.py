@@ -14,8 +14,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, again: str = "") -> Iterator[None]:
     """Run a block that writes `path`; what the system or HDF5 raise there becomes a message with advice.
+
+    Args:
+        path: the file.
+        again: the command that goes on afterwards; `heatsim resume` with the file's folder if not given.
 
     Raises:
         StorageError: naming the file, the reason and how to go on.
@@ -25,7 +29,7 @@ def writing(path: Path) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
         raise StorageError(
-            f"{path}: could not be written: {reason(error)}; {remedy} and run `{resume_command(path.parent)}`"
+            f"{path}: could not be written: {reason(error)}; {remedy} and run `{again or resume_command(path.parent)}`"
         ) from error
 
 
@@ -87,14 +91,19 @@ def part_of(path: Path) -> Path:
     return path.with_name(path.name + ".part")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, again: str = "") -> None:
     """Replace a small file so that a reader finds the old content or all of the new one.
+
+    Args:
+        path: the file.
+        content: all of it.
+        again: the command that goes on where the disk refuses, as for `writing`.
 
     Raises:
         StorageError: the disk refused.
     """
     part = part_of(path)
-    with writing(path):
+    with writing(path, again):
         with open(part, "wb") as file:
             file.write(content)
             file.flush()

@@ -2,6 +2,11 @@
 
 Nothing is ever removed from a folder but files of these names, pictures in figures/, exported fields in export/ and
 the copies of input files that the run's scenario.toml names. Symbolic links are never heatsim's.
+
+A folder in which a run is being prepared is known by scenario.toml.part without scenario.toml. To remove a run, its
+scenario.toml gets that name first and goes last; to start one, the file with that name comes first, then the input
+files that it names are copied, then it gets its own name. A process killed in between leaves what the next `heatsim
+run` takes for its own; from then on `resume` goes on.
 """
 
 import errno
@@ -17,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import reason, resume_command, write_whole
+from heatsim.storage.disk import part_of, reason, resume_command, write_whole
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -26,10 +31,10 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 SUMMARY = "summary.json"
+FAILURE = "failure.json"  # of a run in a study, in place of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
-# The scenario last and the summary before it: a removal that is cut short leaves what is still a run's folder.
 FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 # The keys of a scenario whose value is the path of an input file.
@@ -39,8 +44,9 @@ INPUT_KEYS = ("file", "image", "stl")
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Make `folder` an empty folder that a run can write to.
 
-    A folder that is missing is created. What a finished run wrote is removed; what an unfinished one wrote only with
-    `overwrite`. A folder with anything else in it is refused, and then nothing is removed.
+    A folder that is missing is created. What a finished run wrote is removed, and what is left of one that was killed
+    while it was prepared; what an unfinished one wrote only with `overwrite`. A folder with anything else in it is
+    refused, and then nothing is removed.
 
     Args:
         folder: where the run will write.
@@ -65,12 +71,18 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
             raise FolderError(f"{folder}: could not be read: {reason(error)}; choose another --output") from error
         if not ours and not others:
             return
-        if others or folder / SCENARIO not in ours:
+        scenario, marker = folder / SCENARIO, part_of(folder / SCENARIO)
+        if others and scenario in ours and _are_inputs(folder, others):
+            raise FolderError(
+                f"{folder}: holds a scenario and its input files ({_few(folder, others)}) but no fields; whether "
+                f"they are copies cannot be told: run it by `{resume_command(folder)}` or choose another --output"
+            )
+        if others or not {scenario, marker} & set(ours):
             raise FolderError(
                 f"{folder}: holds files that are not from a heatsim run ({_few(folder, others or ours)}); nothing was "
                 f"removed; move them away or choose another --output"
             )
-        if folder / SUMMARY not in ours and not overwrite:
+        if scenario in ours and folder / SUMMARY not in ours and not overwrite:
             raise FolderError(
                 f"{folder}: holds an unfinished run; go on with it by `{resume_command(folder)}`, or replace it "
                 f"with --overwrite, or choose another --output"
@@ -82,11 +94,14 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
                 f"replacing the run there would remove; choose another --output"
             )
         try:
+            if scenario in ours:
+                os.replace(scenario, marker)
             for path in ours:
                 if path.is_dir():
                     path.rmdir()
-                else:
+                elif path not in (scenario, marker):
                     path.unlink()
+            marker.unlink()
         except OSError as error:
             raise FolderError(
                 f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
@@ -118,6 +133,18 @@ def claim(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def bytes_on_disk(folder: Path) -> int:
+    """What the files of a run in `folder` take up on the disk, room set aside for fields included; no pictures."""
+    total = 0
+    for name in FILES:
+        for path in (folder / name, part_of(folder / name)):
+            if _is_file(path):
+                status = path.stat()
+                # In units of 512 bytes (POSIX), where the system counts them.
+                total += 512 * status.st_blocks if hasattr(status, "st_blocks") else status.st_size
+    return total
 
 
 def require_run(folder: Path) -> Path:
@@ -169,9 +196,11 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     """What a run wrote, in the order in which it can be removed, and everything else."""
-    names = [name + suffix for name in FILES for suffix in (".part", "")]
-    # Without fields there has been no run yet, and the files a scenario names may be the user's own.
-    copies = _input_copies(folder) if _is_file(folder / FIELDS) else []
+    names = [name + suffix for name in (FAILURE, *FILES) for suffix in (".part", "")]
+    scenario = folder / SCENARIO if _is_file(folder / SCENARIO) else part_of(folder / SCENARIO)
+    # With a scenario and nothing else there has been no run yet, and the files that it names may be the user's own.
+    ran = any(_is_file(folder / name) for name in FILES if name != SCENARIO)
+    copies = _input_copies(folder, scenario) if scenario.suffix == ".part" or ran else []
     expected: list[Path] = []
     for sub, suffixes in SUFFIXES.items():
         if _is_folder(folder / sub):
@@ -187,6 +216,11 @@ def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     return ours, others
 
 
+def _are_inputs(folder: Path, paths: Iterable[Path]) -> bool:
+    files = {path for path in paths if not _is_folder(path)}
+    return bool(files) and files <= set(_input_copies(folder, folder / SCENARIO))
+
+
 def _walk(folder: Path) -> Iterator[Path]:
     """Everything below a folder, links not followed."""
     for path in folder.iterdir():
@@ -195,21 +229,29 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(path)
 
 
-def _input_copies(folder: Path) -> list[Path]:
-    """The files inside `folder` that its scenario.toml names as input."""
+def _input_copies(folder: Path, scenario: Path) -> list[Path]:
+    """The files inside `folder` that the scenario file names as input, those still being copied, and their folders."""
     try:
-        scenario = tomllib.loads((folder / SCENARIO).read_text("utf-8"))
+        tables = tomllib.loads(scenario.read_text("utf-8"))
     except (OSError, ValueError):
         return []
-    copies = []
-    for name in _input_names(scenario):
-        relative = PurePosixPath(name)
-        path = folder / relative
-        inside = not relative.is_absolute() and ".." not in relative.parts
-        # Nothing that is reached through a link is inside.
-        if inside and _is_file(path) and path.resolve() == folder.resolve() / relative:
-            copies.append(path)
-    return copies
+    copies: list[Path] = []
+    folders: set[Path] = set()
+    for name in _input_names(tables):
+        for relative in (PurePosixPath(f"{name}.part"), PurePosixPath(name), *PurePosixPath(name).parents[:-1]):
+            path = folder / relative
+            inside = bool(relative.parts) and not relative.is_absolute() and ".." not in relative.parts
+            # Nothing that is reached through a link is inside.
+            if not inside or path.resolve() != folder.resolve() / relative:
+                continue
+            if _is_file(path):
+                copies.append(path)
+            elif _is_folder(path):
+                folders.add(path)
+                if path.name == PurePosixPath(name).name:  # The slices of a label image.
+                    slices = sorted(file for file in path.iterdir() if _is_file(file))
+                    copies += [file for file in slices if file.name.lower().removesuffix(".part").endswith(".png")]
+    return [*copies, *sorted(folders, key=lambda path: len(path.parts), reverse=True)]
 
 
 def _input_names(node: Any) -> Iterator[str]:

@@ -4,9 +4,10 @@ VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with
 
     /VTKHDF                        Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
     /VTKHDF/CellData/temperature   (time, z, y, x) in K
+    /VTKHDF/CellData/heat_flux     (time, z, y, x, component) in W/m², components along x, y, z; where it is asked for
     /VTKHDF/Steps                  NSteps, the number of times that count
     /VTKHDF/Steps/Values           the times in s
-    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …
+    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …; the same for heat_flux
 
 A time is written first, then flushed, then counted in NSteps: what a crash leaves beyond NSteps is never read.
 HDF5's oldest file version, h5py's default, has no mark of a file being open for writing and so opens after a crash.
@@ -36,6 +37,8 @@ ROOT = "VTKHDF"
 TEMPERATURE = "CellData/temperature"
 VALUES = "Steps/Values"
 OFFSETS = "Steps/CellDataOffsets/temperature"
+HEAT_FLUX = "CellData/heat_flux"
+HEAT_FLUX_OFFSETS = "Steps/CellDataOffsets/heat_flux"
 
 SLAB_BYTES = 4 << 20
 # Smaller than a full slab's chunk: HDF5 then writes whole chunks from where they are, without copying them first.
@@ -59,7 +62,7 @@ class FieldWriter:
         self._count = count
 
     @classmethod
-    def create(cls, path: Path, grid: Grid, dtype: DTypeLike, expected: int = 0) -> Self:
+    def create(cls, path: Path, grid: Grid, dtype: DTypeLike, expected: int = 0, heat_flux: bool = False) -> Self:
         """Start a file without any time in it; an existing one is replaced.
 
         Args:
@@ -67,6 +70,7 @@ class FieldWriter:
             grid: where the cells are.
             dtype: float32 or float64.
             expected: number of times to set room aside for; more can be appended, with less safety.
+            heat_flux: whether the file also holds heat-flux vectors.
 
         Raises:
             StorageError: the disk refused or has too little room.
@@ -75,7 +79,7 @@ class FieldWriter:
         dtype = _float_type(dtype)
         with writing(path):
             # Made in memory and written by the system itself: HDF5 crashes on a disk too full for a file's beginning.
-            path.write_bytes(_empty_file(grid, dtype, expected))
+            path.write_bytes(_empty_file(grid, dtype, expected, heat_flux))
             # Readers may look while the run writes: nothing here relies on HDF5's locks.
             file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
             writer = cls(path, file, grid, dtype, 0)
@@ -107,7 +111,7 @@ class FieldWriter:
             # Not counted first, removed afterwards: never a moment with times that are counted and not there.
             root["Steps"].attrs.modify("NSteps", np.int64(keep))
             file.flush()
-            for name in (VALUES, OFFSETS):
+            for name in (VALUES, *_offsets(root)):
                 root[name].resize(keep, axis=0)
             writer = cls(path, file, grid, dtype, keep)
         writer._make_room(max(keep, expected))
@@ -117,40 +121,46 @@ class FieldWriter:
         """Number of times in the file."""
         return self._count
 
-    def append(self, time: float, planes: Iterable[Field]) -> None:
+    def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
         """Append the field at one time.
 
         Args:
             time: in s, later than the one before.
             planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in all; slabs of
                 some MiB are the fastest.
+            heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat-flux vectors.
 
         Raises:
             StorageError: the disk refused; the times before are still there.
             ValueError: slabs of another shape.
         """
-        nz, ny, nx = self.grid.shape
         index = self._count
-        field = self._root[TEMPERATURE]
-        if index == len(field):
+        if index == len(self._root[TEMPERATURE]):
             self._make_room(index + 1)
-        filled = 0
-        for slab in planes:
-            if slab.shape[1:] != (ny, nx) or filled + len(slab) > nz:
-                raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, ny, nx)}")
-            with writing(self.path):
-                field[index, filled : filled + len(slab)] = np.asarray(slab, dtype=self.dtype)
-            filled += len(slab)
-        if filled != nz:
-            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
+        self._fill(self._root[TEMPERATURE], planes)
+        if HEAT_FLUX in self._root:
+            self._fill(self._root[HEAT_FLUX], heat_flux)
         with writing(self.path):
-            for name, value in ((VALUES, time), (OFFSETS, index)):
+            for name, value in ((VALUES, time), *((offsets, index) for offsets in _offsets(self._root))):
                 self._root[name].resize(index + 1, axis=0)
                 self._root[name][index] = value
             self._file.flush()
             self._root["Steps"].attrs.modify("NSteps", np.int64(index + 1))
             self._file.flush()
         self._count = index + 1
+
+    def _fill(self, field: h5py.Dataset, planes: Iterable[Field]) -> None:
+        """Write slabs, in all one field, to the time that is not counted yet."""
+        nz, *shape = field.shape[1:]
+        filled = 0
+        for slab in planes:
+            if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
+                raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
+            with writing(self.path):
+                field[self._count, filled : filled + len(slab)] = np.asarray(slab, dtype=self.dtype)
+            filled += len(slab)
+        if filled != nz:
+            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
 
     def flush(self) -> None:
         """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
@@ -175,18 +185,21 @@ class FieldWriter:
 
     def _make_room(self, times: int) -> None:
         """Give the field exactly this length."""
-        field = self._root[TEMPERATURE]
-        more = times - len(field)
-        if not more:
-            return
-        with writing(self.path):
-            if more > 0:
-                chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
-                per_chunk = prod(field.chunks) * self.dtype.itemsize + INDEX_BYTES_PER_CHUNK
-                end = self._file.id.get_filesize()
-                reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
-            field.resize(times, axis=0)
-            self._file.flush()
+        for name in (TEMPERATURE, HEAT_FLUX):
+            if name not in self._root:
+                continue
+            field = self._root[name]
+            more = times - len(field)
+            if not more:
+                continue
+            with writing(self.path):
+                if more > 0:
+                    chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
+                    per_chunk = prod(field.chunks) * self.dtype.itemsize + INDEX_BYTES_PER_CHUNK
+                    end = self._file.id.get_filesize()
+                    reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
+                field.resize(times, axis=0)
+                self._file.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -275,6 +288,19 @@ class FieldReader:
         plane = np.concatenate([slab.take(index, axis=across) for slab in self._slabs(i)])
         return plane
 
+    def read_heat_flux(self, i: int) -> Field:
+        """The heat flux in W/m² at time number `i`, shape (nz, ny, nx, 3), components along x, y, z.
+
+        Raises:
+            IndexError: there is no such time.
+            StorageError: the file is damaged, or holds no heat flux.
+        """
+        if not 0 <= i < len(self.times):
+            raise IndexError(f"{self.path}: time {i} of {len(self.times)}")
+        with self._reading():
+            flux: Field = self._file[ROOT][HEAT_FLUX][i]
+        return flux
+
     def range(self, i: int) -> tuple[float, float]:
         """The lowest and the highest temperature in K at time number `i`, read slab by slab.
 
@@ -327,16 +353,21 @@ def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def _empty_file(grid: Grid, dtype: np.dtype[Any], expected: int) -> bytes:
+def _offsets(root: h5py.Group) -> tuple[str, ...]:
+    """The datasets that count the fields of a file."""
+    return (OFFSETS, HEAT_FLUX_OFFSETS) if HEAT_FLUX in root else (OFFSETS,)
+
+
+def _empty_file(grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool) -> bytes:
     """The bytes of a file without any time in it."""
     with h5py.File("empty", "w", driver="core", backing_store=False) as file:
-        _create_layout(file, grid, dtype, expected)
+        _create_layout(file, grid, dtype, expected, heat_flux)
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
 
 
-def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int) -> None:
+def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool) -> None:
     nx, ny, nz = grid.cells
     root = file.create_group(ROOT)
     root.attrs["Version"] = np.array([2, 0], np.int64)
@@ -351,19 +382,22 @@ def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: 
     storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    field = root.create_dataset(
-        TEMPERATURE,
-        shape=(0, *grid.shape),
-        maxshape=(None, *grid.shape),
-        chunks=_chunks(grid.shape, dtype.itemsize),
-        dtype=dtype,
-        dcpl=storage,
-    )
-    field.attrs.create("Attribute", b"Scalars", dtype=h5py.string_dtype("ascii", len("Scalars")))
+    fields = [(TEMPERATURE, (), b"Scalars"), *([(HEAT_FLUX, (3,), b"Vectors")] if heat_flux else [])]
+    for name, components, attribute in fields:
+        field = root.create_dataset(
+            name,
+            shape=(0, *grid.shape, *components),
+            maxshape=(None, *grid.shape, *components),
+            chunks=(*_chunks(grid.shape, dtype.itemsize * prod(components)), *components),
+            dtype=dtype,
+            dcpl=storage,
+        )
+        field.attrs.create("Attribute", attribute, dtype=h5py.string_dtype("ascii", len(attribute)))
     # One chunk for all the times expected; of length 1, so that it is there from the start.
     rows = (max(512, expected),)
     root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.float64)[:] = 0.0
-    root.create_dataset(OFFSETS, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.int64)[:] = 0
+    for name in _offsets(root):
+        root.create_dataset(name, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.int64)[:] = 0
     root["Steps"].attrs["NSteps"] = np.int64(0)
 
 

@@ -46,32 +46,35 @@ cuda_host_switch:
 
 namespace cuda_host {
 
+constexpr unsigned full_block = 1024;
+
 // The stacks of a block's threads, committed by the system as they are touched. The page below each stack is closed, so
 // that an overflow stops the process instead of damaging another thread's stack.
 class Stacks {
 public:
-    explicit Stacks(unsigned count) : bytes(count * stride) {
-        void* all = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (all == MAP_FAILED) abort();
-        memory = static_cast<char*>(all);
-        for (unsigned i = 0; i < count; ++i) mprotect(memory + i * stride, page, PROT_NONE);
-    }
-    ~Stacks() { munmap(memory, bytes); }
-    Stacks(const Stacks&) = delete;
-    Stacks& operator=(const Stacks&) = delete;
-
-    char* bottom(unsigned number) const { return memory + number * stride + page; }
+    static char* bottom(unsigned number) { return memory() + number * stride + page; }
 
     // Tops at the same offset in their pages would all fall into the same cache sets.
-    char* top(unsigned number) const { return bottom(number) + size - 128 * (number % 32); }
+    static char* top(unsigned number) { return bottom(number) + size - 128 * (number % 32); }
 
 private:
     static constexpr size_t page = 4096;
     static constexpr size_t size = 16 * page;
     static constexpr size_t stride = size + page;
 
-    size_t bytes;
-    char* memory;
+    // Made at the first launch and kept: a visible function's static variable is one for all libraries of the process.
+    __attribute__((visibility("default"))) static char* memory() {
+        static char* const all = make();
+        return all;
+    }
+
+    static char* make() {
+        void* all = mmap(nullptr, full_block * stride, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (all == MAP_FAILED) abort();
+        for (unsigned i = 0; i < full_block; ++i) mprotect(static_cast<char*>(all) + i * stride, page, PROT_NONE);
+        return static_cast<char*>(all);
+    }
 };
 
 #ifdef CUDA_HOST_UCONTEXT
@@ -79,10 +82,10 @@ private:
 struct Fiber {
     ucontext_t context;
 
-    void start(const Stacks& stacks, unsigned number, void (*entry)()) {
+    void start(unsigned number, void (*entry)()) {
         getcontext(&context);
-        context.uc_stack.ss_sp = stacks.bottom(number);
-        context.uc_stack.ss_size = stacks.top(number) - stacks.bottom(number);
+        context.uc_stack.ss_sp = Stacks::bottom(number);
+        context.uc_stack.ss_size = Stacks::top(number) - Stacks::bottom(number);
         context.uc_link = nullptr;
         makecontext(&context, entry, 0);
     }
@@ -95,8 +98,8 @@ struct Fiber {
     void* stack_pointer;
 
     // `entry` never returns; the stack it finds is aligned as after a call.
-    void start(const Stacks& stacks, unsigned number, void (*entry)()) {
-        void** top = reinterpret_cast<void**>(stacks.top(number));
+    void start(unsigned number, void (*entry)()) {
+        void** top = reinterpret_cast<void**>(Stacks::top(number));
         *--top = nullptr;
         *--top = reinterpret_cast<void*>(entry);
         for (int saved_register = 0; saved_register < 6; ++saved_register) *--top = nullptr;

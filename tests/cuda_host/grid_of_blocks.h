@@ -28,7 +28,6 @@ constexpr int warpSize = 32;
 
 namespace cuda_host {
 
-constexpr unsigned full_block = 1024;
 constexpr int poison = 0xFF;  // as float or double: a NaN
 
 struct Place {
@@ -190,13 +189,13 @@ inline void describe_deadlock() {
 }
 
 // Runs one block from its start to the exit of its last thread; false after an error.
-inline bool run_block(const Stacks& stacks, Bytes shared, size_t dynamic_bytes) {
+inline bool run_block(Bytes shared, size_t dynamic_bytes) {
     memset(shared.begin, poison, shared.size);
     memset(dynamic_shared, poison, dynamic_bytes);
     for (unsigned i = 0; i < thread_count; ++i) {
         threads[i].state = State::ready;
         threads[i].index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
-        threads[i].fiber.start(stacks, i, run_thread);
+        threads[i].fiber.start(i, run_thread);
     }
     const unsigned warps = (thread_count + warpSize - 1) / warpSize;
     for (;;) {
@@ -243,12 +242,11 @@ inline const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_
     const size_t padded = (shared_bytes + 127) / 128 * 128;
     dynamic_shared = static_cast<char*>(aligned_alloc(128, padded + 128));
     memset(dynamic_shared, poison, padded + 128);
-    const Stacks stacks(thread_count);
     const Bytes shared = static_shared();
     for (uint64_t i = 0; i < blocks; ++i) {
         const uint64_t number = reverse ? blocks - 1 - i : i;
         blockIdx = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
-        if (!run_block(stacks, shared, shared_bytes)) break;
+        if (!run_block(shared, shared_bytes)) break;
     }
     for (size_t i = shared_bytes; i < padded + 128 && !error[0]; ++i)
         if (dynamic_shared[i] != char(poison))

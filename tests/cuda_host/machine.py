@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
 COMPILER_OPTIONS = (
-    *("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
+    *("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
 )
 

@@ -88,7 +88,6 @@ class Result:
 
 BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
 GUARD = 1 << 12  # bytes on either side of every array
-BLOCK_MEMORY = 227 * 1024  # shared memory of a block in bytes, as an H100 has it
 
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
 
@@ -121,29 +120,30 @@ def _guarded(steps: Steps, precision: str) -> list[Guarded]:
     return [guarded(array, GUARD) for array in arrays]
 
 
-def _rounds(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> list[tuple[launch.Build, int]]:
-    """Builds that one after another do the steps, each with the number of the first step that it does."""
-    rounds, step = [], 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, BLOCK_MEMORY):
-        while len(steps.f) - step >= build.spec.steps:
-            rounds.append((build, step))
-            step += build.spec.steps
-    return rounds
-
-
 def sweeps_on_cuda(
-    spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme, block_memory: int = BLOCK_MEMORY
+    spec: KernelSpec,
+    steps: Steps,
+    precision: str,
+    scheme: Scheme,
+    block_memory: int = BLOCK_MEMORY,
+    processors: int = 3,
 ) -> Iterator[tuple[int, launch.Build, list[launch.Launch]]]:
     """The sweeps that the kernel makes of some steps: the first step of each, the build and its launches.
 
-    A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one.
+    A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one. Few processors,
+    so that each block has several things to do one after the other.
     """
     done = 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, block_memory):
-        launches = launch.launches(build, steps.grid, steps.periodic)
+    for build in launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory):
+        launches = launch.launches(build, steps.grid, steps.periodic, processors)
         while len(steps.f) - done >= build.spec.steps:
             yield done, build, launches
             done += build.spec.steps
+
+
+def grid_on_host(part: launch.Launch) -> NDArray[Any]:
+    """struct Grid of a launch for the host machine."""
+    return part.grid if part.segments is None else part.with_segments_at(part.segments.ctypes.data)
 
 
 def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
@@ -158,7 +158,15 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
         T_new.array[...] = np.nan
         for part in launches:
             kernel.launch(
-                *(part.blocks, build.spec.block, T.array, T_new.array, part.grid, coefficients, sweeps[first:]),
+                *(
+                    part.blocks,
+                    build.spec.block,
+                    T.array,
+                    T_new.array,
+                    grid_on_host(part),
+                    coefficients,
+                    sweeps[first:],
+                ),
                 np.array((pointers,), launch.LEDGER),
                 shared_bytes=build.shared_bytes,
             )
@@ -213,20 +221,19 @@ EXECUTIONS = [
 def host_kernel(build: launch.Build) -> HostKernel:
     """A kernel for the host machine; the first call compiles all of them at once, on all cores."""
     _compile_all()
-    return compile_kernel(*_source(build))
+    return compile_kernel(*source_of(build))
 
 
 @cache
 def _compile_all() -> None:
     builds = {
-        build: None
+        launch.build(spec, precision, scheme, Grid((nx, 1, 1), (1.0, 1.0, 1.0))): None
         for precision, scheme in VARIANTS
-        for grid in (Grid((nx, ny, 1), (1.0, 1.0, 1.0)) for nx in range(1, 9) for ny in range(1, 9))
+        for nx in range(1, 5)
         for spec in CUDA
-        for build in launch.builds(spec, precision, scheme, grid, BLOCK_MEMORY)
     }
-    compile_kernels(_source(build) for build in builds)
+    compile_kernels(source_of(build) for build in builds)
 
 
-def _source(build: launch.Build) -> tuple[Path, Sequence[str]]:
+def source_of(build: launch.Build) -> tuple[Path, Sequence[str]]:
     return launch.FOLDER / build.spec.source, [option for option in build.options if option.startswith("-D")]

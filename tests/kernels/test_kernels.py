@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import launch, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import FACE_SLICES, advance_numpy
 from heatsim.physics.coefficients import Scheme
@@ -39,12 +39,18 @@ from heatsim.physics.coefficients import Scheme
 ORACLE = next(spec for spec in CPU if spec.name == "numpy")
 PERIODIC = tuple(product((False, True), repeat=3))
 WARP = 32
-# What blocks of the kernels write, in both precisions; along z 0 where the grid decides.
-TILES = {
-    launch.build(spec, precision, "seven_term", Grid((64, 64, 64), (1.0, 1.0, 1.0))).tile
-    for spec in CUDA
-    for precision in ("float32", "float64")
-}
+
+
+def tiles(spec: KernelSpec, precision: str) -> set[tuple[int, int, int]]:
+    """Cells along x, y, z that a block works on; along z, where the grid decides, two steps a sweep."""
+    build = launch.build(spec, precision, "seven_term", Grid((64, 64, 64), (1.0, 1.0, 1.0)))
+    pipeline = build.pipeline
+    if pipeline is None:
+        return {build.tile}
+    return {(lanes * pipeline.vector, pipeline.height(lanes), 2 * pipeline.steps) for lanes in tiling.LANES}
+
+
+TILES = {tile for spec in CUDA for precision in ("float32", "float64") for tile in tiles(spec, precision)}
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
 EVERY_EXECUTION = pytest.mark.parametrize(("spec", "execute"), EXECUTIONS)
 
@@ -78,26 +84,26 @@ def sizes(axis: int) -> list[int]:
 
     And 2 and 4 more, which whole vectors and patches divide if they divide the tile.
     """
-    edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA}
+    edges = {tile[axis] for tile in TILES} | {spec.block[axis] for spec in CUDA if not spec.boxed}
     around = {n + extra for n in edges if n > 1 for extra in (-1, 1, 2, 4)}
     return sorted({1, 2, 3, WARP - 1, WARP + 1} | {n for n in around if n > 0})
 
 
 def grids() -> Iterator[tuple[int, int, int]]:
     """Each size along each axis, the other two axes one cell, a few, and a few that vectors and patches divide."""
-    for first, second in ((1, 1), (3, 2), (8, 4)):
+    for first, second in ((1, 1), (3, 2), (8, 8)):
         yield from ((n, first, second) for n in sizes(0))
         yield from ((first, n, second) for n in sizes(1))
         yield from ((first, second, n) for n in sizes(2))
 
 
-def longest_sweep(cells: tuple[int, int, int]) -> int:
+def longest_sweep(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool]) -> int:
     """Steps that one sweep of a kernel does on a grid, at most."""
     grid = Grid(cells, (1.0, 1.0, 1.0))
     return max(
         build.spec.steps
         for spec, precision in product(CUDA, ("float32", "float64"))
-        for build in launch.builds(spec, precision, "seven_term", grid, BLOCK_MEMORY)
+        for build in launch.builds(spec, precision, "seven_term", grid, periodic, BLOCK_MEMORY)
     )
 
 
@@ -111,15 +117,17 @@ def cases(scheme: Scheme) -> tuple[Steps, ...]:
     wrapping = 2**32 - 2  # the step's number overflows in the kernels
 
     def case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, first: int = 0) -> Steps:
-        return random_steps(cells, periodic, seed, longest_sweep(cells) + 1, first)
+        return random_steps(cells, periodic, seed, longest_sweep(cells, periodic) + 1, first)
 
     every_grid = list(dict.fromkeys(grids()))[:: 1 if scheme == "seven_term" else 3]
-    small = ((4, 3, 2), (4, 4, 1), (8, 8, 5), (WARP + 3, 13, 9), (WARP + 4, 12, 9))
+    small = ((4, 3, 2), (8, 8, 5), (WARP + 3, 13, 9), (WARP + 4, 12, 9))
     return (
         *(case(cells, PERIODIC[i % 8], i) for i, cells in enumerate(every_grid)),
         *(case(cells, periodic, 1, wrapping) for cells in small for periodic in PERIODIC),
         case((35, 34, 67), (False, True, False), 3),
         case((124, 28, 19), (True, False, False), 4),
+        case((WARP + 5, WARP + 1, 9), (False, False, False), 5),
+        case((2 * WARP + 2, WARP + 13, 11), (False, False, True), 6),
     )
 
 
@@ -129,7 +137,7 @@ def test_the_cases_reach_every_kernel() -> None:
         reached = [
             case
             for case in cases("seven_term")
-            if launch.builds(spec, precision, "seven_term", case.grid, BLOCK_MEMORY)[0].spec is spec
+            if launch.builds(spec, precision, "seven_term", case.grid, case.periodic, BLOCK_MEMORY)[0].spec is spec
         ]
         assert len(reached) >= 20
         assert all(len(case.f) > spec.steps for case in reached)
@@ -254,7 +262,11 @@ def test_a_uniform_field_without_heat_stays_to_the_bit(
         np.testing.assert_array_equal(result.T, np.full_like(result.T, np.float32(value)))
 
 
-@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+TILED = [spec for spec in CUDA if spec.name != "temporal"]
+OF_TILES = pytest.mark.parametrize("spec", TILED, ids=[spec.name for spec in TILED])
+
+
+@OF_TILES
 def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpec) -> None:
     """65,535 blocks along y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
     for cells in ((1, 2**24, 1), (1, 1, 2**20), (2000, 2000, 1000), (1, 1, 1), (3, 1_000_000, 1_000_000)):
@@ -269,19 +281,23 @@ def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpe
             reach_y, reach_z = y * build.tile[1], z * int(part.grid["planes"])
             covered += min(reach_y, cells[1] - first_y) * min(reach_z, cells[2] - first_z)
         assert covered == cells[1] * cells[2]
+
+
+@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+def test_a_block_is_of_whole_warps(spec: KernelSpec) -> None:
     threads = int(np.prod(spec.block))
     assert threads % WARP == 0
     assert threads <= 1024
 
 
-@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+@OF_TILES
 def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 2)
     build = launch.build(spec, "float32", "increments", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
-    ty, tz = build.tile[1], build.tile[2] or 4 * spec.steps
+    _, ty, tz = build.tile
     for cells in ((4, 4 * ty + 4, 3), (4, 4, 6 * tz + 1), (4, 4 * ty + 4, 3 * tz + 1)):
         for periodic in ((False, False, False), (False, True, True)):
-            case = random_steps(cells, periodic, seed=6, steps=spec.steps)
+            case = random_steps(cells, periodic, seed=6, steps=1)
             ((_, swept, launches),) = sweeps_on_cuda(spec, case, "float32", "increments")
             assert swept.spec is spec
             assert len(launches) > 1
@@ -294,9 +310,8 @@ def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("axis", [1, 2], ids=["y", "z"])
 @pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 def test_grids_longer_than_the_hardware_has_blocks(spec: KernelSpec, axis: int) -> None:
-    build = launch.build(spec, "float32", "seven_term", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
-    cells = [4, 4, 4]
-    cells[axis] = 65_535 * (build.tile[axis] or 1) + 5
+    cells = [8, 8, 8]
+    cells[axis] = 65_535 * max(tile[axis] for tile in tiles(spec, "float32")) + 5
     cells[axis] -= cells[axis] % 4
     for periodic in ((False, False, False), (True, True, True)):
         case = random_steps((cells[0], cells[1], cells[2]), periodic, seed=8, steps=spec.steps)
@@ -335,7 +350,7 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
         pytest.skip(f"two fields of {n}³ cells need {needed:.1f} GiB of GPU memory, {there:.1f} are free")
     case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
-    build = launch.builds(spec, "float32", "seven_term", grid, device.choose("cuda").block_memory())[0]
+    build = launch.builds(spec, "float32", "seven_term", grid, case.periodic, device.choose("cuda").block_memory())[0]
     assert build.spec is spec
     T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     T_new = cupy.full_like(T, cupy.nan)

@@ -5,7 +5,7 @@ Neither a GPU nor a driver is needed: the compiler is a library of its own.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,17 +17,32 @@ from cuda_host.machine import FOLDER
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.physics.coefficients import SCHEMES
+from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.reductions.compiled import REAL
+from heatsim.kernels.reductions.ladder import LADDER as SUMS
+from heatsim.physics.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
 ARCHITECTURES = (75, 80, 90, 100, 120)
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
-VARIANTS = [
+VARIANTS: list[tuple[str, Scheme]] = [
     (precision, scheme)
     for precision in ("float32", "float64")
     for scheme in SCHEMES
     if (precision, scheme) != ("float64", "stochastic")  # stochastic rounding is for float32 alone
 ]
+
+
+def variants(architecture: int) -> list[tuple[str, Scheme]]:
+    """All of them where the kernels are tuned, on Hopper; elsewhere both precisions, each with a scheme in turn.
+
+    Together every kernel with every architecture and precision, and every scheme on at least two architectures.
+    """
+    if architecture == 90:
+        return VARIANTS
+    turn = [other for other in ARCHITECTURES if other != 90].index(architecture)
+    of_each = [[variant for variant in VARIANTS if variant[0] == precision] for precision in ("float32", "float64")]
+    return [of[turn % len(of)] for of in of_each]
 
 
 @dataclass(frozen=True)
@@ -79,19 +94,62 @@ def skip_if_unknown(architecture: int) -> None:
 @pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
 def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
     skip_if_unknown(architecture)
+    chosen = variants(architecture)
 
     def build(variant: tuple[Any, Any]) -> Compiled:
         options = launch.build(spec, *variant, GRID).options
         return compile_source(launch.source(spec), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for variant, compiled in zip(VARIANTS, pool.map(build, VARIANTS), strict=True):
+        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert compiled.binary[:4] == b"\x7fELF", variant
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            if spec.steps > 1 and nvrtc().getVersion() < (13, 5) and compiled.local_memory != [(0, 0, 0)]:
-                pytest.xfail(
-                    f"NVRTC {nvrtc().getVersion()} keeps a few bytes of {spec.name}, {variant}, in local memory"
-                )
+            # On Blackwell the rare iterations of 07 at the ends of the box in z miss up to four registers.
+            allowed = 16 if spec.name == "temporal" and architecture >= 100 else 0
+            assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 100])
+def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    jobs: list[tuple[str, Mapping[str, str | int]]] = [("read.cu", {"THREADS": 256})]
+    jobs += [(rung.source, rung.macros("float64")) for rung in SUMS]
+    jobs += [(fused.SOURCE, fused.macros(precision, True, aligned)) for precision in REAL for aligned in (False, True)]
+
+    def build(job: tuple[str, Mapping[str, str | int]]) -> Compiled:
+        source = (compiled.FOLDER / job[0]).read_text(encoding="utf-8")
+        return compile_source(source, job[0], architecture, compiled.options(job[1]))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job, result in zip(jobs, pool.map(build, jobs), strict=True):
+            assert "warning" not in result.log, f"{job}\n{result.log}"
+            assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
+
+
+# Name, precision, several materials: the first rung, and the one that a run takes.
+COMPOSITE = [
+    ("naive", "float32", True),
+    ("naive", "float64", True),
+    ("streamed", "float32", False),
+    ("streamed", "float32", True),
+    ("streamed", "float64", False),
+    ("streamed", "float64", True),
+]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+
+    def build(variant: tuple[str, str, bool]) -> Compiled:
+        name, precision, materials = variant
+        spec = next(spec for spec in LADDER if spec.name == name)
+        kernel = launch.build(spec, precision, "increments", GRID, faces=True, materials=materials)
+        return compile_source(launch.source(spec), spec.source, architecture, kernel.options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(COMPOSITE, pool.map(build, COMPOSITE), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
             assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import HostKernel, Order, compile_kernel, guarded
+from executor import grid_on_host
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
@@ -19,7 +20,7 @@ from heatsim.kernels.catalog import KERNELS, KernelSpec
 
 ORDERS: tuple[Order, ...] = ("forward", "reverse")
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
-GRID = Grid((36, 32, 37), (1.0, 1.0, 1.0))  # of whole vectors and patches, as several steps a sweep need
+GRID = Grid((36, 64, 37), (1.0, 1.0, 1.0))  # two tiles of a kernel that does several steps a sweep
 STEPS = 4  # a multiple of every kernel's
 BARRIER = re.compile(r"__sync(threads|warp)\([^)]*\);")
 
@@ -42,15 +43,15 @@ def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDAr
     rng = np.random.default_rng(3)
     T = guarded(rng.standard_normal(GRID.shape).astype(np.float32))
     T_new = guarded(np.full(GRID.shape, np.nan, np.float32))
-    faces = [guarded(np.zeros(37 * 37)) for _ in range(6)]
+    faces = [guarded(np.zeros(64 * 64)) for _ in range(6)]
     sweeps = np.zeros(STEPS, launch.sweep_dtype("float32"))
     sweeps["f"], sweeps["g"] = 0.1 * rng.random((2, STEPS, 6))
     sweeps["f"][:, 2:4] = sweeps["g"][:, 2:4] = 0.0  # nothing passes the faces of a periodic axis
     coefficients = np.array((0.1 * rng.random(7),), launch.coefficients_dtype("float32"))
     ledger = np.array(([face.array.ctypes.data for face in faces],), launch.LEDGER)
     for step in range(0, STEPS, spec.steps):
-        for part in launch.launches(build(spec), GRID, (False, True, False)):
-            arguments = (T.array, T_new.array, part.grid, coefficients, sweeps[step:], ledger)
+        for part in launch.launches(build(spec), GRID, (False, True, False), multiprocessors=1):
+            arguments = (T.array, T_new.array, grid_on_host(part), coefficients, sweeps[step:], ledger)
             kernel.launch(part.blocks, spec.block, *arguments, order=order, shared_bytes=build(spec).shared_bytes)
         T, T_new = T_new, T
     for array in (T, T_new, *faces):

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import threading
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.observers import progress
+from heatsim.stepper import Stepper
 
 LINE = r"t = ([\d.]+) of 10 s, step (\d+) of 16, [\d.e-]+ GCells/s, about (\d+) s left"
 
@@ -58,6 +60,35 @@ def test_a_run_of_less_than_a_few_seconds_prints_no_line(tmp_path: Path, capsys:
     assert capsys.readouterr() == ("", "")
 
 
+def slow_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling lasts until whoever waits for it has said something."""
+    said = threading.Event()
+
+    class Timer(threading.Timer):
+        def run(self) -> None:
+            super().run()
+            said.set()
+
+    def prepare(self: Stepper) -> None:
+        assert said.wait(60.0)
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(Stepper, "prepare", prepare)
+
+
+def test_compiling_that_takes_some_seconds_is_no_hang(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow_compiler(monkeypatch)
+    run(tmp_path, said=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *others = err.splitlines()
+    assert first == "compiling the kernel …"
+    assert all(re.fullmatch(LINE, line) for line in others)
+
+
 @pytest.mark.usefixtures("clock")
 def test_nothing_is_said_unless_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(tmp_path, said=False)
@@ -71,7 +102,7 @@ def test_on_a_terminal_a_bar_is_drawn_and_taken_away(tmp_path: Path, monkeypatch
         monkeypatch.setenv(name, value)
     run(tmp_path, said=True)
     drawn = terminal.getvalue()
-    assert "of 10 s" in drawn
+    assert drawn.index("compiling the kernel") < drawn.index("of 10 s")
     assert "GCells/s" in drawn
     assert "left" in drawn
     # The cursor is shown again and the last line erased.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from exact import scenario
 from numpy.typing import NDArray
+from PIL import Image
 
 from heatsim.errors import ScenarioError
 from heatsim.physics import initial
@@ -65,6 +66,38 @@ def test_an_array_lies_in_the_file_as_z_y_x(tmp_path: Path) -> None:
     start = InitialField.from_scenario(load(path))
     np.testing.assert_array_equal(whole(start), values)
     assert start.reference == 300.0 + 139.0 / 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("start.npy", "removed"),
+        ("start.npy", "cut"),
+        ("start.npy", "shape"),
+        ("photo.png", "removed"),
+        ("photo.png", "cut"),
+    ],
+)
+def test_a_file_that_changes_after_it_was_checked_gets_a_message(tmp_path: Path, name: str, change: str) -> None:
+    file, path = tmp_path / name, tmp_path / "case.toml"
+    if name == "start.npy":
+        np.save(file, np.full((7, 4, 5), 300.0))
+        value = '{ file = "start.npy" }'
+    else:
+        Image.fromarray(np.zeros((4, 5), np.uint8)).save(file)
+        value = '{ image = "photo.png", range = [300.0, 400.0] }'
+    text = scenario((1.0, 2.0, 3.0), CELLS, initial=300.0, end=1.0)
+    path.write_text(text.replace("temperature = 300.0", f"temperature = {value}"), encoding="utf-8")
+    checked = load(path)
+    if change == "removed":
+        file.unlink()
+    elif change == "cut":
+        file.write_bytes(file.read_bytes()[:20])
+    else:
+        np.save(file, np.full((7, 4, 6), 300.0))
+    with pytest.raises(ScenarioError, match=r"case\.toml: initial\.temperature: .* was changed or removed") as refusal:
+        InitialField.from_scenario(checked)
+    assert str(file) in str(refusal.value)
 
 
 @pytest.mark.parametrize("value", [-5.0, float("nan"), float("inf")])

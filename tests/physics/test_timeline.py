@@ -133,3 +133,14 @@ def test_any_decimal_times_are_met_exactly(end: float, every: float, probe_every
         expected = [float(interval * i) for i in range(int(Fraction(repr(end)) / interval) + 1)]
         expected += [] if expected[-1] == end else [end]
         assert [timeline.time(int(step)) for step in timeline.steps_at(every_)] == expected
+
+
+def test_moments_are_due_too() -> None:
+    timeline = build(1.0, (0.4,), "auto", 0.9, 0.013, moments=(0.1, 0.8, 0.35))
+    assert timeline.times.tolist() == [0.0, 0.1, 0.35, 0.4, 0.8, 1.0]
+    assert timeline.steps_at(0.4).tolist() == [timeline.steps[i] for i in (0, 3, 4, 5)]
+
+
+def test_a_dt_that_misses_a_moment_is_refused() -> None:
+    with pytest.raises(TimelineError, match=r"does not divide the 0.25 s between two due times.*0.0833"):
+        build(1.0, (), 0.1, 0.9, 0.2, moments=(0.25,))

@@ -178,11 +178,11 @@ MISTAKES = {
     "conductivity short": (("237.0", "[1, 2]"), "", "material.conductivity", ["got [1, 2]; a list of three"]),
     "density text": (("2700.0", '"2700"'), "", "material.density", ['got "2700"', "no quotes", '"2.7 g/cm^3"']),
     "density negative": (("2700.0", "-1"), "", "material.density", ["got -1; a density must be greater than 0 kg/m^3"]),
-    "specific heat table": (
-        ("900.0", "{ temperatures = [1] }"),
+    "specific heat list": (
+        ("900.0", "[900.0]"),
         "",
         "material.specific_heat",
-        ["got { temperatures = [1] }; a specific heat is wanted, as a number in J/(kg K)"],
+        ["got [900.0]; a specific heat is wanted, as a number in J/(kg K)", "temperatures = […]"],
     ),
     "below 0 K": (("= 300.0", '= "-300 degC"'), "", "initial.temperature", ["which is -26.85", "at least 0 K"]),
     "initial expression": (("= 300.0", '= "300 + r"'), "", "initial.temperature", ['"r" is not known']),

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from heatsim.errors import FolderError, StorageError
+from heatsim.scenario import load, write_resolved
 from heatsim.storage.folder import claim, prepare, read_summary, require_run, write_summary
 
 RUN = [
@@ -58,6 +60,12 @@ def test_a_missing_or_empty_folder_is_made_ready(tmp_path):
 def test_a_finished_run_is_replaced_whole(tmp_path, overwrite):
     folder = make(tmp_path / "run", *RUN)
     prepare(folder, overwrite)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_finished_run_that_wrote_no_fields_is_replaced_whole(tmp_path):
+    folder = make(tmp_path / "run", *(name for name in RUN if name != "fields.vtkhdf"), "failure.json")
+    prepare(folder, overwrite=False)
     assert list(folder.iterdir()) == []
 
 
@@ -223,3 +231,64 @@ def test_summaries_that_cannot_be_read_get_a_message(tmp_path):
     (folder / "summary.json").mkdir()
     with pytest.raises(StorageError, match="could not be written"):
         write_summary(folder, {})
+
+
+LABELS = """
+[domain]
+size = [0.02, 0.03, 0.01]
+cells = [2, 3, 1]
+[materials.a]
+conductivity = 1.0
+density = 1.0
+specific_heat = 1.0
+[time]
+end = 1.0
+[initial]
+temperature = 300.0
+[[regions]]
+name = "part"
+labels = { file = "ct", materials = { "1" = "a" } }
+[[regions]]
+name = "again"
+labels = { file = "more/ct", materials = { "1" = "a" } }
+"""
+
+
+def labelled(tmp_path):
+    """A scenario that reads two folders of the same name."""
+    for name in ("ct", "more/ct"):
+        (tmp_path / "home" / name).mkdir(parents=True)
+        Image.new("L", (2, 3), 1).save(tmp_path / "home" / name / "0.png")
+    (tmp_path / "home" / "part.toml").write_text(LABELS)
+    return load(tmp_path / "home" / "part.toml")
+
+
+def test_folders_of_slices_are_replaced_with_the_run(tmp_path):
+    run = tmp_path / "run"
+    write_resolved(labelled(tmp_path), run)
+    assert sorted(path.relative_to(run).as_posix() for path in run.rglob("*.png")) == ["2/ct/0.png", "ct/0.png"]
+    for name in ("fields.vtkhdf", "summary.json"):
+        (run / name).write_bytes(b"{}")
+    prepare(run, overwrite=False)
+    assert list(run.iterdir()) == []
+
+
+def test_folders_that_are_being_made_for_slices_are_taken_again(tmp_path):
+    run = tmp_path / "run"
+    write_resolved(labelled(tmp_path), run)
+    (run / "ct" / "0.png").unlink()
+    (run / "2" / "ct" / "0.png").rename(run / "2" / "ct" / "0.png.part")
+    (run / "scenario.toml").rename(run / "scenario.toml.part")
+    prepare(run, overwrite=False)
+    assert list(run.iterdir()) == []
+
+
+def test_other_files_in_a_folder_of_slices_are_kept(tmp_path):
+    run = tmp_path / "run"
+    write_resolved(labelled(tmp_path), run)
+    for name in ("fields.vtkhdf", "summary.json"):
+        (run / name).write_bytes(b"{}")
+    (run / "ct" / "notes.txt").write_text("mine")
+    with pytest.raises(FolderError, match=r"ct/notes\.txt"):
+        prepare(run, overwrite=False)
+    assert (run / "ct" / "0.png").exists()

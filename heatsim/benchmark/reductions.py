@@ -1,0 +1,256 @@
+"""How fast sums over a field are: the textbook ladder, CuPy's own and the fused pass, beside plain reading.
+
+The ceiling is the fastest of several plain reads of the field in the same run, or the copy where that moves more bytes
+a second: what reaches it waits for nothing but memory.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim import device as devices
+from heatsim.benchmark.case import random_field, upload
+from heatsim.benchmark.measure import copies
+from heatsim.benchmark.stopwatch import Timing, Work, time_in_turn
+from heatsim.device import Device
+from heatsim.errors import CapacityError
+from heatsim.field import Field
+from heatsim.grid import Grid
+from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.reductions.fused import STATISTICS, Pass, Statistics
+from heatsim.kernels.reductions.ladder import LADDER, Summing
+from heatsim.plan import size
+
+_SEED = 21
+_READERS = (4, 8, 16)  # blocks of 256 threads a multiprocessor that plain reading is tried with
+_READ_LOADS = 4  # LOADS of read.cu
+_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+@dataclass(frozen=True)
+class ReductionResult:
+    """One way of reducing a field. All but name, idea and error are None where it is wrong.
+
+    Attributes:
+        name: of a rung, a call of CuPy, or the fused pass.
+        idea: in a few words.
+        GBps: bytes of the values that it has to read at the least, once each, / s / 1e9.
+        fraction: of the ceiling.
+        milliseconds: the median time.
+        spread: of the time, the largest less the smallest as a fraction of the median.
+        registers: of a thread; None for CuPy's.
+        spills: bytes of local memory that a thread spills to; None for CuPy's.
+        error: what is wrong with it, None if nothing is.
+    """
+
+    name: str
+    idea: str
+    GBps: float | None = None
+    fraction: float | None = None
+    milliseconds: float | None = None
+    spread: float | None = None
+    registers: int | None = None
+    spills: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ReductionMeasurement:
+    """What was measured in one precision.
+
+    Attributes:
+        device: its name.
+        precision: "float32" or "float64".
+        cells: along x, y, z.
+        read_GBps: the ceiling, bytes read a second / 1e9.
+        read_spread: of its time.
+        copy_GBps: bytes read and written a second by a copy / 1e9.
+        reductions: one result each.
+        repeats: of every time.
+    """
+
+    device: str
+    precision: str
+    cells: tuple[int, int, int]
+    read_GBps: float
+    read_spread: float
+    copy_GBps: float
+    reductions: tuple[ReductionResult, ...]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Something to verify and time: queue() starts it once; fields is how many of them it reads at the least."""
+
+    name: str
+    idea: str
+    queue: Callable[[], Any]
+    fields: int = 1
+    function: Any = None
+    error: str | None = None
+
+
+def measure_reductions(
+    device: Device, cells: tuple[int, int, int], precision: str, repeats: int, say: Callable[[str], None]
+) -> ReductionMeasurement:
+    """Verify all, then time those that are right.
+
+    Args:
+        device: a GPU.
+        cells: along x, y, z.
+        precision: "float32" or "float64".
+        repeats: of every time.
+        say: told what is being done.
+
+    Raises:
+        CapacityError: the fields do not fit; nothing has been allocated.
+    """
+    _check_capacity(device, cells, precision)
+    grid = Grid(cells, (1.0, 1.0, 1.0))
+    say(f"{precision}: making a field")
+    values = random_field(grid, precision, _SEED)
+    values -= values.dtype.type(0.25)
+    field = Field(device, grid, precision, reference=0.0)
+    upload(field, values)
+    field.spare[...] = field.deviation
+    field.spare[-1, -1, -1] += 1.0
+
+    say(f"{precision}: verifying")
+    candidates = _candidates(device, field, values)
+    right = [candidate for candidate in candidates if not candidate.error]
+    say(f"{precision}: timing {', '.join(candidate.name for candidate in right)}")
+    reading, copying = _readings(device, field), copies(field)
+    works = [*reading, *(_repeated(candidate.queue) for candidate in right), *copying]
+    timings = time_in_turn(device, works, repeats)
+    nbytes = int(field.deviation.nbytes)
+    read = min(timings[: len(reading)], key=lambda timing: timing.seconds)
+    copy_speed = max(2.0 * nbytes / timing.seconds for timing in timings[-len(copying) :]) / 1e9
+    ceiling = max(nbytes / read.seconds / 1e9, copy_speed)
+    timed = dict(zip((candidate.name for candidate in right), timings[len(reading) :], strict=False))
+    return ReductionMeasurement(
+        device=device.name,
+        precision=precision,
+        cells=cells,
+        read_GBps=ceiling,
+        read_spread=read.spread,
+        copy_GBps=copy_speed,
+        reductions=tuple(_result(candidate, timed.get(candidate.name), nbytes, ceiling) for candidate in candidates),
+        repeats=repeats,
+    )
+
+
+def _result(candidate: _Candidate, timing: Timing | None, nbytes: int, ceiling: float) -> ReductionResult:
+    if timing is None:
+        return ReductionResult(candidate.name, candidate.idea, error=candidate.error)
+    speed = candidate.fields * nbytes / timing.seconds / 1e9
+    function = candidate.function
+    return ReductionResult(
+        name=candidate.name,
+        idea=candidate.idea,
+        GBps=speed,
+        fraction=speed / ceiling,
+        milliseconds=timing.seconds * 1e3,
+        spread=timing.spread,
+        registers=None if function is None else int(function.num_regs),
+        spills=None if function is None else int(function.local_size_bytes),
+    )
+
+
+def _repeated(queue: Callable[[], Any]) -> Work:
+    def do(count: int) -> None:
+        for _ in range(count):
+            queue()
+
+    return Work(do)
+
+
+def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Candidate]:
+    """The ladder, CuPy's own sums and the fused pass, each verified against NumPy in float64."""
+    xp, on_device, precision = device.xp, field.deviation.reshape(-1), field.precision
+    other = field.spare.reshape(-1)
+    flat = values.reshape(-1)
+    expected = fused.statistics(devices.choose("cpu"), flat)
+
+    def sum_fault(queue: Callable[[], Any], depth: int, roundoff: float) -> str | None:
+        total = float(device.to_host(queue()).reshape(-1)[0])
+        bound = depth * roundoff * expected.absolute_total
+        off = abs(total - expected.total)
+        return None if off <= bound else f"sum off by {off:.2g}; rounding explains {bound:.2g}"
+
+    found = []
+    for rung in LADDER:
+        summing = Summing.of(rung, xp, on_device, device.multiprocessors())
+        depth = rung.depth(flat.size, device.multiprocessors())
+        error = sum_fault(summing.queue, depth, _ROUNDOFF[precision])
+        found.append(_Candidate(rung.name, rung.idea, summing.queue, function=summing.function, error=error))
+
+    found.append(_Candidate("cupy.sum", f"CuPy's own, in {precision}", lambda: on_device.sum()))
+    found.append(
+        _Candidate("cupy, all five", "CuPy's sums, extremes and count in float64", lambda: _five(xp, on_device))
+    )
+
+    single, compared = Pass.of(xp, on_device), Pass.of(xp, on_device, other)
+    exact_change = float(np.abs(flat[-1] - device.to_host(other[-1:])[0]))
+    for name, idea, one, fields, change in (
+        ("fused", "sums, extremes, count of what is not finite, in one pass", single, 1, 0.0),
+        ("fused, change", "the same, and the largest change from a second field", compared, 2, exact_change),
+    ):
+        error = _fused_fault(device, one.queue(), expected, flat.size, change)
+        found.append(_Candidate(name, idea, one.queue, fields, one.look, error))
+    return found
+
+
+def _fused_fault(device: Device, result: Any, expected: Statistics, count: int, change: float) -> str | None:
+    statistics = device.to_host(result).view(STATISTICS)[0]
+    exactly = ("lowest", "highest", "not_finite")
+    wrong = [name for name in exactly if float(statistics[name]) != getattr(expected, name)]
+    wrong += ["change"] if float(statistics["change"]) != change else []
+    # As many additions as a thread of the first launch and of the second make, and the trees.
+    depth = fused.ROUNDS * 4 + ceil(fused.chunks(count, "float64") / fused.FOLDERS) + 2 * 16
+    bound = depth * _ROUNDOFF["float64"] * expected.absolute_total
+    for name, exact in (("total", expected.total), ("magnitude", expected.absolute_total)):
+        wrong += [name] if not abs(float(statistics[name]) - exact) <= bound else []
+    return f"{', '.join(wrong)} differ from NumPy's" if wrong else None
+
+
+def _five(xp: Any, values: Any) -> None:
+    """What the fused pass finds, as one would write it."""
+    values.sum(dtype=np.float64)
+    abs(values).sum(dtype=np.float64)
+    values.min()
+    values.max()
+    xp.count_nonzero(~xp.isfinite(values))
+
+
+def _readings(device: Device, field: Field) -> list[Work]:
+    """Plain reads of whole vectors of the field, with several numbers of blocks."""
+    read = compiled.function("read.cu", "read", {"THREADS": fused.THREADS})
+    vectors = int(field.deviation.nbytes) // 16
+    most = max(1, ceil(vectors / (_READ_LOADS * fused.THREADS)))
+    kept = device.xp.empty(max(_READERS) * device.multiprocessors(), dtype=np.uint32)
+    values = field.deviation.reshape(-1)
+
+    def reading(blocks: int) -> Work:
+        return _repeated(lambda: read((blocks,), (fused.THREADS,), (values, kept, np.uint64(vectors))))
+
+    return [reading(min(most, readers * device.multiprocessors())) for readers in _READERS]
+
+
+def _check_capacity(device: Device, cells: Sequence[int], precision: str) -> None:
+    """Two fields and the temporaries of CuPy's sums; on the host a field and what is fetched."""
+    nx, ny, nz = cells
+    field = nx * ny * nz * np.dtype(precision).itemsize
+    for needed, free, where in (
+        (4 * field, device.free_memory(), device.name),
+        (2 * field, devices.host_memory(), "the host"),
+    ):
+        if needed > free:
+            raise CapacityError(
+                f"--cells {nx} {ny} {nz} in {precision} needs {size(needed)} of memory on {where}, which has "
+                f"{size(free)} free; use fewer cells"
+            )

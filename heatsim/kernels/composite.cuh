@@ -1,0 +1,236 @@
+// What a cell does where materials meet, and at faces that hold more than f - g T. Needs medium.cuh; included by stencil.cuh.
+//
+// Each cell has a byte: its kind, which is a material together with the sources in it, and INTERIOR where every neighbour
+// that it has is of the same kind. Interior cells, nearly all, need three coefficients of their kind. The others look at
+// the bytes around them, and each pair of kinds has its own coefficient:
+//
+//        kind a | kind b          T_a += c_ab (T_b - T_a),   c_ab = dt / (C_a d) . 1 / (d/2k_a + R_contact + d/2k_b)
+//           ●---+---●
+//         d/2k_a R d/2k_b
+//
+// A face holds a condition. Half a cell of conduction lies between it and the cell; the surface's own temperature is where
+// what arrives from outside is what flows on to the cell:
+//
+//        outside | surface        film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4)  =  K (T_s - T),   K = 2k/d
+//                ○---●  T         held: T_s = T_amb
+//               T_s
+//
+// The unknown is T_s - T, so that neither a good nor a bad conductor loses digits in float32.
+
+#define NEWTON_STEPS 16  // at the most; more than two only where surface and surroundings differ by a factor
+
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
+__device__ __forceinline__ float smaller(float a, float b) { return fminf(a, b); }
+__device__ __forceinline__ double smaller(double a, double b) { return fmin(a, b); }
+__device__ __forceinline__ float root(float a) { return sqrtf(a); }
+__device__ __forceinline__ double root(double a) { return sqrt(a); }
+__device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
+__device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
+
+// Surface minus cell. The first guess takes radiation as linear between cell and surroundings; Newton's steps square its
+// error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
+// carries the flux away: beyond that a step is cut, since the fourth power would bring it back by quarters only.
+__device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
+{
+    const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
+    const Real linear = multiply_add(at.film, to_ambient, flux);
+    const Real losses = multiply_add(at.free, conductance, at.film);
+    if (at.emission == Real(0)) return linear / losses;
+
+    const Real to_surroundings = at.surroundings - T, b = at.surroundings + reference;
+    const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
+    const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
+    Real a = T + reference;
+    Real exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
+    Real rise = smaller(multiply_add(exchange, to_surroundings, linear) / (losses + exchange), most);
+#pragma unroll 1
+    for (int i = 0; i < NEWTON_STEPS; ++i) {
+        a = larger(T + rise + reference, Real(0));
+        exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
+        const Real excess = multiply_add(exchange, to_surroundings - rise, multiply_add(-losses, rise, linear));
+        const Real slope = multiply_add(Real(4) * at.emission, a * a * a, losses);
+        const Real change = excess / slope;
+        rise = smaller(rise + change, most);
+        if (settled(change, rise)) break;
+    }
+    return rise;
+}
+
+// One of six pointers; kernel parameters cannot be indexed without a copy in local memory.
+template <class Pointer>
+__device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int face)
+{
+    Pointer one = pointers[0];
+#pragma unroll
+    for (int n = 1; n < 6; ++n)
+        if (face == n) one = pointers[n];
+    return one;
+}
+
+// The kind of the cell that stands in a place, which may lie beyond a face.
+__device__ __forceinline__ int kind_at(const Grid& grid, const Medium& medium, int x, int y, int z)
+{
+    return medium.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
+}
+
+// What beams bring to cell (u, v) of a face, W/m2.
+__device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* sweep, int face, int u, int v)
+{
+    Real flux = Real(0);
+#pragma unroll 1
+    for (int n = 0; n < medium.beams; ++n) {
+        const Beam& beam = sweep->beams[n];
+        const int i = u - beam.first_u, j = v - beam.first_v;
+        if (beam.face == face && (unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
+            flux = multiply_add(beam.weight_u[i], beam.weight_v[j], flux);
+    }
+    return flux;
+}
+
+// sum, plus the heat through every face of the box that the cell touches.
+__device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
+                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum)
+{
+#pragma unroll 1
+    for (int face = 0; face < 6; ++face) {
+        const int axis = face >> 1;
+        const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
+        if (at != (face & 1 ? n - 1 : 0) || grid.periodic >> axis & 1) continue;
+        const HalfCell half = medium.halves[3 * kind + axis];
+        if (half.conductance == Real(0)) continue;
+
+        const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
+        const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
+        const unsigned char* const patches = of_face(medium.patches, face);
+        double* const sums = of_face(ledger.face, face);
+        double* const beam_sums = of_face(ledger.beam, face);
+        const Real beam = beam_flux(medium, sweep, face, u, v);
+        const Condition& condition = sweep->conditions[patches ? patches[i] : face];
+        const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
+        const Real from_beam = half.gain * beam;
+        sum += heat;
+        if (sums) atomicAdd(sums + i, (double)heat - (double)from_beam);
+        if (beam_sums) atomicAdd(beam_sums + i, (double)from_beam);
+    }
+    return sum;
+}
+
+// What sources give to a cell of a kind.
+__device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
+{
+    return kind >= medium.first_heated ? sweep->heat[kind] : Real(0);
+}
+
+// sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
+__device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum)
+{
+    const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
+    const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
+    const size_t rank = medium.before[word] + __popc(earlier);
+    Real heat = Real(0);
+#pragma unroll 1
+    for (int axis = 0; axis < 3; ++axis) {
+        const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
+        if (surfaces == 0) continue;
+        const HalfCell half = medium.halves[3 * kind + axis];
+        const Condition& condition = sweep->conditions[medium.void_condition];
+        const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
+        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
+    }
+    if (ledger.exposed) atomicAdd(ledger.exposed + rank, (double)heat);
+    return sum + heat;
+}
+
+// The coefficients of a kind among its own; of the only one where there is one material.
+__device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int kind)
+{
+#if MATERIALS
+    const Inner own = c.medium.inner[kind];
+    return {Real(0), own.x, own.x, own.y, own.y, own.z, own.z, {}};
+#else
+    return c;
+#endif
+}
+
+// The byte of a cell.
+__device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
+{
+#if MATERIALS
+    return medium.cells[cell];
+#else
+    return INTERIOR;
+#endif
+}
+
+// As update(), for any cell.
+__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
+                                               const Ledger& ledger, int x, int y, int z, bool at_face,
+                                               Real T, Real west, Real east, Real south, Real north, Real below, Real above)
+{
+    const Medium& medium = c.medium;
+    const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
+    const int kind = byte & ~INTERIOR;
+    Coefficients own = inner_coefficients(c, kind);
+    unsigned int sides = 0;
+#if MATERIALS
+    if (!(byte & INTERIOR)) {
+        const Real* const links = medium.links + kind * medium.kinds;
+        const int axis = medium.kinds * medium.kinds;
+        const int beside[6] = {kind_at(grid, medium, x - 1, y, z), kind_at(grid, medium, x + 1, y, z),
+                               kind_at(grid, medium, x, y - 1, z), kind_at(grid, medium, x, y + 1, z),
+                               kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
+        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#pragma unroll
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    }
+#endif
+    Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+    return finish(sweep, x, y, z, T, sum);
+}
+
+// The same with the values loaded from the field, one neighbour after another: fewest registers.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const Medium& medium = c.medium;
+    const size_t cell = cell_index(grid, x, y, z);
+    const unsigned int byte = byte_of(medium, cell);
+    const int kind = byte & ~INTERIOR;
+    const Real T = field[cell];
+    unsigned int sides = 0;
+#if SCHEME == SEVEN_TERM
+    Real sum = c.c0 * T;
+#else
+    Real sum = Real(0);
+#endif
+#pragma unroll 1
+    for (int n = 0; n < 6; ++n) {
+        const int axis = n >> 1, step = (n & 1) * 2 - 1;
+        const size_t beside = cell_index(grid, neighbour_x(grid, x + (axis == 0 ? step : 0)),
+                                         neighbour_y(grid, y + (axis == 1 ? step : 0)),
+                                         neighbour_z(grid, z + (axis == 2 ? step : 0)));
+#if MATERIALS
+        const int other = medium.cells[beside] & ~INTERIOR;
+        const Real link = medium.links[(axis * medium.kinds + kind) * medium.kinds + other];
+        sides |= (unsigned)(other == medium.void_kind) << n;
+#else
+        const Real link = n == 0 ? c.c1 : n == 1 ? c.c2 : n == 2 ? c.c3 : n == 3 ? c.c4 : n == 4 ? c.c5 : c.c6;
+#endif
+#if SCHEME == SEVEN_TERM
+        sum = multiply_add(link, field[beside], sum);
+#else
+        sum = multiply_add(link, field[beside] - T, sum);
+#endif
+    }
+    sum = source_heat(medium, sweep, kind) + sum;
+    if (sides && medium.void_condition >= 0 && kind != medium.void_kind)
+        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+    return finish(sweep, x, y, z, T, sum);
+}

@@ -1,0 +1,191 @@
+"""What kernels consume of a composite body: the tables of composite.cuh, on the host and on a device."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.cpu_composite import Body as HostBody
+from heatsim.kernels.cpu_composite import Entries, Row, Tables
+from heatsim.physics.body import Rows
+from heatsim.physics.medium import INTERIOR, Medium
+
+KIND = np.uint8(INTERIOR - 1)
+
+
+def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
+    """What depends on the length of the steps.
+
+    Args:
+        medium: the kinds of cells.
+        c: c0…c6, for a body of one kind.
+        dt: in s.
+        precision: of the tables.
+    """
+    links = medium.coefficients(dt).astype(precision, order="C")
+    inner = np.zeros((len(medium.kinds), 4), dtype=precision)
+    inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
+    halves = np.zeros((len(medium.kinds), 3, 4), dtype=precision)
+    halves[:, :, :3] = medium.half_cells(dt)
+    return Tables(np.array(c, dtype=precision), inner, links, halves)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """Steps as kernels read them on a device.
+
+    Attributes:
+        table: struct Sweep of each step, on the device.
+        arrays: what it points to.
+    """
+
+    table: Any
+    arrays: tuple[Any, ...]
+
+    def address(self, step: int) -> int:
+        """The device address of a step's struct."""
+        return int(self.table.data.ptr) + step * launch.GENERAL_SWEEP.itemsize
+
+
+class CompositeArrays:
+    """A body's arrays on a device.
+
+    Attributes:
+        device: where they are.
+        body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        medium: Medium,
+        maps: tuple[NDArray[np.uint8], ...],
+        void_condition: int | None,
+        reference: float,
+        precision: str,
+    ) -> None:
+        xp, exposure = device.xp, medium.exposure
+        nothing = np.zeros(0, dtype=np.uint32)
+        self.device = device
+        self.precision = precision
+        self.medium = medium
+        self.body = HostBody(
+            cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
+            maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
+            bits=xp.asarray(nothing if exposure is None else exposure.bits),
+            before=xp.asarray(nothing if exposure is None else exposure.before),
+            area=xp.asarray((np.zeros((0, 3)) if exposure is None else exposure.area).astype(precision, order="C")),
+            reference=np.dtype(precision).type(reference),
+            first_heated=medium.first_heated,
+            void=-1 if medium.void is None else medium.void,
+            void_condition=-1 if void_condition is None or exposure is None else void_condition,
+        )
+
+    @cached_property
+    def capacities(self) -> Any:
+        """ρ·cp·V of a cell of each kind in J/K, on the device."""
+        return self.device.xp.asarray(self.medium.cell_heat_capacity)
+
+    def content(self, deviation: Any, *, absolute: bool = False) -> float:
+        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the deviations' magnitudes if ``absolute``."""
+        total = 0.0
+        for z in range(len(deviation)):
+            plane = abs(deviation[z]) if absolute else deviation[z]
+            weights = self.capacities[self.body.cells[z] & KIND] if self.body.cells.size else self.capacities[0]
+            total += (plane * weights).sum(dtype=np.float64)
+        return float(total)
+
+    def extremes(self, deviation: Any) -> tuple[float, float]:
+        """The lowest and highest deviation of cells that are not void."""
+        lowest, highest = np.inf, -np.inf
+        for z in range(len(deviation)):
+            plane = deviation[z]
+            if self.body.void >= 0:
+                plane = plane[(self.body.cells[z] & KIND) != self.body.void]
+            if plane.size:
+                lowest, highest = min(lowest, float(plane.min())), max(highest, float(plane.max()))
+        return lowest, highest
+
+    def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+        """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
+        xp, body = self.device.xp, self.body
+        arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
+        struct = np.zeros((), dtype=launch.general_coefficients_dtype(self.precision))
+        struct["c"] = tables.c
+        medium = struct["medium"]
+        medium["cells"] = address(body.cells)
+        medium["inner"], medium["links"], medium["halves"] = (address(array) for array in arrays)
+        medium["patches"] = [address(numbers) for numbers in body.maps]
+        medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
+        medium["reference"] = body.reference
+        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
+        medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
+        return struct, arrays
+
+    def sweeps(self, rows: Rows, first: int, count: int) -> Sweeps:
+        """Steps ``first`` … ``first + count − 1`` on the device."""
+        xp = self.device.xp
+        conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
+        heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
+        table = np.zeros(count, dtype=launch.GENERAL_SWEEP)
+        table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
+        table["conditions"] = _pointers(conditions, count)
+        table["heat"] = _pointers(heat, count)
+        arrays = [conditions, heat]
+        if rows.beams:
+            steps = max(len(beam.first) for beam in rows.beams)
+            beams = np.zeros((steps, len(rows.beams)), dtype=launch.BEAM)
+            for number, beam in enumerate(rows.beams):
+                weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
+                arrays += weights
+                column = beams[:, number]
+                column["face"] = beam.face
+                column["first"] = beam.first
+                column["count"] = [weight.shape[1] for weight in weights]
+                column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
+            on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
+            arrays.append(on_device)
+            table["beams"] = _pointers(on_device, count)
+        return Sweeps(xp.asarray(table.view(np.uint8)), tuple(arrays))
+
+    def row(self, rows: Rows, step: int, grid: Grid) -> Row:
+        """What a CPU kernel reads for step number ``step`` of ``rows``."""
+        number = np.dtype(self.precision).type
+        beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
+        nz, ny, nx = grid.shape
+        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        for beam in rows.beams:
+            if not beams[beam.face].size:
+                beams[beam.face] = np.zeros(shapes[beam.face // 2], dtype=self.precision)
+            u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
+            first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
+            beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        conditions = rows.conditions[min(step, len(rows.conditions) - 1)].astype(number)
+        return Row(conditions, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+
+
+def ledger_struct(entries: Entries) -> NDArray[Any]:
+    """Struct Ledger as a 0-d array."""
+    struct = np.zeros((), dtype=launch.GENERAL_LEDGER)
+    struct["face"] = [address(sums) for sums in entries.faces]
+    struct["beam"] = [address(sums) for sums in entries.beams]
+    struct["exposed"] = address(entries.exposed)
+    return struct
+
+
+def address(array: Any) -> int:
+    """Where an array's memory is, 0 for one that is empty."""
+    if not array.size:
+        return 0
+    return int(array.ctypes.data) if isinstance(array, np.ndarray) else int(array.data.ptr)
+
+
+def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
+    """The addresses of the rows of an array, the only one as often as there are steps."""
+    stride = rows.strides[0] if len(rows) > 1 else 0
+    return (address(rows) + stride * np.arange(count)).astype(np.uint64)

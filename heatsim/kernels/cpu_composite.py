@@ -1,0 +1,233 @@
+"""The CPU's kernels for composite bodies: NumPy, the oracle, written to be read; numba, in cpu_composite_numba.py.
+
+Both do what composite.cuh says, operation by operation in the same order and without fma, so they agree to the bit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu import FACE_SLICES, choose_threads, neighbours, rounded_sum
+from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.conditions import TOLERANCES, surface_rise
+from heatsim.physics.medium import INTERIOR
+
+Field = NDArray[Any]
+Sums = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What a body's steps have in common; see struct Medium in medium.cuh. Numbers are in the field's precision.
+
+    Attributes:
+        cells: the bytes, or an empty array where there is one kind.
+        maps: for each face the number of each cell's condition, or an empty array.
+        bits, before, area: the exposed cells.
+        reference: the absolute temperature of a deviation of 0, in K.
+        first_heated: the first kind with sources.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+    """
+
+    cells: NDArray[np.uint8]
+    maps: Sequence[NDArray[np.uint8]]
+    bits: NDArray[np.uint32]
+    before: NDArray[np.uint32]
+    area: Field
+    reference: Any
+    first_heated: int
+    void: int
+    void_condition: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What depends on the length of the steps; see medium.cuh. Numbers are in the field's precision.
+
+    Attributes:
+        c: c0…c6 of a body of one kind.
+        inner: (cx, cy, cz, 0) of each kind among its own, shape (kinds, 4).
+        links: c_ab, shape (3, kinds, kinds).
+        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
+    """
+
+    c: Field
+    inner: Field
+    links: Field
+    halves: Field
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What changes from step to step. Numbers are in the field's precision.
+
+    Attributes:
+        conditions: the six numbers of each condition, shape (conditions, 6).
+        heat: what sources give to the cells of each kind in K, shape (kinds,).
+        beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
+    """
+
+    conditions: Field
+    heat: Field
+    beams: Sequence[Field]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The ledger's sums; arrays that nobody asked for are empty.
+
+    Attributes:
+        faces: heat through each face, that of beams left out.
+        beams: what beams gave to the cells of each face.
+        exposed: heat through the surfaces of each exposed cell towards void.
+    """
+
+    faces: Sequence[Sums]
+    beams: Sequence[Sums]
+    exposed: Sums
+
+
+def advance_numpy(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    step: int,
+    ledger: Entries,
+    scheme: Scheme,
+) -> None:
+    """One step of the whole field, T to T_new."""
+    kind = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
+    around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
+    beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
+
+    if scheme == "seven_term":
+        total = tables.c[0] * T
+        for coefficient, neighbour in zip(tables.c[1:], around, strict=True):
+            total = total + coefficient * neighbour
+    else:
+        total = np.zeros_like(T)
+        for n, neighbour in enumerate(around):
+            link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
+            total = total + link * (neighbour - T)
+    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
+
+    if body.void_condition >= 0:
+        _add_exposed(T, kind, beside, body, tables, row, ledger, total)
+    for face in range(6):
+        if not periodic[face // 2]:
+            _add_face(face, T, kind, body, tables, row, ledger, total)
+
+    if scheme == "seven_term":
+        T_new[...] = total
+    elif scheme == "increments":
+        T_new[...] = T + total
+    else:
+        T_new[...] = rounded_sum(T, total, step)
+
+
+def _add_exposed(
+    T: Field,
+    kind: NDArray[np.uint8],
+    beside: Sequence[NDArray[np.uint8]],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    ledger: Entries,
+    total: Field,
+) -> None:
+    """Add the heat through surfaces towards void."""
+    cells = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: T.size])
+    here, own = T.reshape(-1)[cells], kind.reshape(-1)[cells]
+    condition = row.conditions[body.void_condition]
+    heat = np.zeros_like(here)
+    for axis in range(3):
+        low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
+        surfaces = (low.astype(np.int64) + high).astype(T.dtype)
+        conductance, share, _, _ = tables.halves[own, axis].T
+        rise = surface_rise(condition, conductance, body.reference, here)
+        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * share * rise, heat)
+    total.reshape(-1)[cells] += heat
+    if ledger.exposed.size:
+        ledger.exposed[...] += heat
+
+
+def _add_face(
+    face: int,
+    T: Field,
+    kind: NDArray[np.uint8],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    ledger: Entries,
+    total: Field,
+) -> None:
+    """Add the heat through a face of the box."""
+    cells = FACE_SLICES[face]
+    here, own = T[cells], kind[cells]
+    numbers = body.maps[face] if body.maps[face].size else np.full(here.shape, face)
+    beam = row.beams[face] if row.beams[face].size else np.zeros_like(here)
+    conductance, share, gain, _ = np.moveaxis(tables.halves[own, face // 2], -1, 0)
+    conducts = conductance > 0
+    condition = np.moveaxis(row.conditions[numbers], -1, 0)
+    rise = surface_rise(
+        condition, np.where(conducts, conductance, conductance.dtype.type(1.0)), body.reference, here, beam
+    )
+    heat = np.where(conducts, share * rise, share)
+    from_beam = gain * beam
+    total[cells] += heat
+    if ledger.faces[face].size:
+        ledger.faces[face][...] += heat.astype(np.float64) - from_beam.astype(np.float64)
+    if ledger.beams[face].size:
+        ledger.beams[face][...] += from_beam
+
+
+def advance_numba(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    step: int,
+    ledger: Entries,
+    scheme: Scheme,
+) -> None:
+    """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
+    from heatsim.kernels import cpu_composite_numba
+
+    choose_threads(T.size)
+    advance: Any = cpu_composite_numba.advance
+    advance(
+        T,
+        T_new,
+        *periodic,
+        body.cells,
+        *body.maps,
+        body.bits,
+        body.before,
+        body.area,
+        np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype),
+        body.first_heated,
+        body.void,
+        body.void_condition,
+        tables.c,
+        tables.links,
+        tables.halves,
+        row.conditions,
+        row.heat,
+        *row.beams,
+        step,
+        SCHEMES.index(scheme),
+        *ledger.faces,
+        *ledger.beams,
+        ledger.exposed,
+    )
+
+
+COMPOSITE_KERNELS: dict[str, Callable[..., None]] = {"numpy": advance_numpy, "numba": advance_numba}

@@ -1,0 +1,165 @@
+// fused: all that heatsim asks of a field, in one pass: sum, sum of magnitudes, lowest and highest value, number of values
+// that are not finite and, with COMPARED, the largest difference from a second field.
+//
+// A block takes a chunk of CHUNK values, the same for every device, and leaves one struct Statistics; a second launch folds
+// those. So each sum has one order, whatever the device and whoever comes first: the same field gives the same bits.
+//
+//        chunk    |  round 0                          |  round 1   ...
+//                 |  load 0  |  load 1  | ... LOADS   |
+//                 |  THREADS vectors of 16 bytes      |
+//
+// Each of the LOADS has accumulators of its own, so that LOADS * 16 bytes are under way a thread and additions do not wait
+// for each other. Values of either precision are added in float64: a sum over 10^9 cells is then as good as its terms.
+// Bytes: sizeof(Real) a value, with COMPARED twice that. Operations a value: a conversion, two additions in float64, minimum,
+// maximum, the test for finiteness. Expected: the read bandwidth where float64 runs at half or a quarter of the speed of
+// float32 (data-centre GPUs); where it runs at 1/64 additions limit in float32, and no shorter sum would be exact.
+//
+// Macros: REAL, THREADS, FOLDERS (threads of the second launch), ROUNDS, COMPARED, and ALIGNED: whether arrays start at a
+// multiple of 16 bytes. Without it values come one by one, in the same order.
+
+typedef REAL Real;
+
+#define WARP 32
+#define ALL_LANES 0xFFFFFFFFu
+#define LOADS 4
+#define VECTOR (16 / (int)sizeof(Real))
+#define ROUND (THREADS * VECTOR * LOADS)
+#define CHUNK (ROUND * ROUNDS)
+
+struct __align__(16) Vector {
+    Real at[VECTOR];
+};
+
+struct Statistics {
+    double total, magnitude, lowest, highest, change;
+    unsigned long long not_finite;
+};
+
+// Of no values at all.
+__device__ __forceinline__ Statistics nothing()
+{
+    const double infinity = __int_as_float(0x7F800000);
+    return {0.0, 0.0, infinity, -infinity, 0.0, 0};
+}
+
+__device__ __forceinline__ Statistics joined(const Statistics& a, const Statistics& b)
+{
+    return {a.total + b.total,         a.magnitude + b.magnitude,     min(a.lowest, b.lowest),
+            max(a.highest, b.highest), max(a.change, b.change),       a.not_finite + b.not_finite};
+}
+
+// What lane + delta has; the lanes at the end get something that nobody uses.
+__device__ __forceinline__ Statistics from_lane_above(const Statistics& mine, unsigned int delta)
+{
+    return {__shfl_down_sync(ALL_LANES, mine.total, delta),   __shfl_down_sync(ALL_LANES, mine.magnitude, delta),
+            __shfl_down_sync(ALL_LANES, mine.lowest, delta),  __shfl_down_sync(ALL_LANES, mine.highest, delta),
+            __shfl_down_sync(ALL_LANES, mine.change, delta),  __shfl_down_sync(ALL_LANES, mine.not_finite, delta)};
+}
+
+// The threads' statistics joined, in thread 0.
+template <int threads>
+__device__ __forceinline__ Statistics joined_in_block(Statistics mine)
+{
+    __shared__ Statistics of_warp[threads / WARP];
+    const unsigned int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+#pragma unroll
+    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) mine = joined(mine, from_lane_above(mine, delta));
+    if (lane == 0) of_warp[warp] = mine;
+    __syncthreads();
+    if (warp > 0) return mine;
+    mine = lane < threads / WARP ? of_warp[lane] : nothing();
+#pragma unroll
+    for (unsigned int delta = threads / WARP / 2; delta > 0; delta /= 2) mine = joined(mine, from_lane_above(mine, delta));
+    return mine;
+}
+
+// A thread's own, one for each load of a round.
+struct Sums {
+    double total[LOADS], magnitude[LOADS];
+    Real lowest, highest, change;
+    unsigned int not_finite;
+};
+
+__device__ __forceinline__ void add(Sums& sums, int load, Real value, Real before)
+{
+    const double exact = value;
+    sums.total[load] += exact;
+    sums.magnitude[load] += fabs(exact);
+    sums.lowest = min(sums.lowest, value);  // of a number and NaN the number
+    sums.highest = max(sums.highest, value);
+    sums.not_finite += !(value - value == 0);
+#if COMPARED
+    sums.change = max(sums.change, fabs(value - before));
+#endif
+}
+
+__device__ __forceinline__ Vector load(const Real* values)
+{
+#if ALIGNED
+    return *reinterpret_cast<const Vector*>(values);
+#else
+    Vector vector;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) vector.at[i] = values[i];
+    return vector;
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+look(const Real* __restrict__ values, const Real* __restrict__ before, const unsigned long long count,
+     Statistics* __restrict__ partial)
+{
+    // 1. The thread's share of the chunk, whole rounds first.
+    const Real infinity = __int_as_float(0x7F800000);
+    Sums sums = {{}, {}, infinity, -infinity, 0, 0};
+    const unsigned long long chunk = (unsigned long long)blockIdx.x * CHUNK;
+    const unsigned long long end = chunk + CHUNK < count ? chunk + CHUNK : count;
+    unsigned long long start = chunk;
+    for (; start + ROUND <= end; start += ROUND) {
+        Vector vector[LOADS], other[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k) {
+            const unsigned long long i = start + (k * THREADS + threadIdx.x) * VECTOR;
+            vector[k] = load(values + i);
+#if COMPARED
+            other[k] = load(before + i);
+#else
+            other[k] = vector[k];
+#endif
+        }
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k)
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
+    }
+
+    // 2. What is left at the end of the field, value by value.
+    for (unsigned long long i = start + threadIdx.x; i < end; i += THREADS) {
+#if COMPARED
+        add(sums, 0, values[i], before[i]);
+#else
+        add(sums, 0, values[i], values[i]);
+#endif
+    }
+
+    // 3. The block's.
+    double total = 0.0, magnitude = 0.0;
+#pragma unroll
+    for (int k = 0; k < LOADS; ++k) {
+        total += sums.total[k];
+        magnitude += sums.magnitude[k];
+    }
+    const Statistics mine = {total, magnitude, sums.lowest, sums.highest, sums.change, sums.not_finite};
+    const Statistics all = joined_in_block<THREADS>(mine);
+    if (threadIdx.x == 0) partial[blockIdx.x] = all;
+}
+
+// The chunks' statistics, folded by one block.
+extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
+fold(const Statistics* __restrict__ partial, const unsigned long long count, Statistics* __restrict__ result)
+{
+    Statistics mine = nothing();
+    for (unsigned long long i = threadIdx.x; i < count; i += FOLDERS) mine = joined(mine, partial[i]);
+    const Statistics all = joined_in_block<FOLDERS>(mine);
+    if (threadIdx.x == 0) *result = all;
+}

@@ -1,0 +1,161 @@
+"""Everything that heatsim asks of a field in one pass over it, on a GPU or on the CPU.
+
+Sums are made in float64 in an order that depends on the number of values alone, so that the same field gives the same
+bits on every GPU, and on the CPU with any number of threads. The two orders differ: a GPU's sum and the CPU's agree to
+rounding.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.reductions import compiled
+
+SOURCE = "fused.cu"
+THREADS = 256  # of a block
+FOLDERS = 512  # threads of the one block that folds
+LOADS = 4  # of 16 bytes, in a round
+ROUNDS = 8
+_CHUNK_BYTES = THREADS * 16 * LOADS * ROUNDS
+_CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
+
+# struct Statistics of fused.cu.
+STATISTICS = np.dtype(
+    [
+        *((name, np.float64) for name in ("total", "magnitude", "lowest", "highest", "change")),
+        ("not_finite", np.uint64),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What one pass tells of an array of values.
+
+    Attributes:
+        total: their sum; not finite if any of them is not.
+        absolute_total: the sum of their magnitudes.
+        lowest, highest: of those that are numbers; inf and −inf if none is.
+        not_finite: how many are NaN or infinite.
+        largest_change: the largest magnitude of the difference from a second array, of those that are numbers; None
+            where there was no second one.
+    """
+
+    total: float
+    absolute_total: float
+    lowest: float
+    highest: float
+    not_finite: int
+    largest_change: float | None = None
+
+
+def statistics(device: Device, values: Any, before: Any = None) -> Statistics:
+    """One pass over a contiguous float32 or float64 array on its device.
+
+    Args:
+        device: where it is.
+        values: the array.
+        before: another of its shape and precision, to take the largest difference from.
+    """
+    if device.backend == "cpu":
+        return _on_cpu(values.reshape(-1), None if before is None else before.reshape(-1))
+    result = Pass.of(device.xp, values, before).queue()
+    found = device.to_host(result).view(STATISTICS)[0]
+    return Statistics(
+        total=float(found["total"]),
+        absolute_total=float(found["magnitude"]),
+        lowest=float(found["lowest"]),
+        highest=float(found["highest"]),
+        not_finite=int(found["not_finite"]),
+        largest_change=None if before is None else float(found["change"]),
+    )
+
+
+def macros(precision: str, compared: bool, aligned: bool) -> dict[str, str | int]:
+    """What fused.cu wants defined."""
+    return {
+        "REAL": compiled.REAL[precision],
+        "THREADS": THREADS,
+        "FOLDERS": FOLDERS,
+        "ROUNDS": ROUNDS,
+        "COMPARED": int(compared),
+        "ALIGNED": int(aligned),
+    }
+
+
+def chunks(count: int, precision: str) -> int:
+    """Blocks of the first launch for so many values, a chunk each."""
+    return ceil(count / (_CHUNK_BYTES // np.dtype(precision).itemsize))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The two launches on device arrays.
+
+    Attributes:
+        look, fold: the kernels.
+        values, before: the arrays; ``before`` may be None.
+        partial, result: room for struct Statistics of every chunk, and for the one that is left, as bytes.
+    """
+
+    look: Any
+    fold: Any
+    values: Any
+    before: Any
+    partial: Any
+    result: Any
+
+    @classmethod
+    def of(cls, xp: Any, values: Any, before: Any = None) -> "Pass":
+        """Compile the kernels and make room for what they write."""
+        precision = str(values.dtype)
+        aligned = all(array.data.ptr % 16 == 0 for array in (values, before) if array is not None)
+        defined = macros(precision, before is not None, aligned)
+        return cls(
+            compiled.function(SOURCE, "look", defined),
+            compiled.function(SOURCE, "fold", defined),
+            values,
+            before,
+            xp.empty(chunks(values.size, precision) * STATISTICS.itemsize, dtype=np.uint8),
+            xp.empty(STATISTICS.itemsize, dtype=np.uint8),
+        )
+
+    def queue(self) -> Any:
+        """Launch; the device array that will hold the result."""
+        count = int(self.values.size)
+        blocks = self.partial.size // STATISTICS.itemsize
+        other = self.values if self.before is None else self.before
+        self.look((blocks,), (THREADS,), (self.values, other, np.uint64(count), self.partial))
+        self.fold((1,), (FOLDERS,), (self.partial, np.uint64(blocks), self.result))
+        return self.result
+
+
+def _on_cpu(values: NDArray[Any], before: NDArray[Any] | None) -> Statistics:
+    """Chunk by chunk, so that a value comes from memory once."""
+    totals, magnitudes = [], []
+    lowest, highest, change, not_finite = inf, -inf, 0.0, 0
+    room = np.empty(min(_CPU_CHUNK, values.size))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for first in range(0, values.size, _CPU_CHUNK):
+            chunk = values[first : first + _CPU_CHUNK]
+            exact = room[: chunk.size]
+            exact[...] = chunk
+            totals.append(float(exact.sum()))
+            np.abs(exact, out=exact)
+            magnitudes.append(float(exact.sum()))
+            if not np.isfinite(magnitudes[-1]):
+                not_finite += chunk.size - int(np.count_nonzero(np.isfinite(chunk)))
+            # Of a number and NaN the number, if there is one.
+            low, high = float(np.fmin.reduce(chunk)), float(np.fmax.reduce(chunk))
+            lowest, highest = min(lowest, low), max(highest, high)
+            if before is not None:
+                np.subtract(chunk, before[first : first + _CPU_CHUNK], out=exact)
+                difference = float(np.fmax.reduce(np.abs(exact, out=exact)))
+                change = max(change, difference)
+        found = Statistics(float(np.sum(totals)), float(np.sum(magnitudes)), lowest, highest, not_finite)
+    return found if before is None else replace(found, largest_change=change)

@@ -1,0 +1,219 @@
+"""Tiles for kernels that stream planes through a pipeline of steps, and who does which: 07.
+
+A tile is computed with a halo as wide as a sweep has steps, but none where it ends with the box:
+
+    n = 512, tiles of 128 cells, 4 steps     |<-- 124 -->|<- 120 ->|<- 120 ->|<- 120 ->|28|
+
+The first and last write 4 cells more than those between them. What is left in x may take a narrower tile of more rows,
+here one of 32 × 128 cells beside those of 128 × 32: the halo is in x what it is in y, and fewer threads compute
+cells that nobody needs.
+
+Blocks get a range of planes of a tile, then of another, so that all have the same to do. They take tiles in the order
+of their numbers, from the bottom up, so that blocks beside each other climb together and find in cache the halo that
+the other has read.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cells = tuple[int, int, int]
+
+LANES = (32, 16, 8)  # widths of tiles in patches
+# Narrow tiles have short rows in memory: so much longer takes an iteration, measured on an H100.
+_NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
+# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none:
+# measured on an H100.
+_FACE_COSTS = {4: (1.0, 1.05, 1.2), 8: (1.23, 1.06, 1.47)}
+_FILL = 12  # what a segment costs beside its planes, in iterations: filling the pipeline, and slower ones at the ends
+_SHORTEST = 24  # planes of a segment, where there are enough of them
+
+# struct Segment of 07_temporal.cu.
+SEGMENT = np.dtype(
+    [
+        *((name, np.int32) for name in ("x", "y", "lanes", "x_begin", "x_end", "y_begin", "y_end", "z_begin", "z_end")),
+        ("sides", np.int32),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a block of a streaming kernel is like.
+
+    Attributes:
+        threads: of a block.
+        vector, rows: cells in x and y that a thread owns.
+        steps: of a sweep.
+        itemsize: bytes of a value.
+    """
+
+    threads: int
+    vector: int
+    rows: int
+    steps: int
+    itemsize: int
+
+    @property
+    def halo_x(self) -> int:
+        """Cells of halo in x, whole vectors."""
+        return ceil(self.steps / self.vector) * self.vector
+
+    def height(self, lanes: int) -> int:
+        """Rows of a tile of so many patches in x."""
+        return self.threads // lanes * self.rows
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile: its first cell, which may be one of the halo outside of the box, its width in patches, what it writes."""
+
+    x: int
+    y: int
+    lanes: int
+    x_begin: int
+    x_end: int
+    y_begin: int
+    y_end: int
+    sides: int
+
+
+@cache
+def tiles(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline) -> tuple[Tile, ...]:
+    """Tiles that together write each cell of a plane once, in y fastest; empty where patches do not fill the box."""
+    nx, ny, nz = cells
+    if nz <= pipeline.steps or nx < 2 * pipeline.vector or ny < 2 * pipeline.rows:
+        return ()
+    widths = min(_partitions(cells, periodic, pipeline), default=(0.0, ()))[1]
+    result = []
+    for x, x_begin, x_end, width in _spans(
+        nx, [lanes * pipeline.vector for lanes in widths], pipeline.halo_x, periodic[0]
+    ):
+        lanes = width // pipeline.vector
+        height = pipeline.height(lanes)
+        heights = [height] * _count(ny, height, pipeline.steps, periodic[1])
+        for y, y_begin, y_end, _ in _spans(ny, heights, pipeline.steps, periodic[1]):
+            touches = (x_begin == 0, x_end == nx, y_begin == 0, y_end == ny)
+            sides = sum(1 << face for face in range(4) if touches[face] and not periodic[face // 2])
+            result.append(Tile(x, y, lanes, x_begin, x_end, y_begin, y_end, sides))
+    return tuple(result)
+
+
+def _partitions(
+    cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Ways to cut x into tiles, as (cost, widths in patches)."""
+    nx, ny, _ = cells
+    ways = []
+    for lanes in LANES:
+        inner = lanes * pipeline.vector - 2 * pipeline.halo_x
+        if inner <= 0:
+            continue
+        need = nx if periodic[0] else max(nx - 2 * pipeline.halo_x, 1)
+        whole, rest = divmod(need, inner)
+        ways.append((lanes,) * (whole + (rest > 0)))
+        if whole and rest:
+            ways += [
+                (lanes,) * whole + (narrow,)
+                for narrow in LANES
+                if narrow < lanes and rest <= narrow * pipeline.vector - 2 * pipeline.halo_x
+            ]
+    return [
+        (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
+        for widths in ways
+        if _filled(nx, widths[-1] * pipeline.vector, pipeline.vector, periodic[0])
+        and all(_filled(ny, pipeline.height(w), pipeline.rows, periodic[1]) for w in set(widths))
+    ]
+
+
+def _filled(n: int, side: int, patch: int, periodic: bool) -> bool:
+    """Whether patches fill an axis of n cells: tiles that end with the box may begin anywhere."""
+    return n % patch == 0 or (not periodic and n >= side)
+
+
+def _count(n: int, side: int, halo: int, periodic: bool) -> int:
+    inner = side - 2 * halo
+    return ceil(n / inner) if periodic else max(1, ceil((n - 2 * halo) / inner))
+
+
+def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[int, int, int, int]]:
+    """(start, begin and end of what is written, side) of each tile along an axis of n cells."""
+    spans: list[tuple[int, int, int, int]] = []
+    end = 0
+    for i, side in enumerate(sides):
+        if periodic:
+            start, begin, end = end - halo, end, min(end + side - 2 * halo, n)
+        else:
+            last = i == len(sides) - 1
+            start = max(n - side, 0) if last else max(end - halo, 0)
+            begin = 0 if i == 0 else start + halo
+            if spans:
+                spans[-1] = (*spans[-1][:2], begin, spans[-1][3])  # up to here the tile before is right as well
+            end = n if last else start + side - halo
+        spans.append((start, begin, end, side))
+    return spans
+
+
+@cache
+def segments(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline, multiprocessors: int) -> NDArray[Any]:
+    """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
+
+    A block that does less than the others has empty segments at the end. Segments are dealt out in rounds: each block
+    takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all are taken is
+    found by bisection.
+    """
+    plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
+    beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize]
+    costs = [
+        beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
+        for t in plane_tiles
+    ]
+    shortest = max(4, min(_SHORTEST, len(costs) * nz // multiprocessors))
+
+    def deal(time: float) -> list[list[tuple[int, int, int]]] | None:
+        dealt: list[list[tuple[int, int, int]]] = [[] for _ in range(multiprocessors)]
+        busy = [0.0] * multiprocessors
+        waiting = [(tile, 0) for tile in range(len(costs))]
+        taken = 0
+        while taken < len(waiting):
+            before = taken
+            for block in range(multiprocessors):
+                if taken == len(waiting):
+                    break
+                tile, z = waiting[taken]
+                reach = int((time - busy[block]) / costs[tile]) - _FILL
+                end = nz if reach >= nz - z else min(z + reach, nz - shortest // 2)
+                if end < nz and (reach < shortest or end <= z):
+                    continue
+                taken += 1
+                dealt[block].append((tile, z, end))
+                busy[block] += costs[tile] * (end - z + _FILL)
+                if end < nz:
+                    waiting.append((tile, end))
+            if taken == before:
+                return None
+        return dealt
+
+    least = sum(costs) * nz / multiprocessors
+    most = least + 4 * _FILL + shortest
+    while (dealt := deal(most)) is None:
+        most = least + 2.0 * (most - least)
+    while most - least > 0.5:
+        middle = (least + most) / 2.0
+        attempt = deal(middle)
+        if attempt is None:
+            least = middle
+        else:
+            most, dealt = middle, attempt
+
+    busy_blocks = [block for block in dealt if block]
+    table = np.zeros((len(busy_blocks), max(map(len, busy_blocks))), dtype=SEGMENT)
+    for i, block in enumerate(busy_blocks):
+        for j, (number, z, end) in enumerate(block):
+            t = plane_tiles[number]
+            table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, z, end, t.sides)
+    return table

@@ -1,0 +1,48 @@
+"""Averages and extremes of the temperature over regions."""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.field import Field
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.regions import region_mask
+from heatsim.scenario import Probe
+
+_CELLS_AT_ONCE = 2**24
+
+
+class RegionStatistic:
+    """The mean, maximum or minimum over the cells that a region owns and that conduct.
+
+    The box around the region is looked at, a few planes at a time.
+    """
+
+    def __init__(self, probe: Probe, problem: HeatProblem, field: Field) -> None:
+        body = problem.body
+        assert probe.region is not None, "a probe of a region"
+        assert body is not None, "with regions there is a body"
+        assert body.parts is not None, "with regions it is painted"
+        mask = region_mask(probe.region, problem.scenario, body.parts)
+        spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
+        self._block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
+        self._mask: Any = field.device.xp.asarray(mask[self._block])
+        self._count = int(np.count_nonzero(mask))
+        self._statistic = probe.statistic
+
+    def of(self, field: Field) -> float:
+        """The statistic in K."""
+        xp, block = field.device.xp, field.deviation[self._block]
+        planes = max(1, _CELLS_AT_ONCE // block[0].size)
+        parts = []
+        for first in range(0, len(block), planes):
+            slab, mask = block[first : first + planes], self._mask[first : first + planes]
+            if self._statistic == "mean":
+                parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
+            elif self._statistic == "max":
+                parts.append(float(xp.where(mask, slab, -xp.inf).max()))
+            else:
+                parts.append(float(xp.where(mask, slab, xp.inf).min()))
+        if self._statistic == "mean":
+            return field.reference + sum(parts) / self._count
+        return field.reference + (max(parts) if self._statistic == "max" else min(parts))

@@ -1,0 +1,214 @@
+"""A body that needs more than one constant material, linear conditions on whole faces and no sources.
+
+Its kinds of cells, its conditions and its sources, and from them what changes from step to step and the time step that
+every cell can bear.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.physics import medium as media
+from heatsim.physics.coefficients import StabilityLimit
+from heatsim.physics.conditions import FILM, FREE, Conditions
+from heatsim.physics.medium import INTERIOR, Medium, Substance, TooManyKindsError
+from heatsim.physics.regions import Parts, paint, source_mask
+from heatsim.physics.sources import BeamRows, Sources
+from heatsim.scenario import Scenario
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What changes from step to step, for n steps; arrays of one row hold for all of them.
+
+    Attributes:
+        conditions: the six numbers of each condition, shape (n or 1, conditions, 6).
+        heat: what sources give to the cells of each kind in K, shape (n or 1, kinds).
+        beams: what beams bring, each of n steps or of one.
+    """
+
+    conditions: Array
+    heat: Array
+    beams: tuple[BeamRows, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A composite body.
+
+    Attributes:
+        medium: the kinds of cells.
+        conditions: on faces, patches and surfaces towards void.
+        sources: in the body and on faces.
+        parts: who painted which cell; None where nothing is painted.
+        periodic: which axes wrap.
+        films: the largest h of each condition during the run in W/(m² K).
+    """
+
+    medium: Medium
+    conditions: Conditions
+    sources: Sources
+    parts: Parts | None
+    periodic: tuple[bool, bool, bool]
+    films: Array
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario, periodic: tuple[bool, bool, bool]) -> "Body":
+        """Paint the regions and tell the kinds of cells apart.
+
+        Raises:
+            ScenarioError: a region paints no cell, a source heats none, or there are too many kinds of cells.
+        """
+        conditions = Conditions.from_scenario(scenario)
+        painted = scenario.regions or any(source.shape is not None for source in scenario.sources)
+        parts = paint(scenario) if painted else None
+        palette = tuple(
+            media.VOID
+            if material is None
+            else Substance(name, material.fixed_conductivity, material.density * material.fixed_specific_heat)
+            for name, material in scenario.palette
+        )
+        places = {substance.name: place for place, substance in enumerate(palette)}
+        contacts = {
+            frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
+        }
+        try:
+            medium = media.build(
+                scenario.grid,
+                palette,
+                parts.material if parts is not None and scenario.regions else None,
+                contacts=contacts,
+                heated=_heated(scenario, parts),
+                periodic=periodic,
+                exposed=conditions.void is not None,
+            )
+        except TooManyKindsError as error:
+            raise ScenarioError(scenario.path, [Problem("sources", str(error))]) from None
+        films = conditions.largest_films(scenario.time.end)
+        return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films)
+
+    def ledger_bytes(self) -> int:
+        """Bytes of the ledger beside those of the faces."""
+        nx, ny, nz = self.medium.grid.cells
+        sides = (ny * nz, nx * nz, nx * ny)
+        beams = self.sources.beam_faces()
+        faces = sum(sides[face // 2] for face in beams)
+        faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
+        return 8 * (faces + (0 if self.medium.exposure is None else len(self.medium.exposure.cells)))
+
+    def rows(self, times: Array, dt: float, reference: float) -> Rows:
+        """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
+
+        Raises:
+            ScenarioError: a value is not finite, or makes the time step unstable at one of the times.
+        """
+        conditions = self.conditions.rows(times[:1] if self.conditions.constant else times, reference)
+        films = np.where(conditions[:, :, FREE] > 0.0, conditions[:, :, FILM], 0.0).max(axis=0)
+        if (films > self.films * (1.0 + 1e-9)).any():
+            limit = self.stability_limit(np.maximum(films, self.films)).dt
+            if dt > limit * (1.0 + 1e-9):
+                message = (
+                    f"{dt!r} s is beyond the stability limit {limit:.6g} s that the convection coefficients reach near "
+                    f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
+                )
+                raise ScenarioError(self.conditions.scenario.path, [Problem("time.dt", message)])
+        heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt)
+        return Rows(conditions, heat, tuple(self.sources.beam_rows(times, dt)))
+
+    def source_heat(self, times: Array, dt: float, precision: str) -> float:
+        """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""
+        heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt).astype(precision)
+        steps = np.full(1, float(len(times))) if len(heat) == 1 else np.ones(len(heat))
+        capacities = self.medium.counts * self.medium.cell_heat_capacity
+        return float(steps @ (heat.astype(np.float64) @ capacities))
+
+    def stability_limit(self, films: Array | None = None) -> StabilityLimit:
+        """The largest dt for which every cell's own coefficient stays ≥ 0, faces included.
+
+        Args:
+            films: the largest h of each condition in W/(m² K); those of the whole run if not given.
+        """
+        films = self.films if films is None else films
+        rate, cell = 0.0, (0, 0, 0)
+        for cells, rates in self._cell_rates(films):
+            if len(rates) and rates.max() > rate:
+                rate, worst = float(rates.max()), int(cells[int(rates.argmax())])
+                nx, ny, _ = self.medium.grid.cells
+                cell = (worst % nx, worst // nx % ny, worst // (nx * ny))
+        return StabilityLimit(1.0 / rate if rate > 0.0 else inf, cell)
+
+    def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """Cells, by their index in the flattened grid, and what they lose in 1/s; one cell stands for its likes."""
+        medium, grid = self.medium, self.medium.grid
+        nx, ny, nz = grid.cells
+        rates = medium.rates()
+        inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
+        seen = np.zeros(len(medium.kinds), dtype=bool)
+        sides = np.zeros((ny, nx), dtype=bool)
+        if not self.periodic[0]:
+            sides[:, [0, -1]] = True
+        if not self.periodic[1]:
+            sides[[0, -1]] = True
+        for z in range(nz):
+            ends = sides | (not self.periodic[2] and z in (0, nz - 1)) | (1 in grid.cells)
+            plane = np.full((ny, nx), INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z]
+            special = ends | (plane < INTERIOR)
+            cells = np.flatnonzero(special) + z * ny * nx
+            yield cells, self._rates_of(cells, rates, films)
+            kinds = (plane & ~np.uint8(INTERIOR))[~special]
+            for kind in np.unique(kinds).tolist():
+                if not seen[kind]:
+                    seen[kind] = True
+                    one = np.flatnonzero(~special & ((plane & ~np.uint8(INTERIOR)) == kind))[:1] + z * ny * nx
+                    yield one, np.asarray(inner)[[kind]]
+
+    def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
+        medium, grid = self.medium, self.medium.grid
+        nx, ny, _ = grid.cells
+        place = (cells % nx, cells // nx % ny, cells // (nx * ny))
+
+        def kind_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
+            if medium.uniform:
+                return np.zeros(len(x), dtype=np.intp)
+            return (medium.cells[z, y, x] & ~np.uint8(INTERIOR)).astype(np.intp)
+
+        own = kind_at(*place)
+        total = np.zeros(len(cells))
+        gains = medium.half_cells(1.0)[:, :, 2]
+        with np.errstate(divide="ignore"):
+            resistances = 1.0 / films
+        for face in range(6):
+            axis, n = face // 2, grid.cells[face // 2]
+            beside = list(place)
+            beside[axis] = place[axis] + (2 * (face % 2) - 1)
+            outside = (beside[axis] < 0) | (beside[axis] >= n)
+            beside[axis] = beside[axis] % n
+            other = kind_at(beside[0], beside[1], beside[2])
+            number = np.full(len(cells), face)
+            if self.conditions.maps[face].size:
+                u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
+                number = self.conditions.maps[face][v, u].astype(np.intp)
+            surface = outside & (not self.periodic[axis])
+            if medium.void is not None and self.conditions.void is not None:
+                towards_void = ~outside & (other == medium.void)
+                number = np.where(towards_void, self.conditions.void, number)
+                surface |= towards_void
+            with np.errstate(divide="ignore"):
+                conductance = 1.0 / (medium.half[axis, own] + resistances[number])
+            total += np.where(surface, conductance * gains[own, axis], 0.0)
+            total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
+        return total
+
+
+def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
+    """The cells of each source in the body; None for all that conduct."""
+    for source in scenario.sources:
+        if source.beam is None:
+            everywhere = source.region is None and source.shape is None
+            yield None if everywhere or parts is None else source_mask(source, scenario, parts)

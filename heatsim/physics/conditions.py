@@ -1,0 +1,209 @@
+"""Conditions that the kernels evaluate themselves: on faces, patches and surfaces towards void.
+
+A condition is six numbers, which may vary in time. With the conductance K = 2k/d of the half cell behind the surface,
+the surface's temperature T_s is where
+
+    h·(T∞ − T_s) + q + εσ·(T_sur⁴ − T_s⁴) = K·(T_s − T)
+
+A held temperature is h = 1 without the right-hand side. For conditions without radiation this is the formula of
+:mod:`heatsim.physics.faces`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.grid import FACES
+from heatsim.scenario import (
+    Constant,
+    Convection,
+    Flux,
+    Insulated,
+    Periodic,
+    Radiation,
+    Scenario,
+    Temperature,
+    TimeFunction,
+)
+
+Array = NDArray[np.float64]
+Condition = Temperature | Flux | Convection | Radiation | Insulated | Periodic
+
+STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
+# The numbers of a condition, in the order of struct Condition.
+FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
+# A byte holds a condition's number on a face with patches.
+MAXIMUM_PATCHES = 248
+_NONE = Constant(0.0)
+NEWTON_STEPS = 16  # at the most
+# A change that is smaller, relative to the rise, leaves an error whose square is below rounding.
+TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """All conditions of a scenario.
+
+    Attributes:
+        scenario: whose they are.
+        keys: where each stands in the scenario.
+        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
+        maps: for each face the number of each cell's condition, of the ledger's shape; empty where there is no patch.
+    """
+
+    scenario: Scenario
+    keys: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    maps: tuple[NDArray[np.uint8], ...]
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> "Conditions":
+        """The conditions of a scenario.
+
+        Raises:
+            ScenarioError: more patches than can be told apart.
+        """
+        if len(scenario.patches) > MAXIMUM_PATCHES:
+            message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
+            raise ScenarioError(scenario.path, [Problem("patches", message)])
+        nz, ny, nx = scenario.grid.shape
+        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
+        for number, patch in enumerate(scenario.patches):
+            face = FACES.index(patch.face)
+            if not maps[face].size:
+                maps[face] = np.full(shapes[face // 2], face, dtype=np.uint8)
+            u, v = patch.cells(scenario.grid)
+            maps[face][v, u] = 6 + number
+        return cls(
+            scenario=scenario,
+            keys=(
+                *(f"boundaries.{name}" for name in FACES),
+                *(f"patches.{number}" for number in range(len(scenario.patches))),
+                "boundaries.void",
+            ),
+            conditions=(
+                *(scenario.boundaries.face(name) for name in FACES),
+                *(patch.condition for patch in scenario.patches),
+                scenario.boundaries.void,
+            ),
+            maps=tuple(maps),
+        )
+
+    @property
+    def void(self) -> int | None:
+        """The number of the condition on surfaces towards void; None where they let nothing through."""
+        return None if isinstance(self.conditions[-1], Insulated) else len(self.conditions) - 1
+
+    @property
+    def constant(self) -> bool:
+        """Whether none varies in time."""
+        return all(function.constant for condition in self.conditions for function in _functions(condition))
+
+    def on_face(self, face: int) -> list[int]:
+        """The numbers of the conditions on a face."""
+        return np.unique(self.maps[face]).tolist() if self.maps[face].size else [face]
+
+    def exchanging(self, face: int) -> bool:
+        """Whether heat can pass a face to or from outside the box."""
+        return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
+
+    def rows(self, times: Array, reference: float) -> Array:
+        """The six numbers of every condition at times in s, shape (times, conditions, 6).
+
+        Temperatures are deviations from ``reference`` (K).
+
+        Raises:
+            ScenarioError: a value is not finite, or no temperature.
+        """
+        rows = np.zeros((len(times), len(self.conditions), 6))
+        for number, condition in enumerate(self.conditions):
+            row = rows[:, number]
+            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in _functions(condition))
+            row[:, FREE] = not isinstance(condition, Temperature)
+            row[:, FILM] = film
+            row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
+            row[:, FLUX] = flux
+            row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
+            row[:, SURROUNDINGS] = surroundings - reference
+            physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
+            physical &= (film >= 0.0) & (emissivity >= 0.0)
+            if not physical.all():
+                time = float(times[int(np.argmin(physical))])
+                message = f"is not a finite, physical value at t = {time!r} s"
+                raise ScenarioError(self.scenario.path, [Problem(self.keys[number], message)])
+        return rows
+
+    def largest_films(self, end: float) -> Array:
+        """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
+
+        Radiation's own h grows with the temperature; the half cell in series with it bounds what a surface takes.
+        """
+        films = np.zeros(len(self.conditions))
+        for number, condition in enumerate(self.conditions):
+            film, _, _, emissivity, _ = _functions(condition)
+            films[number] = float(film.at(film.samples(end)).max())
+            if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
+                films[number] = np.inf
+        return films
+
+
+def _functions(condition: Condition) -> Sequence[TimeFunction]:
+    """Film conductance, ambient, flux, emissivity and surroundings of a condition."""
+    match condition:
+        case Temperature():
+            return Constant(1.0), condition.value, _NONE, _NONE, _NONE
+        case Flux():
+            return _NONE, _NONE, condition.value, _NONE, _NONE
+        case Convection():
+            return condition.coefficient, condition.ambient, _NONE, condition.emissivity, condition.surroundings
+        case Radiation():
+            return _NONE, _NONE, _NONE, condition.emissivity, condition.ambient
+        case _:
+            return (_NONE,) * 5
+
+
+def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray[Any], beam: Any = 0.0) -> NDArray[Any]:
+    """Surface minus cell in K, as the kernels find it; see composite.cuh.
+
+    Args:
+        row: the six numbers of the condition; each may be an array of the cells' shape.
+        conductance: 2k/d of the cells in W/(m² K).
+        reference: the temperature in K from which T and the row's temperatures count.
+        T: deviations of the cells in K.
+        beam: flux of a beam in W/m².
+    """
+    film, ambient, flux, emission, surroundings, free = row
+    number = T.dtype.type
+    zero, four = number(0.0), number(4.0)
+    to_ambient, flux = ambient - T, free * (flux + beam)
+    linear = film * to_ambient + flux
+    losses = free * conductance + film
+    radiating = emission > zero
+    if not np.any(radiating):
+        return np.asarray(linear / losses)
+
+    to_surroundings, b = surroundings - T, surroundings + reference
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + np.maximum(flux, zero) / emission)) - reference
+        most = np.where(radiating, np.maximum(np.maximum(to_ambient, zero), hottest - T), number(np.inf))
+    a = T + reference
+    exchange = emission * ((a + b) * (a * a + b * b))
+    rise = np.minimum((exchange * to_surroundings + linear) / (losses + exchange), most)
+    rise = np.where(radiating, rise, linear / losses)
+    settled = np.broadcast_to(~radiating, rise.shape).copy()
+    tolerance = number(TOLERANCES[T.dtype.name])
+    for _ in range(NEWTON_STEPS):
+        a = np.maximum(T + rise + reference, zero)
+        exchange = emission * ((a + b) * (a * a + b * b))
+        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
+        change = excess / (four * emission * (a * a * a) + losses)
+        rise = np.where(settled, rise, np.minimum(rise + change, most))
+        settled |= np.abs(change) <= tolerance * np.abs(rise)
+        if settled.all():
+            break
+    return np.asarray(rise)

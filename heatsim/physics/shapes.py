@@ -1,0 +1,103 @@
+"""Which cells belong to a shape: those whose centres lie inside it or on its surface.
+
+A centre counts as on the surface when it misses it by at most 1e-9 of the smallest spacing, so that shapes written in
+decimals take the cells that they are meant to.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.surface import Surface
+from heatsim.scenario import Box, Cylinder, Sphere, Stl
+from heatsim.scenario.regions import Shape
+
+Mask = NDArray[np.bool_]
+Vector = tuple[float, ...]
+Block = tuple[slice, slice, slice]
+
+_TOLERANCE = 1e-9
+_CELLS_PER_SLAB = 2**22
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A shape whose cells can be asked for.
+
+    Attributes:
+        shape: the shape; of an STL file its surface.
+        low, high: the smallest and the largest coordinates (x, y, z) in m of anything inside.
+    """
+
+    shape: Box | Sphere | Cylinder | Surface
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(cls, shape: Shape) -> "Solid":
+        """The solid of a scenario's shape.
+
+        Raises:
+            ValueError: the surface of an STL file is open, or cannot be read; the message is the user's.
+        """
+        if isinstance(shape, Stl):
+            surface = Surface.from_stl(shape)
+            return cls(surface, *surface.bounds)
+        return cls(shape, *_bounds(shape))
+
+    def blocks(self, grid: Grid) -> Iterator[tuple[Block, Mask]]:
+        """Blocks of cells (slices along z, y, x) with a mask each, from the bottom up; no cell outside them belongs.
+
+        Blocks are small enough that what is done with them needs little memory.
+        """
+        x, y, z = (_span(grid, axis, self.low[axis], self.high[axis]) for axis in range(3))
+        if not (x.start < x.stop and y.start < y.stop and z.start < z.stop):
+            return
+        planes = max(1, _CELLS_PER_SLAB // ((x.stop - x.start) * (y.stop - y.start)))
+        for first in range(z.start, z.stop, planes):
+            block = (slice(first, min(first + planes, z.stop)), y, x)
+            yield block, self._inside(grid, block)
+
+    def _inside(self, grid: Grid, block: Block) -> Mask:
+        shape = self.shape
+        if isinstance(shape, Surface):
+            return shape.inside(grid, block)
+        z, y, x = (grid.centres(2 - axis)[span] for axis, span in enumerate(block))
+        margin = _TOLERANCE * min(grid.spacing)
+        if isinstance(shape, Sphere):
+            cx, cy, cz = shape.centre
+            squared = (z[:, None, None] - cz) ** 2 + ((y[:, None] - cy) ** 2 + (x - cx) ** 2)
+            return np.asarray(squared <= (shape.radius + margin) ** 2)
+        if isinstance(shape, Cylinder):
+            start, axis = np.array(shape.from_), np.array(shape.to) - np.array(shape.from_)
+            length = float(np.linalg.norm(axis))
+            ux, uy, uz = (axis / length).tolist()
+            rx, ry, rz = x - start[0], (y - start[1])[:, None], (z - start[2])[:, None, None]
+            along = rx * ux + ry * uy + rz * uz
+            across = (ry * uz - rz * uy) ** 2 + (rz * ux - rx * uz) ** 2 + (rx * uy - ry * ux) ** 2
+            within = (along >= -margin) & (along <= length + margin)
+            return np.asarray(within & (across <= (shape.radius + margin) ** 2))
+        return np.ones((len(z), len(y), len(x)), dtype=bool)
+
+
+def _bounds(shape: Box | Sphere | Cylinder) -> tuple[Vector, Vector]:
+    if isinstance(shape, Box):
+        return shape.min, shape.max
+    if isinstance(shape, Sphere):
+        return tuple(c - shape.radius for c in shape.centre), tuple(c + shape.radius for c in shape.centre)
+    ends = np.array([shape.from_, shape.to])
+    axis = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
+    reach = shape.radius * np.sqrt(np.maximum(1.0 - axis**2, 0.0))  # of the round ends, along x, y, z
+    return tuple((ends.min(axis=0) - reach).tolist()), tuple((ends.max(axis=0) + reach).tolist())
+
+
+def _span(grid: Grid, axis: int, low: float, high: float) -> slice:
+    """The cells along an axis whose centres lie between two coordinates (m), or on them."""
+    n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
+    first = (max(min(low, origin + length), origin - length) - origin) / length * n - 0.5 - _TOLERANCE
+    last = (max(min(high, origin + 2 * length), origin) - origin) / length * n - 0.5 + _TOLERANCE
+    return slice(max(ceil(first), 0), min(floor(last) + 1, n))

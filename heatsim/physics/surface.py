@@ -1,0 +1,153 @@
+"""Closed surfaces from STL files, and the cells inside of them, by VTK."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import InputError
+from heatsim.grid import Grid
+from heatsim.scenario import Stl
+from heatsim.scenario.problems import show
+from heatsim.scenario.quantities import LARGEST
+
+# Of the part's size: corners nearer than this are one, if that closes the surface. Programs that write coordinates as
+# text round the same corner differently in the triangles that meet there.
+_MERGED = 1e-6
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A closed surface.
+
+    Attributes:
+        points: corners (x, y, z) in m, shape (n, 3), float64.
+        triangles: indices of three corners each, shape (m, 3).
+    """
+
+    points: NDArray[np.float64]
+    triangles: NDArray[np.int64]
+
+    @classmethod
+    def from_stl(cls, stl: Stl) -> "Surface":
+        """Read, scale and move a part.
+
+        Raises:
+            ValueError: the file holds no triangles, or a surface that is open; the message is the user's.
+            InputError: VTK, which reads it, is not installed.
+        """
+        points, triangles = _read(stl.file.path)
+        if open_edges(triangles):
+            size = float(np.ptp(points, axis=0).max())
+            merged, index = np.unique(np.round(points / (_MERGED * size)), axis=0, return_inverse=True)
+            corners = index.reshape(-1)[triangles]
+            # A triangle of which two corners have become one is a line.
+            corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+            count = open_edges(corners)
+            if count:
+                raise ValueError(
+                    f"{show(stl.file.path.name)} is open: {count} edges belong to one triangle only; close the holes "
+                    "in the program that made it"
+                )
+            points, triangles = merged * (_MERGED * size), corners
+        with np.errstate(over="ignore"):
+            placed = points * stl.scale + np.array(stl.translate)
+        if not (abs(placed) <= LARGEST).all():
+            raise ValueError(f"{show(stl.file.path.name)} reaches beyond {LARGEST!r} m with this scale")
+        return cls(placed, triangles)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The smallest and the largest coordinates (x, y, z) in m."""
+        return tuple(self.points.min(axis=0).tolist()), tuple(self.points.max(axis=0).tolist())
+
+    def inside(self, grid: Grid, block: tuple[slice, slice, slice]) -> NDArray[np.bool_]:
+        """Whether the centres of a block of cells, given along z, y, x, lie inside; of the block's shape.
+
+        A centre on the surface itself counts as inside on one side of the part only, so that two parts that touch
+        there share no cell.
+        """
+        vtk = _import_vtk()
+        # In cells: VTK's tolerances are made for numbers of this size.
+        scale = np.array(grid.cells) / np.array(grid.size)
+        corners = vtk.vtkPoints()
+        corners.SetData(vtk.numpy_to_vtk((self.points - np.array(grid.origin)) * scale - 0.5, deep=True))
+        cells = vtk.vtkCellArray()
+        offsets = np.arange(0, 3 * len(self.triangles) + 1, 3, dtype=np.int64)
+        connectivity = np.ascontiguousarray(self.triangles.reshape(-1), dtype=np.int64)
+        cells.SetData(
+            vtk.numpy_to_vtkIdTypeArray(offsets, deep=True), vtk.numpy_to_vtkIdTypeArray(connectivity, deep=True)
+        )
+        surface = vtk.vtkPolyData()
+        surface.SetPoints(corners)
+        surface.SetPolys(cells)
+
+        z, y, x = block
+        stencil = vtk.vtkPolyDataToImageStencil()
+        stencil.SetInputData(surface)
+        stencil.SetTolerance(0.0)
+        stencil.SetOutputOrigin(0.0, 0.0, 0.0)
+        stencil.SetOutputSpacing(1.0, 1.0, 1.0)
+        stencil.SetOutputWholeExtent(x.start, x.stop - 1, y.start, y.stop - 1, z.start, z.stop - 1)
+        picture = vtk.vtkImageStencilToImage()
+        picture.SetInputConnection(stencil.GetOutputPort())
+        picture.SetInsideValue(1)
+        picture.SetOutsideValue(0)
+        picture.SetOutputScalarTypeToUnsignedChar()
+        picture.Update()
+        flags = vtk.vtk_to_numpy(picture.GetOutput().GetPointData().GetScalars())
+        shape = (z.stop - z.start, y.stop - y.start, x.stop - x.start)
+        return np.asarray(flags.reshape(shape) != 0)
+
+
+def open_edges(triangles: NDArray[np.int64]) -> int:
+    """The number of edges that belong to an odd number of triangles."""
+    edges = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    _, counts = np.unique(edges, axis=0, return_counts=True)
+    return int((counts % 2).sum())
+
+
+def _read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Points and triangles of an STL file, equal corners made one."""
+    vtk = _import_vtk()
+    reader = vtk.vtkSTLReader()
+    reader.SetFileName(str(path))
+    messages: list[str] = []
+    for event in ("ErrorEvent", "WarningEvent"):
+        # Without observers VTK writes to stderr.
+        for origin in (reader, reader.GetExecutive()):
+            origin.AddObserver(event, lambda *_: messages.append("wrong"))
+    reader.Update()
+    surface = reader.GetOutput()
+    if messages or not surface.GetNumberOfPolys():
+        raise ValueError(f"{show(path.name)} cannot be read as an STL file, or holds no triangles")
+    points = vtk.vtk_to_numpy(surface.GetPoints().GetData()).astype(np.float64)
+    triangles = vtk.vtk_to_numpy(surface.GetPolys().GetConnectivityArray()).reshape(-1, 3).astype(np.int64)
+    if not np.isfinite(points).all():
+        raise ValueError(f"{show(path.name)} holds coordinates that are not finite")
+    return points, triangles
+
+
+def _import_vtk() -> SimpleNamespace:
+    """The parts of VTK that are needed here."""
+    try:
+        from vtkmodules.util import numpy_support
+        from vtkmodules.vtkCommonCore import vtkPoints
+        from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData
+        from vtkmodules.vtkImagingStencil import vtkImageStencilToImage, vtkPolyDataToImageStencil
+        from vtkmodules.vtkIOGeometry import vtkSTLReader
+    except ImportError as error:
+        raise InputError(f"VTK, which reads STL files, cannot be imported ({error}); pip install pyvista") from error
+    return SimpleNamespace(
+        numpy_to_vtk=numpy_support.numpy_to_vtk,
+        numpy_to_vtkIdTypeArray=numpy_support.numpy_to_vtkIdTypeArray,
+        vtk_to_numpy=numpy_support.vtk_to_numpy,
+        vtkCellArray=vtkCellArray,
+        vtkImageStencilToImage=vtkImageStencilToImage,
+        vtkPoints=vtkPoints,
+        vtkPolyData=vtkPolyData,
+        vtkPolyDataToImageStencil=vtkPolyDataToImageStencil,
+        vtkSTLReader=vtkSTLReader,
+    )

@@ -1,0 +1,84 @@
+"""The files that a scenario reads beside its own: found, compared, and named in messages."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from heatsim.scenario.problems import has_control_characters, show
+
+
+@dataclass(frozen=True, eq=False)
+class InputFile:
+    """A file, or a folder of PNG slices, that a scenario reads.
+
+    Two are equal when they have the same name and content, wherever they are.
+    """
+
+    path: Path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InputFile) and same_file(self.path, other.path)
+
+    def __hash__(self) -> int:
+        return hash(self.path.name)
+
+
+def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: bool = False) -> Path:
+    """The path of a file that is named in a scenario.
+
+    Args:
+        name: what stands in the scenario.
+        folder: where relative paths start.
+        suffixes: endings that the file may have, with their dots, in small letters.
+        folders: whether it may be a folder instead.
+
+    Raises:
+        ValueError: it is not there or of another kind; the message is the user's.
+    """
+    if not isinstance(name, str) or not name or has_control_characters(name):
+        raise ValueError(f"got {show(name)}; the name of a file is wanted, relative to the scenario's folder")
+    path = folder / name
+    try:
+        if folders and path.is_dir():
+            return Path(os.path.abspath(path))  # whose name is that of the folder, for ".." too
+        there = path.is_file()
+    except OSError:  # For instance a name longer than the file system allows.
+        there = False
+    if not there:
+        raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"got {show(name)}; a file ending in {', '.join(suffixes)} is wanted")
+    return path
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two files, or two folders of PNG slices, have the same name and content."""
+    import filecmp
+
+    if one == other:
+        return True
+    if one.name != other.name or one.is_dir() != other.is_dir():
+        return False
+    if not one.is_dir():
+        return filecmp.cmp(one, other, shallow=False)
+    names = [file.name for file in slice_files(one)]
+    if names != [file.name for file in slice_files(other)]:
+        return False
+    return not any(filecmp.cmpfiles(one, other, names, shallow=False)[1:])
+
+
+def slice_files(folder: Path) -> list[Path]:
+    """The PNG files of a folder in the order of the numbers in their names: 2 before 10."""
+    files = [path for path in folder.iterdir() if path.suffix.lower() == ".png" and path.is_file()]
+    return sorted(files, key=lambda path: (_natural(path.name), path.name))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
+
+
+def one_line(error: Exception) -> str:
+    """The text of a library's error on one line, not too long."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

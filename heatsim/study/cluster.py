@@ -1,0 +1,191 @@
+"""The same groups handed to a Dask scheduler, one a task.
+
+Workers see the study's folder under the same path (a shared file system) and have heatsim installed. A file in that
+folder, the lease, names the start of the study that they work for: when it is gone, or names another start, they save
+checkpoints and stop.
+"""
+
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from heatsim.errors import DeviceError, RunError
+from heatsim.simulation import Stop
+from heatsim.storage.disk import write_whole
+from heatsim.study import folder as study_folder
+from heatsim.study.crew import Event
+from heatsim.study.members import DONE, FAILED, run_group
+
+_TICK = 0.1
+_SECONDS_TO_CONNECT = 10
+_SECONDS_TO_STOP = 30.0
+# Kernels of one process use all of its threads, and numba's may not be entered twice.
+_ONE_GROUP_AT_A_TIME = threading.Lock()
+
+
+class Cluster:
+    """The workers of a Dask scheduler.
+
+    Args:
+        address: such as "tcp://10.0.0.1:8786".
+
+    Raises:
+        DeviceError: nobody answers there, or Dask is not installed.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
+        try:
+            connect: Any = distributed.Client
+            self._client = connect(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise DeviceError(
+                f"--cluster {address}: no Dask scheduler answers there ({error}); start one with `dask scheduler`"
+            ) from None
+        self._address = address
+        self._token = uuid.uuid4().hex
+        self._news: queue.Queue[Event | tuple[int, Any]] = queue.Queue()
+        self._futures: list[Any] = []
+        self._lease: Path | None = None
+
+    def wait_for_workers(self, stopped: Callable[[], bool]) -> int:
+        """The number of workers, as soon as there are any; 0 if ``stopped`` says so before."""
+        while not stopped():
+            workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+            if workers:
+                return workers
+            time.sleep(_TICK)
+        return 0
+
+    def devices(self, requested: str) -> tuple[str, int]:
+        """Backend of the workers' device, and the free memory in bytes of the one that has least.
+
+        Raises:
+            DeviceError: a worker has no such device, or cannot import heatsim.
+        """
+        try:
+            found = self._client.run(_device, requested)
+        except Exception as error:
+            raise DeviceError(f"--cluster {self._address}: a worker cannot run this study: {error}") from None
+        backends = sorted({backend for backend, _ in found.values()})
+        return backends[0], min(memory for _, memory in found.values())
+
+    def submit(self, study: Path, groups: Sequence[Sequence[int]]) -> None:
+        """Hand the groups out, and take the lease that they are done under."""
+        self._lease = study.absolute() / study_folder.LEASE
+        write_whole(self._lease, self._token.encode(), study_folder.AGAIN)
+        self._client.subscribe_topic(_topic(self._token), self._heard)
+        for index, group in enumerate(groups):
+            future = self._client.submit(
+                run_task,
+                str(study.absolute()),
+                list(group),
+                self._token,
+                key=f"heatsim-{self._token}-{index}",
+                pure=False,
+            )
+            future.add_done_callback(lambda done, index=index: self._news.put((index, done)))
+            self._futures.append(future)
+        self._groups = [list(group) for group in groups]
+
+    def events(self) -> Iterator[Event | None]:
+        """What happens until all groups are done, and None every moment in which nothing does.
+
+        Raises:
+            RunError: the scheduler is gone.
+        """
+        left = len(self._futures)
+        while left:
+            try:
+                news = self._news.get(timeout=_TICK)
+            except queue.Empty:
+                if self._client.status in ("closed", "closing"):
+                    raise RunError(
+                        f"the Dask scheduler at {self._address} is gone; go on with {study_folder.AGAIN}"
+                    ) from None
+                yield None
+                continue
+            if isinstance(news, Event):
+                yield news
+            else:
+                left -= 1
+                yield from self._ended(*news)
+
+    def stop(self) -> list[Event]:
+        """Have running groups save checkpoints and stop, and let go of the scheduler."""
+        ended: list[Event] = []
+        if self._lease is not None:
+            self._lease.unlink(missing_ok=True)
+            deadline = time.monotonic() + _SECONDS_TO_STOP
+            while time.monotonic() < deadline and not all(future.done() for future in self._futures):
+                time.sleep(_TICK)
+        with suppress(Exception):
+            self._client.cancel(self._futures)
+            self._client.close(timeout=_SECONDS_TO_CONNECT)
+        return ended
+
+    def _heard(self, message: tuple[float, dict[str, Any]]) -> None:
+        _, content = message
+        # Dask adds names of its own.
+        self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
+
+    def _ended(self, index: int, future: Any) -> Iterator[Event]:
+        """What has become of a group, from its folders: a result would be lost with the worker that keeps it."""
+        assert self._lease is not None
+        paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
+        if future.status == "cancelled":
+            raise RunError(f"the Dask scheduler at {self._address} dropped tasks; go on with {study_folder.AGAIN}")
+        if future.status == "error":
+            # Dask gives a task up after its worker has died several times.
+            message = f"the group's task failed on the cluster: {future.exception()}"
+            for path in paths.values():
+                if not study_folder.is_done(path):
+                    study_folder.write_failure(path, message, again=True)
+        for number, path in paths.items():
+            failure = study_folder.read_failure(path)
+            if study_folder.is_done(path):
+                yield Event(number, None, DONE)
+            elif failure is not None:
+                yield Event(number, None, FAILED, failure[0])
+
+
+def run_task(study: str, numbers: list[int], token: str) -> None:
+    """What a Dask worker does: the runs of a group, told of as they end."""
+    from distributed import get_worker
+
+    worker, lease, stop = get_worker(), Path(study) / study_folder.LEASE, Stop()
+
+    def look() -> None:
+        try:
+            stop.requested = lease.read_text() != token
+        except OSError:
+            stop.requested = True
+
+    def report(number: int, step: int) -> None:
+        look()
+        worker.log_event(_topic(token), {"number": number, "step": step})
+
+    with _ONE_GROUP_AT_A_TIME:
+        look()
+        for outcome in run_group(Path(study), numbers, report, stop):
+            worker.log_event(_topic(token), asdict(outcome))
+
+
+def _topic(token: str) -> str:
+    return f"heatsim-{token}"
+
+
+def _device(requested: str) -> tuple[str, int]:
+    from heatsim.device import choose
+
+    device = choose(requested)
+    return device.backend, device.free_memory()

@@ -1,0 +1,229 @@
+"""Worker processes on this machine: groups go out, events come back, and what dies is replaced.
+
+Workers are started as commands of their own and spoken to through pipes, so that a study can be run from any script or
+notebook, and so that they notice when the study itself is killed.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heatsim.errors import RunError, StorageError
+from heatsim.study import folder as study_folder
+from heatsim.study.members import FAILED
+
+_TICK = 0.1
+_SECONDS_TO_STOP = 30.0
+# Deaths at the same place of a run, and of workers that never came to work, before it is given up.
+_MOST_DEATHS = 5
+_MOST_FAILED_STARTS = 3
+
+
+@dataclass(frozen=True)
+class Event:
+    """News of a run: how many steps are done, or how it ended.
+
+    Attributes:
+        number: which run.
+        step: steps done; None at the end.
+        status: "done" or "failed" at the end, else "".
+        message: why it failed.
+    """
+
+    number: int
+    step: int | None = None
+    status: str = ""
+    message: str = ""
+
+
+@dataclass(eq=False)
+class _Worker:
+    slot: int
+    process: "subprocess.Popen[str]"
+    errors: Any
+    ready: bool = False
+    group: list[int] = field(default_factory=list)
+    run: int | None = None
+    first_step: int = 0
+    listener: threading.Thread | None = None
+
+    def tell_to_end(self) -> None:
+        """Close its input."""
+        if self.process.stdin is not None:
+            # What a dead worker has not read cannot be flushed.
+            with suppress(OSError):
+                self.process.stdin.close()
+
+    def close(self) -> None:
+        """Let go of a process that has ended."""
+        self.tell_to_end()
+        self.errors.close()
+        if self.listener is not None:
+            self.listener.join()
+
+
+class Crew:
+    """Workers on this machine.
+
+    Args:
+        study: the study's folder.
+        groups: numbers of runs, one group a task.
+        workers: how many processes.
+        threads: of each, where it computes on the CPU.
+        gpus: what CUDA_VISIBLE_DEVICES is in the first worker, the second, …, and from the start again; none: as here.
+    """
+
+    def __init__(
+        self, study: Path, groups: Sequence[Sequence[int]], workers: int, threads: int, gpus: Sequence[str] = ()
+    ) -> None:
+        self._study = study
+        self._waiting = deque(list(group) for group in groups)
+        self._threads = threads
+        self._gpus = gpus
+        self._lines: queue.Queue[tuple[_Worker, str | None]] = queue.Queue()
+        self._workers: list[_Worker] = []
+        self._deaths: dict[int, tuple[int, int]] = {}
+        self._failed_starts = 0
+        self._size = min(workers, len(self._waiting))
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return [worker.process.pid for worker in self._workers]
+
+    def events(self) -> Iterator[Event | None]:
+        """Do all groups; what happens, and None every moment in which nothing does. To be followed by :meth:`stop`.
+
+        Raises:
+            RunError: workers cannot be started.
+        """
+        for slot in range(self._size):
+            self._workers.append(self._start(slot))
+        while self._waiting or any(worker.group for worker in self._workers):
+            try:
+                worker, line = self._lines.get(timeout=_TICK)
+            except queue.Empty:
+                yield None
+                continue
+            if line is None:
+                yield from self._bury(worker)
+            else:
+                yield from self._heard(worker, json.loads(line))
+
+    def stop(self) -> list[Event]:
+        """Have all workers save checkpoints and exit; returns the runs that ended meanwhile."""
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.tell_to_end()
+        deadline = time.monotonic() + _SECONDS_TO_STOP
+        for worker in self._workers:
+            try:
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+            worker.close()
+        ended: list[Event] = []
+        while not self._lines.empty():
+            worker, line = self._lines.get()
+            ended += [event for event in self._heard(worker, json.loads(line or "{}")) if event.status]
+        self._workers.clear()
+        return ended
+
+    def _start(self, slot: int) -> _Worker:
+        package = str(Path(__file__).parents[2])
+        paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_NUM_THREADS": str(self._threads)}
+        if self._gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = self._gpus[slot % len(self._gpus)]
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker ends)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "heatsim.study.worker", str(self._study.absolute())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            # A Ctrl-C on the terminal is for the study, which tells the workers.
+            start_new_session=True,
+        )
+        worker = _Worker(slot, process, errors)
+        worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
+        worker.listener.start()
+        return worker
+
+    def _listen(self, worker: _Worker) -> None:
+        assert worker.process.stdout is not None
+        with worker.process.stdout as lines:
+            for line in lines:
+                # The last line of a killed worker may be cut off.
+                if line.endswith("\n"):
+                    self._lines.put((worker, line))
+        self._lines.put((worker, None))
+
+    def _heard(self, worker: _Worker, message: dict[str, Any]) -> Iterator[Event]:
+        if "ready" in message:
+            worker.ready = True
+            self._failed_starts = 0
+        if "ready" in message or "idle" in message:
+            worker.group, worker.run = [], None
+            self._give(worker)
+        elif "status" in message:
+            number = int(message["run"])
+            if number in worker.group:
+                worker.group.remove(number)
+            worker.run = None
+            yield Event(number, None, message["status"], message["message"])
+        elif "step" in message:
+            if worker.run != message["run"]:
+                worker.run, worker.first_step = message["run"], message["step"]
+            yield Event(message["run"], message["step"])
+
+    def _give(self, worker: _Worker) -> None:
+        if not self._waiting or worker.process.stdin is None:
+            return
+        worker.group = self._waiting.popleft()
+        # Where it has just died, its closed output will tell.
+        with suppress(OSError):
+            worker.process.stdin.write(json.dumps(worker.group) + "\n")
+            worker.process.stdin.flush()
+
+    def _bury(self, worker: _Worker) -> Iterator[Event]:
+        """Give what a dead worker had to another one, and put a new one in its place."""
+        code = worker.process.wait()
+        worker.errors.seek(0)
+        said = worker.errors.read().decode(errors="replace").strip().splitlines()
+        worker.close()
+        self._workers.remove(worker)
+        if not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts >= _MOST_FAILED_STARTS:
+                raise RunError(f"worker processes cannot be started: {said[-1] if said else f'exit code {code}'}")
+        if worker.run is not None:
+            count, step = self._deaths.get(worker.run, (0, worker.first_step))
+            count = 1 if worker.first_step > step else count + 1
+            self._deaths[worker.run] = (count, worker.first_step)
+            if count >= _MOST_DEATHS:
+                how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+                last = f"; its last words: {said[-1]}" if said else ""
+                message = f"the worker process {how} {count} times at this run without getting further{last}"
+                with suppress(StorageError, OSError):
+                    study_folder.write_failure(study_folder.run_path(self._study, worker.run), message, again=True)
+                worker.group.remove(worker.run)
+                yield Event(worker.run, None, FAILED, message)
+        if worker.group:
+            self._waiting.appendleft(worker.group)
+        if self._waiting:
+            self._workers.append(self._start(worker.slot))

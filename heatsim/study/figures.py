@@ -1,0 +1,254 @@
+"""Pictures of a study: responses over parameters, maps over two of them, and the curves of a probe over all runs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import StorageError
+from heatsim.render.pictures import new_figure, title_of
+from heatsim.render.scales import TIMES, choose_unit
+from heatsim.storage.disk import reason
+from heatsim.study import findings
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import Definition
+from heatsim.study.findings import Finding, Parameter
+from heatsim.study.results import FOLDER, Row, probe_names, read_curves
+from heatsim.study.table import GRID
+
+_OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
+_MOST_PANELS = 6
+_MOST_RESPONSES = 12
+_MOST_PROBES = 12
+_MOST_LINES = 10
+_MOST_NUMBERS_IN_MAP = 150
+_POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
+
+
+def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]:
+    """Draw a study's responses and probes into its folder figures/, replacing its earlier pictures.
+
+    Args:
+        study: the study's folder.
+        definition: what it holds.
+        rows: its results.
+
+    Returns:
+        The pictures' paths; none where no run is done.
+
+    Raises:
+        StorageError: a picture could not be written.
+    """
+    done = findings.finished(rows)
+    figures = study / study_folder.FIGURES
+    try:
+        figures.mkdir(exist_ok=True)
+        for pattern in _OWN_PICTURES:
+            for path in figures.glob(pattern):
+                path.unlink()
+    except OSError as error:
+        raise StorageError(f"{figures}: pictures could not be replaced: {reason(error)}") from error
+    if not done:
+        return []
+    return list(_draw_all(study, figures, definition, done))
+
+
+def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row]) -> Iterator[Path]:
+    title = str(definition.document.get("title", definition.path.stem))
+    over = findings.parameters(definition, done)
+    for number, response in enumerate(findings.responses(definition, done)[:_MOST_RESPONSES], 1):
+        if not np.isfinite(response.values).any():
+            continue
+        path = figures / f"response_{number}_{_plain(response.name)}.png"
+        _draw_response(path, title, response, over, definition.table.method == GRID)
+        yield path
+        if len(over) == 2:
+            path = figures / f"map_{number}_{_plain(response.name)}.png"
+            _draw_map(path, title, response, over[0], over[1], definition.table.method == GRID)
+            yield path
+    curves = [read_curves(study / row[FOLDER]) for row in done]
+    for number, probe in enumerate(probe_names(definition)[:_MOST_PROBES], 1):
+        path = figures / f"curves_{number}_{_plain(probe)}.png"
+        if all(probe in curve for curve in curves):
+            _draw_curves(path, title, probe, [(curve["time"], curve[probe]) for curve in curves], over)
+            yield path
+
+
+def _plain(name: str) -> str:
+    """A name as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:40] or "x"
+
+
+def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Parameter], grid: bool) -> None:
+    """A panel a parameter; lines of runs that share all others where a grid has few of them, else points."""
+    shown = over[:_MOST_PANELS]
+    columns = 2 if len(shown) == 4 else min(len(shown), 3)
+    lines = -(-len(shown) // columns)
+    others = [[other for other in over if other is not parameter] for parameter in shown]
+    families = [_families(each) for each in others] if grid else []
+    as_lines = grid and all(len(each) <= _MOST_LINES for each in families)
+    with_legends = as_lines and len(over) > 1
+    with new_figure(path, title_of(title, response.name), 1600, 900 if lines == 1 else 1200) as figure:
+        panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
+        right, between = (0.89, 0.4) if with_legends else (0.97, 0.08)
+        figure.subplots_adjust(left=0.08, right=right, top=0.88, bottom=0.1, wspace=between, hspace=0.4)
+        for panel in panels.flat[len(shown) :]:
+            panel.set_visible(False)
+        for index, (panel, parameter) in enumerate(zip(panels.flat, shown, strict=False)):
+            if as_lines:
+                _draw_families(panel, parameter, response, families[index])
+            else:
+                panel.plot(parameter.values, response.values, markersize=6, alpha=0.6, **_POINT)
+            if with_legends:
+                heading = fill(", ".join(other.short for other in others[index]), 16)
+                place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+                panel.legend(title=heading, fontsize=12, title_fontsize=12, **place)
+            _label(panel.xaxis, parameter)
+            rank = None if parameter.categories else findings.rank_correlation(parameter.values, response.values)
+            if rank is not None:
+                panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"), fontsize=13)
+            if index % columns == 0:
+                panel.set_ylabel(response.label)
+            panel.grid(alpha=0.25)
+
+
+def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
+    """Which runs share the values of all other parameters; by what a legend says of them."""
+    if not others:
+        return {}
+    table = np.stack([other.values for other in others], axis=1)
+    families = {}
+    for values in np.unique(table, axis=0):
+        text = ", ".join(_text(other, value) for other, value in zip(others, values, strict=True))
+        families[text] = np.all(table == values, axis=1)
+    return families
+
+
+def _draw_families(panel: Any, parameter: Parameter, response: Finding, families: dict[str, NDArray[np.bool_]]) -> None:
+    everything = families or {"": np.ones(len(parameter.values), dtype=bool)}
+    for colour, (text, chosen) in zip(
+        _colours()(np.linspace(0.0, 1.0, len(everything))), everything.items(), strict=True
+    ):
+        order = np.argsort(parameter.values[chosen])
+        xs, ys = parameter.values[chosen][order], response.values[chosen][order]
+        panel.plot(xs, ys, marker="o", color=colour, linewidth=2.0, label=text)
+
+
+def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: Parameter, grid: bool) -> None:
+    with new_figure(path, title_of(title, response.name), 1400, 1050) as figure:
+        axes = figure.add_axes((0.1, 0.1, 0.74, 0.8))
+        if grid:
+            drawn = _draw_cells(axes, response, across, up)
+        else:
+            good = np.isfinite(response.values)
+            drawn = axes.scatter(
+                across.values[good],
+                up.values[good],
+                c=response.values[good],
+                s=90,
+                cmap=_colours(),
+                edgecolors="white",
+            )
+            _label(axes.xaxis, across)
+            _label(axes.yaxis, up)
+            axes.grid(alpha=0.25)
+        bar = figure.add_axes((0.87, 0.1, 0.025, 0.8))
+        figure.colorbar(drawn, cax=bar, label=response.label)
+
+
+def _draw_cells(axes: Any, response: Finding, across: Parameter, up: Parameter) -> Any:
+    """A cell for each pair of values, evenly spaced whatever the values are."""
+    xs, ys = np.unique(across.values), np.unique(up.values)
+    cells = np.full((len(ys), len(xs)), np.nan)
+    cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
+    drawn = axes.imshow(cells, origin="lower", aspect="auto", cmap=_colours())
+    axes.set_facecolor("#eeeeee")
+    axes.set_xticks(range(len(xs)), [_text(across, x) for x in xs])
+    axes.set_yticks(range(len(ys)), [_text(up, y) for y in ys])
+    axes.set_xlabel(across.short)
+    axes.set_ylabel(up.short)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.tick_params(length=0)
+    if cells.size <= _MOST_NUMBERS_IN_MAP:
+        for (row, column), value in np.ndenumerate(cells):
+            if np.isfinite(value):
+                dark = drawn.norm(value) < 0.6
+                axes.text(column, row, f"{value:.5g}", ha="center", va="center", color="white" if dark else "black")
+    return drawn
+
+
+def _draw_curves(
+    path: Path,
+    title: str,
+    probe: str,
+    curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    over: Sequence[Parameter],
+) -> None:
+    """All runs' curves, coloured by the parameter that the final temperature follows most closely."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm, Normalize
+
+    final = np.array([temperatures[-1] for _, temperatures in curves])
+    strengths = [abs(findings.rank_correlation(parameter.values, final) or 0.0) for parameter in over]
+    by = over[int(np.argmax(strengths))]
+    low, high = float(by.values.min()), float(by.values.max())
+    norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)
+    unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
+    mappable = ScalarMappable(norm, _colours())
+    with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
+        axes = figure.add_axes((0.08, 0.1, 0.78, 0.8))
+        thin = {"linewidth": 1.8, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 1.0, "alpha": 0.5}
+        for (times, temperatures), value in zip(curves, by.values, strict=True):
+            axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
+        axes.set_xlabel(f"Time ({unit.symbol})")
+        axes.set_ylabel("Temperature (K)")
+        axes.margins(x=0.0)
+        axes.grid(alpha=0.25)
+        bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.short)
+        if by.logarithmic:
+            _plain_ticks(bar.ax.yaxis)
+        if by.categories:
+            bar.set_ticks(range(len(by.categories)), labels=list(by.categories))
+
+
+def _label(axis: Any, parameter: Parameter) -> None:
+    axis.set_label_text(parameter.short)
+    if parameter.categories:
+        axis.set_ticks(range(len(parameter.categories)), labels=[_shortened(text) for text in parameter.categories])
+        return
+    different = np.unique(parameter.values)
+    if parameter.logarithmic:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        _plain_ticks(axis)
+    if len(different) <= 6:
+        axis.set_ticks(different, labels=[_text(parameter, value) for value in different])
+        axis.set_ticks([], minor=True)
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis at round numbers, as texts that need no mathematical setting."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _colours() -> Any:
+    """From dark to light, without the lightest, which are lost on white."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.0, 0.92, 256)))
+
+
+def _text(parameter: Parameter, value: float) -> str:
+    return _shortened(parameter.categories[int(value)]) if parameter.categories else f"{value:.6g}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 18 else text[:17] + "…"

@@ -1,0 +1,89 @@
+"""Says how far a study is: a bar on a terminal, a line every few seconds elsewhere."""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """Runs done, running and failed, and the time left, on stderr.
+
+    Args:
+        work: cells · steps of each run that is to be done, by number.
+        steps: the steps of each.
+        finished: number of runs that were finished before.
+        shown: whether to say anything.
+    """
+
+    def __init__(self, work: Mapping[int, float], steps: Mapping[int, int], finished: int, shown: bool) -> None:
+        self._work = work
+        self._steps = steps
+        self._runs = finished + len(work)
+        self._left = set(work)
+        self._failed = 0
+        self._shares: dict[int, float] = {}
+        self._first_shares: dict[int, float] = {}
+        self._shown = shown
+        self._started = self._last_line = time.monotonic()
+        self._bar: Any = None
+
+    def __enter__(self) -> "Progress":
+        if self._shown and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._describe(), total=1.0)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, number: int, step: int) -> None:
+        """A run has come to a step."""
+        share = step / max(self._steps.get(number, 1), 1)
+        self._first_shares.setdefault(number, share)
+        self._shares[number] = share
+        self.show()
+
+    def end(self, number: int, failed: bool) -> None:
+        """A run has ended."""
+        if number in self._left:
+            self._left.remove(number)
+            self._failed += failed
+            self._shares[number] = 1.0
+            self.show()
+
+    def show(self) -> None:
+        """Redraw the bar, or print a line if the last one is some seconds old."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._fraction(self._shares), description=self._describe())
+        elif self._shown and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            print(self._describe(), file=sys.stderr, flush=True)
+
+    def _fraction(self, shares: Mapping[int, float]) -> float:
+        total = sum(self._work.values())
+        return sum(self._work.get(number, 0.0) * share for number, share in shares.items()) / total if total else 1.0
+
+    def _describe(self) -> str:
+        running = sum(0.0 < share < 1.0 for share in self._shares.values())
+        failed = f", {self._failed} failed" if self._failed else ""
+        text = f"{self._runs - len(self._left)} of {self._runs} runs ended{failed}, {running} running"
+        done = self._fraction(self._shares)
+        # What a resumed run had done before says nothing of the speed.
+        gained = done - self._fraction(self._first_shares)
+        elapsed = time.monotonic() - self._started
+        return f"{text}, about {elapsed / gained * (1.0 - done):.0f} s left" if gained > 0.01 else text

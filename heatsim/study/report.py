@@ -1,0 +1,146 @@
+"""What a study has come to, as tables for the terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heatsim.study import findings
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import Definition
+from heatsim.study.findings import Finding
+from heatsim.study.results import FAILED, MESSAGE, RUN, STATUS, Row
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+_MOST_ROWS = 24
+_MOST_FAILURES = 8
+_MOST_PARAMETERS = 12
+
+
+def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
+    """Responses of all runs, or what they span where there are many; what they follow; what failed; where it all is."""
+    from rich.console import Group
+    from rich.text import Text
+
+    done = findings.finished(rows)
+    failed = [row for row in rows if row[STATUS] == FAILED]
+    counts = f"{len(done)} of {len(rows)} runs done" + (f", {len(failed)} failed" if failed else "")
+    parts: list[RenderableType] = [Text(f"{definition.document.get('title', definition.path.stem)}: {counts}"), ""]
+    if done:
+        asked = findings.responses(definition, done)
+        parts.append(_all_runs(definition, done, asked) if len(done) <= _MOST_ROWS else _spans(done, asked))
+        ranks = _ranks(definition, done, asked)
+        if ranks is not None:
+            parts.append(ranks)
+    if failed:
+        parts.append(_failures(failed))
+    parts.append(_files(study, len(rows)))
+    return Group(*parts)
+
+
+def _new_table(title: str, *columns: str) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def _all_runs(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
+    names = [parameter.short for parameter in findings.parameters(definition, done)]
+    table = _new_table("Responses", RUN, *names, *(finding.label for finding in asked))
+    for index, row in enumerate(done):
+        values = [_number(row[axis.keys[0]]) for axis in definition.table.axes]
+        table.add_row(str(row[RUN]), *values, *(_number(float(finding.values[index])) for finding in asked))
+    return table
+
+
+def _spans(done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
+    table = _new_table("Responses", "", *(finding.label for finding in asked))
+    spans = [_span(done, finding) for finding in asked]
+    for line, name in enumerate(
+        ("least", "  in run", "5 %", "median", "95 %", "most", "  in run", "mean", "deviation")
+    ):
+        table.add_row(name, *(span[line] for span in spans))
+    counts = [int(np.isfinite(finding.values).sum()) for finding in asked]
+    if min(counts) < len(done):
+        table.add_row("runs that have it", *map(str, counts))
+    return table
+
+
+def _span(done: Sequence[Row], finding: Finding) -> list[str]:
+    good = finding.values[np.isfinite(finding.values)]
+    if not len(good):
+        return ["–"] * 9
+    least, most = (str(done[int(pick(finding.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
+    numbers = [_number(float(value)) for value in (*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std())]
+    return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
+
+
+def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table | None":
+    """How closely responses follow parameters."""
+    numeric = [parameter for parameter in findings.parameters(definition, done) if not parameter.categories]
+    lines = []
+    for parameter in numeric[:_MOST_PARAMETERS]:
+        ranks = [findings.rank_correlation(parameter.values, finding.values) for finding in asked]
+        lines.append((parameter.short, ["–" if rank is None else f"{rank:+.2f}" for rank in ranks]))
+    if all(text == "–" for _, texts in lines for text in texts):
+        return None
+    table = _new_table(
+        "Rank correlation: ±1 follows it strictly, 0 not at all", "", *(finding.name for finding in asked)
+    )
+    for name, texts in lines:
+        table.add_row(name, *texts)
+    return table
+
+
+def _failures(failed: Sequence[Row]) -> "Table":
+    from rich.text import Text
+
+    table = _new_table("Failed", RUN, "")
+    table.columns[1].justify = "left"
+    for row in failed[:_MOST_FAILURES]:
+        table.add_row(str(row[RUN]), Text(str(row[MESSAGE])))
+    if len(failed) > _MOST_FAILURES:
+        table.add_row("", f"and {len(failed) - _MOST_FAILURES} more")
+    return table
+
+
+def _files(study: Path, runs: int) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title="Written to", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
+    )
+    table.add_column(no_wrap=True, overflow="ignore")
+    table.add_column(style="dim")
+    table.add_row(Text(str(study)), "")
+    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "a row a run")
+    table.add_row(f"  {study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them")
+    pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
+    if pictures:
+        table.add_row(f"  {study_folder.FIGURES}/", f"{pictures} pictures")
+    return table
+
+
+def _number(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and np.isfinite(value):
+        return f"{value:.6g}"
+    return "–"

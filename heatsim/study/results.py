@@ -1,0 +1,236 @@
+"""The table of a study: a row a run, made from what the runs wrote and from nothing else.
+
+Columns: run (its number); one for each key that varies; status (done, failed, waiting) and message; the body's
+final_min, final_max and final_mean in K; maximum and final value of each probe in K; the responses in K or s;
+energy_residual in J; folder; and wall_time in s, the last one and the only one that depends on the clock.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import HeatsimError, Problem
+from heatsim.storage import folder as run_folder
+from heatsim.storage import tables
+from heatsim.storage.disk import write_whole
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import Definition
+from heatsim.study.reading import si_number
+from heatsim.study.table import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response
+
+if TYPE_CHECKING:
+    import pyarrow
+
+DONE, FAILED, WAITING = "done", "failed", "waiting"
+RUN, STATUS, MESSAGE, FOLDER, WALL_TIME = "run", "status", "message", "folder", "wall_time"
+FINAL_COLUMNS = ("final_min", "final_max", "final_mean")
+RESIDUAL = "energy_residual"
+
+Row = dict[str, Any]
+Kinds = dict[str, type[int] | type[float] | type[str]]
+
+
+def probe_columns(probe: str) -> tuple[str, str]:
+    """Columns of a probe's maximum and final value."""
+    return f"{probe} max", f"{probe} final"
+
+
+def kinds(definition: Definition) -> Kinds:
+    """The columns in order and what they hold."""
+    table = definition.table
+    columns: Kinds = {RUN: int}
+    for key in table.keys:
+        columns[key] = _kind([cell(point[key]) for point in definition.points])
+    columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
+    for probe in probe_names(definition):
+        columns.update(dict.fromkeys(probe_columns(probe), float))
+    columns.update({response.name: float for response in table.responses})
+    columns.update({RESIDUAL: float, FOLDER: str, WALL_TIME: float})
+    return columns
+
+
+def repeated_columns(definition: Definition) -> list[Problem]:
+    """Responses whose name is that of another column."""
+    table = definition.table
+    taken = {RUN, STATUS, MESSAGE, *FINAL_COLUMNS, RESIDUAL, FOLDER, WALL_TIME, *table.keys}
+    taken.update(column for probe in probe_names(definition) for column in probe_columns(probe))
+    return [
+        Problem(
+            f"study.responses.{index}.name", f'got "{response.name}"; the results have such a column: choose another'
+        )
+        for index, response in enumerate(table.responses)
+        if response.name in taken
+    ]
+
+
+def probe_names(definition: Definition) -> list[str]:
+    """The names of the scenario's probes."""
+    return [str(probe["name"]) for probe in definition.document.get("probes", [])]
+
+
+def cell(value: object) -> int | float | str:
+    """A parameter's value as it stands in the table: numbers in SI, everything else as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return value
+    number = si_number(value)
+    if number is not None:
+        return number
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _kind(values: Sequence[int | float | str]) -> type[int] | type[float] | type[str]:
+    if any(isinstance(value, str) for value in values):
+        return str
+    return int if all(isinstance(value, int) for value in values) else float
+
+
+class Results:
+    """The rows of a study; those of finished runs are read once.
+
+    Args:
+        study: the study's folder.
+        definition: what it holds.
+    """
+
+    def __init__(self, study: Path, definition: Definition) -> None:
+        self._study = study
+        self._definition = definition
+        self._kinds = kinds(definition)
+        self._responses = definition.table.responses
+        self._probes = probe_names(definition)
+        self._finished: dict[int, Row] = {}
+        self._failures: dict[int, str] = {}
+
+    def note_failure(self, number: int, message: str) -> None:
+        """Keep why a run failed, for where the disk has no room for that."""
+        self._failures[number] = message
+
+    def rows(self) -> list[Row]:
+        """All rows in the order of their numbers."""
+        return [self._row(number) for number in self._definition.numbers]
+
+    def table(self) -> "pyarrow.Table":
+        """All rows as a table."""
+        import pyarrow
+
+        types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
+        schema = pyarrow.schema([(name, types[kind]) for name, kind in self._kinds.items()])
+        rows = self.rows()
+        columns = [
+            pyarrow.array([row[name] for row in rows], type=field.type)
+            for name, field in zip(self._kinds, schema, strict=True)
+        ]
+        return pyarrow.Table.from_arrays(columns, schema=schema)
+
+    def write(self) -> None:
+        """Write results.csv and results.parquet, each whole or not at all.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        import pyarrow.parquet
+
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(self._kinds)
+        lines.writerows([_csv_value(row[name]) for name in self._kinds] for row in self.rows())
+        write_whole(self._study / study_folder.RESULTS_CSV, text.getvalue().encode(), study_folder.AGAIN)
+        content = io.BytesIO()
+        pyarrow.parquet.write_table(self.table(), content)
+        write_whole(self._study / study_folder.RESULTS_PARQUET, content.getvalue(), study_folder.AGAIN)
+
+    def _row(self, number: int) -> Row:
+        if number in self._finished:
+            return self._finished[number]
+        path = study_folder.run_path(self._study, number)
+        row: Row = dict.fromkeys(self._kinds)
+        row[RUN] = number
+        for key, value in self._definition.points[number - 1].items():
+            kind = self._kinds[key]
+            row[key] = kind(cell(value))
+        row[STATUS], row[MESSAGE] = WAITING, ""
+        row[FOLDER] = path.relative_to(self._study).as_posix()
+        if study_folder.is_done(path):
+            try:
+                row.update(_findings(path, self._probes, self._responses))
+                row[STATUS] = DONE
+                self._finished[number] = row
+            except HeatsimError as error:
+                row[STATUS], row[MESSAGE] = FAILED, str(error)
+            return row
+        failure = study_folder.read_failure(path)
+        if failure or number in self._failures:
+            row[STATUS], row[MESSAGE] = FAILED, failure[0] if failure else self._failures[number]
+        return row
+
+
+def _csv_value(value: object) -> str:
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _findings(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
+    """What a finished run's folder says."""
+    summary = run_folder.read_summary(path)
+    found: Row = {}
+    temperature: Mapping[str, Any] = summary.get("temperature", {})
+    for column, name in zip(FINAL_COLUMNS, ("min", "max", "mean"), strict=True):
+        found[column] = temperature.get(name)
+    curves = read_curves(path)
+    times = curves.pop("time", np.empty(0))
+    for probe in probes:
+        if probe in curves:
+            values = float(curves[probe].max()), float(curves[probe][-1])
+            found.update(zip(probe_columns(probe), values, strict=True))
+    for response in responses:
+        if response.probe in curves:
+            found[response.name] = evaluate(response, times, curves[response.probe])
+    if "energy" in summary:
+        found[RESIDUAL] = summary["energy"].get("residual")
+    found[WALL_TIME] = summary.get("wall_time")
+    return found
+
+
+def read_curves(path: Path) -> dict[str, NDArray[np.float64]]:
+    """Time in s and temperatures in K of a run's probes, by name; nothing where it has none."""
+    if not (path / run_folder.PROBES).exists():
+        return {}
+    columns, rows = tables.read(path / run_folder.PROBES)
+    return dict(zip(columns, rows.T, strict=True)) if len(rows) else {}
+
+
+def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
+    """The number that a response asks of a probe's curve (K over s).
+
+    The mean is that over time, by the trapezoidal rule. "time_above" and "time_below" are the first time at which the
+    curve is at or beyond the threshold, linear between rows; None if it never is.
+    """
+    if response.statistic == FINAL:
+        return float(values[-1])
+    if response.statistic == MAX:
+        return float(values.max())
+    if response.statistic == MIN:
+        return float(values.min())
+    if response.statistic == MEAN:
+        if len(times) == 1:
+            return float(values[0])
+        return float(np.sum(0.5 * (values[1:] + values[:-1]) * np.diff(times)) / (times[-1] - times[0]))
+    assert response.threshold is not None
+    beyond = values - response.threshold if response.statistic == TIME_ABOVE else response.threshold - values
+    reached = np.flatnonzero(beyond >= 0.0)
+    if not len(reached):
+        return None
+    i = int(reached[0])
+    if i == 0:
+        return float(times[0])
+    fraction = beyond[i - 1] / (beyond[i - 1] - beyond[i])
+    return float(times[i - 1] + fraction * (times[i] - times[i - 1]))

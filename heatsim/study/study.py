@@ -1,0 +1,262 @@
+"""A study from start to end."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
+from heatsim.physics.problem import HeatProblem
+from heatsim.plan import Plan, size
+from heatsim.simulation import Stop, stop_on_signals
+from heatsim.storage import folder as run_folder
+from heatsim.storage.disk import reason
+from heatsim.study import definition as definitions
+from heatsim.study import folder as study_folder
+from heatsim.study.cluster import Cluster
+from heatsim.study.crew import Crew, Event
+from heatsim.study.definition import Definition
+from heatsim.study.groups import make_groups
+from heatsim.study.points import identity
+from heatsim.study.progress import Progress
+from heatsim.study.results import DONE, FAILED, STATUS, Results, Row, repeated_columns
+
+if TYPE_CHECKING:
+    import pyarrow
+    from rich.console import Group
+
+_SECONDS_BETWEEN_TABLES = 10.0
+
+
+class _Workers(Protocol):
+    def events(self) -> Iterator[Event | None]: ...
+
+    def stop(self) -> list[Event]: ...
+
+
+@dataclass
+class Study:
+    """A scenario with a table [study], which can be run, or gone on with.
+
+    >>> import heatsim
+    >>> table = heatsim.Study.from_scenario("scenarios/heat_sink_study.toml").run()
+    >>> table.to_pandas()
+
+    Attributes:
+        definition: the scenario's tables and the points.
+        folder: where it writes.
+    """
+
+    definition: Definition
+    folder: Path
+
+    _problems: Mapping[str, HeatProblem] = field(repr=False)
+    _workers: int | None = None
+    _cluster: str | None = None
+    _extend: bool = False
+    _overwrite: bool = False
+    _rows: Sequence[Row] = ()
+
+    @classmethod
+    def from_scenario(
+        cls,
+        path: str | Path,
+        overrides: Sequence[str] = (),
+        *,
+        output: str | Path | None = None,
+        workers: int | None = None,
+        cluster: str | None = None,
+        extend: bool = False,
+        overwrite: bool = False,
+    ) -> "Study":
+        """Read a study and check every one of its runs; nothing is written yet.
+
+        Args:
+            path: the TOML file.
+            overrides: "key.path=value" texts that replace single values of it.
+            output: the folder to write to; outputs/<the file's stem> if not given.
+            workers: processes on this machine; as many as there are GPUs, or cores, if not given.
+            cluster: the address of a Dask scheduler that does the runs instead.
+            extend: points that the folder's study has not got are added to it.
+            overwrite: another study in that folder is replaced.
+
+        Raises:
+            ScenarioError: carries every mistake, and every run that is refused with its reasons.
+            DeviceError: the device or kernel asked for is not here.
+            InputError: options that cannot go together.
+        """
+        if workers is not None and cluster is not None:
+            raise InputError("--workers and --cluster exclude each other: a cluster has workers of its own")
+        if workers is not None and workers < 1:
+            raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
+        definition, problems = definitions.read(path, overrides)
+        repeated = repeated_columns(definition)
+        if repeated:
+            raise ScenarioError(path, repeated)
+        if cluster is None:
+            for problem in problems.values():
+                Plan.of(problem)
+        target = Path("outputs") / Path(path).stem if output is None else Path(output)
+        by_point = {identity(definition.points[number - 1]): problem for number, problem in problems.items()}
+        return cls(definition, target, by_point, workers, cluster, extend, overwrite)
+
+    def run(self, *, progress: bool = False) -> "pyarrow.Table":
+        """Do what is missing, and write the table of results.
+
+        Finished runs are left alone, interrupted ones gone on with. A run that fails is a row with its message.
+
+        Args:
+            progress: say on stderr how far it is.
+
+        Returns:
+            A row a run, as in results.parquet.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            CapacityError: the runs do not fit the memory or the disk.
+            Interrupted: SIGINT or SIGTERM came; checkpoints were saved.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FolderError(
+                f"{self.folder}: could not be created: {reason(error)}; choose another --output"
+            ) from None
+        with ExitStack() as stack:
+            stack.enter_context(run_folder.claim(self.folder))
+            stop = stack.enter_context(stop_on_signals())
+            self.definition = study_folder.open_study(
+                self.folder, self.definition, extend=self._extend, overwrite=self._overwrite
+            )
+            self._overwrite = False
+            results = Results(self.folder, self.definition)
+            stack.callback(results.write)
+            missing = [number for number in self.definition.numbers if self._is_missing(number)]
+            if missing:
+                self._do(missing, results, stop, progress)
+        self._rows = results.rows()
+        if stop.requested and any(self._is_missing(number) for number in missing):
+            done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
+            raise Interrupted(
+                f"interrupted, {done} of {len(self.definition.points)} runs are done, and checkpoints of the others "
+                f"saved: go on with {study_folder.AGAIN}"
+            )
+        if self.definition.document.get("output", {}).get("figures", True):
+            from heatsim.study.figures import draw
+
+            draw(self.folder, self.definition, self._rows)
+        return results.table()
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that are not done."""
+        return sum(row[STATUS] != DONE for row in self._rows)
+
+    def summary(self) -> "Group":
+        """What has come out, as tables for rich's console."""
+        from heatsim.study.report import summarise
+
+        return summarise(self.folder, self.definition, self._rows)
+
+    def _path(self, number: int) -> Path:
+        return study_folder.run_path(self.folder, number)
+
+    def _problem(self, number: int) -> HeatProblem:
+        return self._problems[identity(self.definition.points[number - 1])]
+
+    def _is_missing(self, number: int) -> bool:
+        if study_folder.is_done(self._path(number)):
+            return False
+        failure = study_folder.read_failure(self._path(number))
+        return failure is None or failure[1]
+
+    def _do(self, missing: Sequence[int], results: Results, stop: Stop, shown: bool) -> None:
+        problems = {number: self._problem(number) for number in missing}
+        steps = {number: problem.timeline.last_step for number, problem in problems.items()}
+        work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
+        finished = len(self.definition.points) - len(missing)
+        with Progress(work, steps, finished, shown) as progress:
+            workers = self._hire(problems, stop)
+            if workers is None:
+                return
+            written_at = time.monotonic()
+            try:
+                for event in workers.events():
+                    if stop.requested:
+                        break
+                    _note(event, progress, results)
+                    if event is None:
+                        progress.show()
+                        if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
+                            results.write()
+                            written_at = time.monotonic()
+            finally:
+                for event in workers.stop():
+                    _note(event, progress, results)
+
+    def _hire(self, problems: Mapping[int, HeatProblem], stop: Stop) -> _Workers | None:
+        """Whoever does the runs, with their groups handed to them; None if the study is to stop before."""
+        requested = next(iter(problems.values())).scenario.solver.device
+        if self._cluster is not None:
+            cluster = Cluster(self._cluster)
+            count = cluster.wait_for_workers(lambda: stop.requested)
+            if not count:
+                cluster.stop()
+                return None
+            backend, memory = cluster.devices(requested)
+            cluster.submit(self.folder, make_groups(problems, problems, backend, memory, count))
+            return cluster
+        plans = [Plan.of(problem) for problem in problems.values()]
+        device = plans[0].device
+        largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
+        largest.check_capacity(self.folder)
+        self._check_disk(plans)
+        cores, gpus = _cores(), _gpus() if device.backend == "cuda" else []
+        count = self._workers or min(len(gpus) or cores, _fitting(largest))
+        sharing = -(-count // max(len(gpus), 1))
+        groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
+        return Crew(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
+
+    def _check_disk(self, plans: Iterable[Plan]) -> None:
+        needed, free = sum(plan.disk_bytes for plan in plans), shutil.disk_usage(self.folder).free
+        if needed > free:
+            raise CapacityError(
+                f"{self.definition.path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are "
+                "free; leave output.every out, use fewer cells or choose another --output"
+            )
+
+
+def _note(event: Event | None, progress: Progress, results: Results) -> None:
+    if event is None:
+        return
+    if event.step is not None:
+        progress.advance(event.number, event.step)
+        return
+    progress.end(event.number, event.status == FAILED)
+    if event.status == FAILED:
+        results.note_failure(event.number, event.message)
+
+
+def _fitting(largest: Plan) -> int:
+    """Workers whose fields fit the memory of the CPU together; of GPUs each has its own."""
+    if largest.device.backend == "cuda":
+        return 1 << 30
+    return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _gpus() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES must be for each GPU that this process sees."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible:
+        return visible.split(",")
+    import cupy
+
+    return [str(index) for index in range(cupy.cuda.runtime.getDeviceCount())]

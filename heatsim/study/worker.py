@@ -1,0 +1,52 @@
+"""A worker: `python -m heatsim.study.worker FOLDER` reads groups from its standard input and does them.
+
+A line of JSON in is the numbers of a group. Lines out: {"ready": true} once at the start, {"run": 7, "step": 1200} at
+the start of a run and then a few times a second, {"run": 7, "status": "done", "message": ""} at its end, {"idle": true}
+at the end of a group. When its input ends, because it is to stop or because the study has died, it saves a checkpoint
+and exits.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from heatsim.simulation import Stop
+from heatsim.study.members import run_group
+
+
+def main(study: Path) -> None:
+    """Do groups until there are no more."""
+    # What libraries print must not come between the lines.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(**message: Any) -> None:
+        try:
+            out.write(json.dumps(message) + "\n")
+            out.flush()
+        except BrokenPipeError:
+            stop.requested = True
+
+    stop, groups = Stop(), queue.Queue[list[int] | None]()
+    threading.Thread(target=_listen, args=(groups, stop), daemon=True).start()
+    say(ready=True)
+    while not stop.requested and (numbers := groups.get()) is not None:
+        for outcome in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):
+            say(run=outcome.number, status=outcome.status, message=outcome.message)
+        if not stop.requested:
+            say(idle=True)
+
+
+def _listen(groups: "queue.Queue[list[int] | None]", stop: Stop) -> None:
+    for line in sys.stdin:
+        groups.put(json.loads(line))
+    stop.requested = True
+    groups.put(None)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

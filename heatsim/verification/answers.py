@@ -1,0 +1,61 @@
+"""The fields that cases of one material must come to, as differences from 300 K at x, y, z (m) and t (s)."""
+
+from math import cos, exp, pi, sqrt
+
+import numpy as np
+
+from heatsim.verification.case import Array, Temperature
+from heatsim.verification.exact import complementary_error, held_series, slab_series
+
+
+def half_space_held(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Step of the surface: Carslaw & Jaeger §2.4, α = 1e-4 m²/s."""
+    return 100.0 * complementary_error(x / (2.0 * sqrt(1e-4 * t)))
+
+
+def spreading_gaussian(x: Array, y: Array, z: Array, t: float) -> Array:
+    """σ0 = 1 m, α = 1 m²/s: Carslaw & Jaeger §10.3."""
+    widened = 1.0 + 2.0 * t
+    return 100.0 / (widened * sqrt(widened)) * np.exp(-(x**2 + y**2 + z**2) / (2.0 * widened))
+
+
+def discrete_cosine(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Every sixth of a second multiplies the mode (1, 1, 1) of 64 insulated cells an axis by cos(π/64)."""
+    decayed: float = cos(pi / 64.0) ** (6.0 * t)
+    return 100.0 * decayed * np.cos(pi * x / 64.0) * np.cos(pi * y / 64.0) * np.cos(pi * z / 64.0)
+
+
+def held_cube(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The product of three plates: Carslaw & Jaeger §1.15."""
+    fourier = 1e-5 * t / 0.1**2
+    return 100.0 * held_series(x / 0.1, fourier) * held_series(y / 0.1, fourier) * held_series(z / 0.1, fourier)
+
+
+def convection_corner(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The product of two plane walls with Bi = 4 and 0.6: Carslaw & Jaeger §1.15."""
+    along_x = slab_series(4.0, x / 0.04, 5e-6 * t / 0.04**2)
+    return 100.0 * along_x * slab_series(0.6, y / 0.03, 5e-6 * t / 0.03**2)
+
+
+def anisotropic_block(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The product of three plane walls, each half an edge deep: Carslaw & Jaeger §1.15."""
+    product = np.full((), 100.0)
+    for coordinate, edge, k in ((x, 0.1, 20.0), (y, 0.08, 10.0), (z, 0.05, 5.0)):
+        half = edge / 2.0
+        product = product * slab_series(400.0 * half / k, np.abs(coordinate - half) / half, k / 2e6 * t / half**2)
+    return product
+
+
+def wave(wavenumber: float, phase: float) -> Temperature:
+    """A cosine along x, α = 0.5 m²/s."""
+
+    def field(x: Array, y: Array, z: Array, t: float) -> Array:
+        return 50.0 * np.cos(wavenumber * x + phase) * exp(-0.5 * wavenumber**2 * t)
+
+    return field
+
+
+def mixed_wave(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Periodic along x, even about the middle of y, zero at both ends of z; α = 1 m²/s."""
+    mode = np.cos(2.0 * pi * x + 0.3) * np.cos(1.8 * (y - 0.5)) * np.sin(pi * z)
+    return 100.0 * mode * exp(-((2.0 * pi) ** 2 + 1.8**2 + pi**2) * t)

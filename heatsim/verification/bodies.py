@@ -1,0 +1,110 @@
+"""What cases with several materials, sources, radiation and patches must come to; m, s, K."""
+
+from math import atan, cosh, exp, log, pi, sin, sqrt
+
+import numpy as np
+
+from heatsim.simulation import Simulation
+from heatsim.verification.case import Array, Comparison
+from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, root, sphere_series
+
+
+def interface(simulation: Simulation) -> Comparison:
+    """The 500 K between copper and iron, from the two cells on each side of it."""
+    T = simulation.temperature[0, 0]
+    middle = len(T) // 2
+    sides = (1.5 * T[middle - 1] - 0.5 * T[middle - 2], 1.5 * T[middle] - 0.5 * T[middle + 1])
+    return Comparison(np.array([500.0, 500.0]), np.array(sides))
+
+
+def touching_slabs(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Straight lines from 650 to 600 K and from 500 to 300 K."""
+    return np.where(x < 0.5, 650.0 - 100.0 * x, 500.0 - 400.0 * (x - 0.5))
+
+
+def touching_bodies(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Steel at 300 K for x < 0, copper at 400 K for x > 0: Incropera §5.7, eq. 5.63."""
+    effusivities = sqrt(50.0 * 8000.0 * 500.0), sqrt(400.0 * 9000.0 * 400.0)
+    contact = (effusivities[0] * 300.0 + effusivities[1] * 400.0) / sum(effusivities)
+    start = np.where(x < 0.0, 300.0, 400.0)
+    alpha = np.where(x < 0.0, 50.0 / (8000.0 * 500.0), 400.0 / (9000.0 * 400.0))
+    return start + (contact - start) * complementary_error(np.abs(x) / (2.0 * np.sqrt(alpha * t)))
+
+
+def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The second mode of two slabs with a contact resistance; the numbers are those of the scenario."""
+    first, second, amplitude = 2.813517071395591, 3.9789140003358763, 83.59845086863771
+    mode = np.where(x < 0.4, 50.0 * np.sin(first * x), amplitude * np.sin(second * (1.0 - x)))
+    return mode * exp(-0.5 * first**2 * t)
+
+
+def radiating_body(t: float) -> float:
+    """The temperature of a cube of 4 mm, one for the whole, from 1000 K: Incropera, eq. 5.18."""
+    surroundings, start = 300.0, 1000.0
+    scale = 8000.0 * 300.0 * 0.004 / (6.0 * 0.8 * STEFAN_BOLTZMANN)
+
+    def primitive(T: float) -> float:
+        ratio = (T - surroundings) / (T + surroundings)
+        return (log(ratio) - 2.0 * atan(T / surroundings)) / (4.0 * surroundings**3)
+
+    # The time at which it has cooled to T falls with T.
+    return root(lambda T: t - scale * (primitive(start) - primitive(T)), surroundings * (1.0 + 1e-12), start)
+
+
+def radiating_slab(x: Array, y: Array, z: Array, t: float) -> Array:
+    """A straight line to the surface's temperature, where conduction balances convection and radiation."""
+    gradient = 10.0 / 0.1
+
+    def surplus(T: float) -> float:
+        return 20.0 * (T - 300.0) + 0.8 * STEFAN_BOLTZMANN * (T**4 - 500.0**4) - gradient * (1000.0 - T)
+
+    surface = root(surplus, 300.0, 1000.0)
+    return 1000.0 + (surface - 1000.0) * x / 0.1
+
+
+def heater_patch(x: Array, y: Array, z: Array, t: float) -> Array:
+    """A flux of 4e4 W/m² on 0.04 m of a plate of 0.1 × 0.05 m, by separation of variables; differences from 300 K."""
+    width, height, heated, slope = 0.1, 0.05, 0.04, 4e4 / 20.0
+    field = heated / width * y + np.zeros_like(x)
+    for n in range(1, 120):
+        wavenumber = n * pi / width
+        amplitude = 2.0 / (n * pi) * sin(n * pi * heated / width) / wavenumber / cosh(wavenumber * height)
+        field = field + amplitude * np.cos(wavenumber * x) * np.sinh(wavenumber * y)
+    return slope * field
+
+
+def heated_layer(x: Array, y: Array, z: Array, t: float) -> Array:
+    """1e5 W/m³ between 0.4 and 0.6 m, k = 50 W/(m K); differences from 300 K."""
+    from_middle = np.abs(x - 0.5)
+    half, slope = 0.1, 1e5 * 0.1 / 50.0
+    inside = slope * 0.4 + 1e5 / (2.0 * 50.0) * (half**2 - from_middle**2)
+    return np.where(from_middle < half, inside, slope * (0.5 - from_middle))
+
+
+def uniform_rise(x: Array, y: Array, z: Array, t: float) -> Array:
+    """200 W for 0.25 s in 1e-6 m³ of 2e6 J/(m³ K); differences from 300 K."""
+    return np.full(np.broadcast_shapes(x.shape, y.shape, z.shape), 200.0 * 0.25 / (1e-6 * 2e6))
+
+
+def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The beam as a row of spots that spread: Gauss–Legendre in the root of their age; differences from 300 K."""
+    absorbed, radius, capacity, alpha = 50.0, 0.002, 3e6, 1e-5
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    roots = 0.5 * sqrt(t) * (nodes + 1.0)
+    age = roots**2
+    variance = radius**2 / 4.0 + 2.0 * alpha * age
+    # dt' = 2·√age·d√age takes the √age of the kernel away.
+    heat = absorbed / capacity * sqrt(t) * weights / sqrt(pi * alpha) / (2.0 * pi * variance)
+    spot = 0.008 + 0.04 * (t - age)
+    along_x = np.exp(-((x.ravel() - spot[:, None]) ** 2) / (2.0 * variance[:, None]))
+    along_y = np.exp(-((y.ravel() - 0.009) ** 2) / (2.0 * variance[:, None]))
+    below = np.exp(-((0.008 - z.ravel()) ** 2) / (4.0 * alpha * age[:, None]))
+    plane = along_y[:, :, None] * along_x[:, None, :]
+    summed = (heat[:, None] * below).T @ plane.reshape(len(age), -1)
+    return np.asarray(summed.reshape(z.size, y.size, x.size))
+
+
+def cooled_sphere(t: float) -> tuple[float, float, float]:
+    """At the centre and twice at 8 mm of a sphere of 10 mm with Bi = 1, α = 5e-7 m²/s."""
+    centre, near_surface = 300.0 + 100.0 * sphere_series(1.0, np.array([0.0, 0.8]), 5e-7 * t / 0.01**2)
+    return float(centre), float(near_surface), float(near_surface)

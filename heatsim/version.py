@@ -1,0 +1,23 @@
+"""The version of heatsim: what pyproject.toml says in a checkout, what was installed elsewhere."""
+
+from pathlib import Path
+
+
+def version() -> str:
+    """For instance "0.1.0"; "unknown" for a package that was copied without either.
+
+    A checkout's own pyproject.toml goes first: what pip noted down may be of an older state, or of another checkout.
+    """
+    import tomllib
+    from importlib import metadata
+
+    try:
+        project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+        if project["name"] == "heatsim":
+            return str(project["version"])
+    except (OSError, ValueError, KeyError):
+        pass
+    try:
+        return metadata.version("heatsim")
+    except metadata.PackageNotFoundError:
+        return "unknown"

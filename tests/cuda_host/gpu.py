@@ -1,0 +1,177 @@
+"""A device that takes itself for a GPU: its memory is the host's, its kernels are compiled by g++.
+
+What CuPy does on a real one is done at once: a launch has ended when it returns, and a copy too. A stream that captures
+keeps what is launched on it, and its graph does it when it is launched.
+"""
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from cuda_host.machine import HostKernel, compile_kernel
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels import launch
+from heatsim.kernels.reductions import compiled
+
+
+class HostArray(np.ndarray[Any, Any]):
+    """Memory of the host with what CuPy's arrays have."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        def copy(source: Any, size: int) -> None:
+            do_or_record(lambda: ctypes.memmove(self.ctypes.data, source.ptr, size))
+
+        return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy)
+
+    def set(self, values: NDArray[Any]) -> None:
+        self[...] = values
+
+
+class HostEvent:
+    def record(self) -> None:
+        self.time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        assert self.time > 0.0
+
+
+class HostGraph:
+    def __init__(self, works: Sequence[Callable[[], object]]) -> None:
+        self.works = works
+        self.launches = 0
+
+    def launch(self) -> None:
+        assert HostStream.capturing is None
+        self.launches += 1
+        for work in self.works:
+            work()
+
+
+class HostStream:
+    capturing: "list[Callable[[], object]] | None" = None
+    graphs: "list[HostGraph]" = []  # noqa: RUF012
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        assert non_blocking, "work on the default stream would end the capture of a blocking one"
+
+    def __enter__(self) -> "HostStream":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        HostStream.capturing = None
+
+    def begin_capture(self) -> None:
+        HostStream.capturing = []
+
+    def end_capture(self) -> HostGraph:
+        assert HostStream.capturing is not None
+        graph = HostGraph(HostStream.capturing)
+        HostStream.capturing = None
+        HostStream.graphs.append(graph)
+        return graph
+
+
+def do_or_record(work: Callable[[], object]) -> None:
+    if HostStream.capturing is None:
+        work()
+    else:
+        HostStream.capturing.append(work)
+
+
+def empty(shape: Any, dtype: Any = np.float64) -> HostArray:
+    """Aligned to 256 bytes, as memory of a GPU is."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.empty(size + 256, np.uint8)
+    start = -memory.ctypes.data % 256
+    return memory[start : start + size].view(dtype).reshape(shape).view(HostArray)
+
+
+def asarray(values: Any) -> HostArray:
+    host = np.asarray(values)
+    array = empty(host.shape, host.dtype)
+    array[...] = host
+    return array
+
+
+def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
+    array = empty(shape, dtype)
+    array[...] = 0
+    return array
+
+
+def host_device(free: int = 2**30) -> Device:
+    """The device, with so many bytes of free memory."""
+    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+    xp: Any = SimpleNamespace(
+        __version__="0.0",
+        zeros=zeros,
+        empty=empty,
+        asarray=asarray,
+        asnumpy=np.array,
+        positive=np.positive,
+        isfinite=np.isfinite,
+        count_nonzero=np.count_nonzero,
+        get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
+        cuda=SimpleNamespace(
+            Device=lambda: SimpleNamespace(attributes=attributes),
+            Event=HostEvent,
+            Stream=HostStream,
+            get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
+            runtime=SimpleNamespace(memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000),
+        ),
+    )
+    return Device("cuda", xp, "a host that takes itself for a GPU")
+
+
+def compile_on_host(build: launch.Build) -> launch.CudaKernel:
+    """As heatsim.kernels.launch.compile_kernel."""
+    macros = [option for option in build.options if option.startswith("-D")]
+    kernel = compile_kernel(launch.FOLDER / build.spec.source, macros)
+    sweep_dtype = launch.sweep_dtype(build.precision)
+
+    class Function:
+        num_regs, local_size_bytes = 40, 0
+
+        def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
+            T, T_new, grid, coefficients, sweep, ledger = arguments
+            memory = (ctypes.c_uint8 * (build.spec.steps * sweep_dtype.itemsize)).from_address(int(sweep))
+            sweeps = np.frombuffer(memory, sweep_dtype)
+            # A launch takes its values along; arrays stay where they are.
+            values = (grid.copy(), coefficients.copy(), ledger.copy())
+            do_or_record(
+                lambda: kernel.launch(
+                    *(blocks, block, T, T_new, values[0], values[1], sweeps, values[2]), shared_bytes=shared_mem
+                )
+            )
+
+    return launch.CudaKernel(build, Function(), SimpleNamespace(asarray=asarray))
+
+
+def function_on_host(source: str, name: str, macros: Mapping[str, str | int]) -> Any:
+    """As heatsim.kernels.reductions.compiled.function."""
+    options = [option for option in compiled.options(macros) if option.startswith("-D")]
+    kernel = compile_kernel(compiled.FOLDER / source, options, name)
+
+    class Function:
+        num_regs, local_size_bytes = 24, 0
+
+        def __call__(self, blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
+            given = [_as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
+            kernel.launch((*blocks, 1, 1), (*threads, 1, 1), *given)
+
+    return Function()
+
+
+def _as_items(argument: Any, is_pointer: bool, size: int) -> Any:
+    """What a pointer to items of so many bytes points to."""
+    return np.asarray(argument).view(np.dtype((np.void, size))) if is_pointer else argument
+
+
+__all__ = ["HostKernel", "HostStream", "compile_on_host", "function_on_host", "host_device"]

@@ -1,0 +1,185 @@
+"""Any kernel on the steps of a composite body: CPU kernels called, CUDA kernels on the host machine or a GPU."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.machine import compile_kernel, guarded
+from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, source_of
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
+from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
+from heatsim.physics.body import Rows
+from heatsim.physics.coefficients import Scheme
+from heatsim.physics.medium import Medium
+
+VARIANTS: tuple[tuple[str, Scheme], ...] = (
+    ("float32", "increments"),
+    ("float32", "stochastic"),
+    ("float64", "increments"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CompositeSteps:
+    """Some steps of a body.
+
+    Attributes:
+        medium: the kinds of cells.
+        maps: numbers of conditions on the faces, empty arrays where a face has one.
+        void_condition: the number of the condition towards void, or None.
+        rows: conditions, sources and beams of the steps.
+        steps: how many there are.
+        dt: their length in s.
+        periodic: which axes wrap.
+        T: deviations at the start.
+        reference: in K.
+        c: c0…c6 for a body of one kind.
+        recorded: whether the ledger is kept.
+    """
+
+    medium: Medium
+    maps: tuple[NDArray[np.uint8], ...]
+    void_condition: int | None
+    rows: Rows
+    steps: int
+    dt: float
+    periodic: tuple[bool, bool, bool]
+    T: NDArray[np.float32]
+    reference: float = 300.0
+    c: tuple[float, ...] = (0.0,) * 7
+    first: int = 0
+    recorded: bool = True
+
+    @property
+    def grid(self) -> Grid:
+        return self.medium.grid
+
+    def empty_sums(self) -> list[NDArray[np.float64]]:
+        """Of faces, of beams, of exposed cells."""
+        nx, ny, nz = self.grid.cells
+        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        beams = {beam.face for beam in self.rows.beams}
+        exposure = self.medium.exposure
+        exposed = self.recorded and exposure is not None and self.void_condition is not None
+        return [
+            *(np.zeros(shapes[f // 2] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
+            *(np.zeros(shapes[f // 2] if self.recorded and f in beams else (0, 0)) for f in range(6)),
+            np.zeros(len(exposure.cells) if exposed and exposure is not None else 0),
+        ]
+
+    def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
+        return CompositeArrays(where, self.medium, self.maps, self.void_condition, self.reference, precision)
+
+
+def entries(sums: list[Any]) -> Entries:
+    return Entries(sums[:6], sums[6:12], sums[12])
+
+
+@dataclass(frozen=True, eq=False)
+class CompositeResult:
+    """The field after the steps, and the ledger's arrays."""
+
+    T: NDArray[Any]
+    sums: tuple[NDArray[np.float64], ...]
+
+    def assert_same_bits(self, other: "CompositeResult") -> None:
+        for mine, others in zip((self.T, *self.sums), (other.T, *other.sums), strict=True):
+            assert mine.shape == others.shape
+            assert mine.tobytes() == others.tobytes(), f"differ by up to {np.abs(mine - others).max()}"
+
+
+Executor = Callable[[KernelSpec, CompositeSteps, str, Scheme], CompositeResult]
+
+
+def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
+    zones = [guarded(array, GUARD) for array in (steps.T.astype(precision), np.empty(steps.T.shape, precision))]
+    ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
+    arrays = steps.arrays_on(device.choose("cpu"), precision)
+    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    for step in range(steps.steps):
+        T, T_new = (zone.array for zone in zones)
+        before = T.copy()
+        T_new[...] = np.nan
+        row = arrays.row(steps.rows, step, steps.grid)
+        sums = entries([zone.array for zone in ledger])
+        number = (steps.first + step) & 0xFFFFFFFF
+        COMPOSITE_KERNELS[spec.name](T, T_new, steps.periodic, arrays.body, tables, row, number, sums, scheme)
+        np.testing.assert_array_equal(T, before, "a kernel must not write its input")
+        zones.reverse()
+    for zone in (*zones, *ledger):
+        zone.assert_guards_untouched()
+    return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
+
+
+def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
+    zones = [guarded(array, GUARD) for array in (steps.T.astype(precision), np.empty(steps.T.shape, precision))]
+    ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
+    struct = ledger_struct(entries([zone.array for zone in ledger]))
+    arrays = steps.arrays_on(device.choose("cpu"), precision)
+    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
+    step = 0
+    for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
+        kernel, launches = compile_kernel(*source_of(build)), launch.launches(build, steps.grid, steps.periodic)
+        while steps.steps - step >= build.spec.steps:
+            T, T_new = (zone.array for zone in zones)
+            before = T.copy()
+            T_new[...] = np.nan
+            table = sweeps.table.view(launch.GENERAL_SWEEP)[step:]
+            for part in launches:
+                arguments = (T, T_new, part.grid, coefficients, table, struct)
+                kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
+            np.testing.assert_array_equal(T, before, "a kernel must not write its input")
+            zones.reverse()
+            step += build.spec.steps
+    for zone in (*zones, *ledger):
+        zone.assert_guards_untouched()
+    assert len(keep) == 3
+    return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
+
+
+def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
+    import cupy
+
+    gpu = device.choose("cuda")
+    T, T_new = cupy.asarray(steps.T.astype(precision)), cupy.empty(steps.T.shape, precision)
+    ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
+    arrays = steps.arrays_on(gpu, precision)
+    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
+    step = 0
+    for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
+        kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
+        while steps.steps - step >= build.spec.steps:
+            T_new[...] = cupy.nan
+            kernel(launches, T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
+            T, T_new = T_new, T
+            step += build.spec.steps
+    gpu.synchronise()
+    assert len(keep) == 3
+    return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
+
+
+def builds(
+    spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
+) -> tuple[launch.Build, ...]:
+    return launch.builds(
+        spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform
+    )
+
+
+ON_CUDA = [
+    *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in CUDA),
+    *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in CUDA),
+]
+EXECUTIONS = [*(pytest.param(spec, on_cpu, id=spec.name) for spec in CPU), *ON_CUDA]

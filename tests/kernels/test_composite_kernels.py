@@ -1,0 +1,196 @@
+"""Every kernel computes the same steps of a body of materials, contacts, patches, radiation, void and sources."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from composite_executor import (
+    EXECUTIONS,
+    VARIANTS,
+    CompositeResult,
+    CompositeSteps,
+    Executor,
+    builds,
+    on_cpu,
+    on_host,
+)
+from cuda_host.machine import compile_kernels
+from executor import BLOCK_MEMORY, CPU, CUDA, source_of
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.physics import medium as media
+from heatsim.physics.body import Rows
+from heatsim.physics.coefficients import Scheme
+from heatsim.physics.medium import INTERIOR, Substance
+from heatsim.physics.sources import BeamRows
+
+ORACLE = CPU[0]
+# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
+CHOSEN = [
+    (spec, variant)
+    for spec, variant in product((*CPU, *CUDA), VARIANTS)
+    if spec in CPU or spec in (CUDA[0], CUDA[5]) or variant[1] == "increments"
+]
+CHOSEN_EXECUTIONS = [
+    pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
+    for execution in EXECUTIONS
+    for variant in VARIANTS
+    if (execution.values[0], variant) in CHOSEN
+]
+SIGMA = 5.670374419e-8
+PALETTE = (
+    Substance("copper", (400.0, 380.0, 360.0), 3.4e6),
+    Substance("iron", (80.0, 80.0, 80.0), 3.5e6),
+    Substance("glass", (1.0, 1.0, 1.0), 2.0e6),
+    media.VOID,
+)
+SIZES = ((1, 1, 1), (5, 1, 3), (4, 4, 4), (36, 9, 11), (33, 6, 10), (130, 8, 9), (256, 4, 3))
+
+
+def blobs(cells: tuple[int, int, int], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Boxes of materials, larger and smaller ones."""
+    shape = cells[::-1]
+    material = np.zeros(shape, dtype=np.uint8)
+    for number in range(12):
+        corners = [(low, low + rng.integers(1, n // 2 + 2)) for n in shape for low in rng.integers(0, n, 1)]
+        material[tuple(slice(low, high) for low, high in corners)] = number % len(PALETTE)
+    return material
+
+
+def body(
+    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, several: bool = True, steps: int = 5
+) -> CompositeSteps:
+    """A random body with everything that there is."""
+    rng = np.random.default_rng(seed)
+    grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
+    masks = [rng.random(grid.shape) < 0.3, None]
+    medium = media.build(
+        grid,
+        PALETTE if several else PALETTE[:1],
+        blobs(cells, rng) if several else None,
+        contacts={frozenset((0, 1)): 1e-4},
+        heated=masks if several else [None],
+        periodic=periodic,
+        exposed=several,
+    )
+    nz, ny, nx = grid.shape
+    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
+    for face in (1, 5):
+        if not periodic[face // 2]:
+            maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), shapes[face // 2])
+    # Film, ambient, flux, emission, surroundings, free: convection, flux, radiation, held, all, and towards void.
+    kinds = np.array(
+        [
+            (500.0, 40.0, 0.0, 0.0, 40.0, 1.0),
+            (0.0, 0.0, 3e4, 0.0, 0.0, 1.0),
+            (0.0, 900.0, 0.0, 0.8 * SIGMA, 900.0, 1.0),
+            (1.0, -50.0, 0.0, 0.0, 0.0, 0.0),
+            (20.0, 300.0, -1e3, SIGMA, 1500.0, 1.0),
+            (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+            (1e4, 10.0, 0.0, 0.0, 10.0, 1.0),
+            (0.0, -200.0, 0.0, 0.3 * SIGMA, -200.0, 1.0),
+            (50.0, 20.0, 0.0, 0.5 * SIGMA, 500.0, 1.0),
+        ]
+    )
+    conditions = np.repeat(kinds[None], steps, axis=0)
+    conditions[:, :, 1] += np.arange(steps)[:, None]
+    heat = rng.uniform(0.0, 0.5, (steps, len(medium.kinds)))
+    beams = []
+    if not periodic[2]:
+        n_u, n_v = min(nx, 5), min(ny, 3)
+        first = np.stack((rng.integers(0, nx - n_u + 1, steps), rng.integers(0, ny - n_v + 1, steps)), axis=1)
+        beams = [BeamRows(5, first.astype(np.int32), (1e6 * rng.random((steps, n_u)), rng.random((steps, n_v))))]
+    # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
+    dt = 1.0 / 1.5 / float(sum(4.0 * medium.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
+    share = np.array([rate[0, 0] for rate in medium.rates()]) * dt
+    return CompositeSteps(
+        medium=medium,
+        maps=tuple(maps),
+        void_condition=8 if several else None,
+        rows=Rows(conditions, heat, tuple(beams)),
+        steps=steps,
+        dt=dt,
+        periodic=periodic,
+        T=rng.uniform(-100.0, 100.0, grid.shape).astype(np.float32),
+        c=(1.0 - 2.0 * float(share.sum()), *np.repeat(share, 2).tolist()),
+        first=2**32 - 2,
+    )
+
+
+@cache
+def cases() -> tuple[CompositeSteps, ...]:
+    periodic = tuple(product((False, True), repeat=3))
+    return (
+        *(body(cells, periodic[(3 * number) % 8], number) for number, cells in enumerate(SIZES)),
+        *(body((12, 8, 9), wraps, 20 + number) for number, wraps in enumerate(periodic[:8:3])),
+        *(body(cells, (False, False, False), 30, several=False) for cells in ((5, 4, 3), (36, 8, 9))),
+    )
+
+
+def cases_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
+    """Bodies of one kind differ in the code for faces alone, which the first rung and the vectors have in two forms."""
+    if spec in CPU or spec in (CUDA[0], *CUDA[5:]):
+        return cases()
+    return tuple(case for case in cases() if not case.medium.uniform)
+
+
+@cache
+def results(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> tuple[CompositeResult, ...]:
+    if execute is on_host:
+        compile_all()
+    return tuple(execute(spec, case, precision, scheme) for case in cases_of(spec))
+
+
+@cache
+def compile_all() -> None:
+    """All kernels for the host machine at once, on all cores."""
+    compile_kernels(
+        source_of(build)
+        for spec, (precision, scheme) in CHOSEN
+        if spec in CUDA
+        for build in dict.fromkeys(
+            build for case in cases_of(spec) for build in builds(spec, case, precision, scheme, BLOCK_MEMORY)
+        )
+    )
+
+
+def test_the_cases_have_everything() -> None:
+    mediums = [case.medium for case in cases()]
+    assert any((medium.cells & INTERIOR).any() for medium in mediums)
+    assert all(len(medium.kinds) > 4 for medium in mediums[3:7])
+    assert any(medium.void is not None and medium.exposure is not None for medium in mediums)
+    assert mediums[-1].uniform
+
+
+@pytest.mark.parametrize(("spec", "execute", "variant"), CHOSEN_EXECUTIONS)
+def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, variant: tuple[str, Scheme]) -> None:
+    precision, _ = variant
+    exact = dict(zip(cases(), results(ORACLE, on_cpu, "float64", "increments"), strict=True))
+    for case, result in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
+        expected = exact[case]
+        assert np.isfinite(result.T).all(), "cells that nobody wrote"
+        # No term is rounded more than 32 times in a step, Newton's steps among them.
+        heat = case.rows.heat.max() + max(np.abs(sums).max(initial=0.0) for sums in expected.sums)
+        size = max(np.abs(case.T).max(), np.abs(expected.T).max(), 300.0) + heat
+        bound = 32.0 * case.steps * np.finfo(precision).eps / 2.0 * size
+        for mine, others in zip((result.T, *result.sums), (expected.T, *expected.sums), strict=True):
+            if others.size:
+                assert np.abs(mine - others).max() <= bound, f"{case.grid.cells}, periodic {case.periodic}"
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids="-".join)
+def test_cpu_kernels_give_the_same_bits(variant: tuple[str, Scheme]) -> None:
+    for spec in CPU[1:]:
+        for first, other in zip(results(ORACLE, on_cpu, *variant), results(spec, on_cpu, *variant), strict=True):
+            other.assert_same_bits(first)
+
+
+@pytest.mark.parametrize(("spec", "execute", "variant"), [each for each in CHOSEN_EXECUTIONS if each.values[0] in CUDA])
+def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, variant: tuple[str, Scheme]) -> None:
+    first = dict(zip(cases(), results(CUDA[0], on_host, *variant), strict=True))
+    for case, other in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
+        other.assert_same_bits(first[case])

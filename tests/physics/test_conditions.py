@@ -1,0 +1,123 @@
+"""Conditions that kernels evaluate: the surface between a cell and what lies outside."""
+
+import numpy as np
+import pytest
+from exact import INSULATED, convection, flux, held, scenario
+from numpy.typing import NDArray
+from problem_text import problem
+
+from heatsim.physics.conditions import STEFAN_BOLTZMANN, Conditions, surface_rise
+
+K, D = 20.0, 0.05
+REFERENCE = 300.0
+
+
+def balance_by_bisection(
+    K: NDArray[np.float64],
+    h: NDArray[np.float64],
+    T: NDArray[np.float64],
+    ambient: NDArray[np.float64],
+    q: NDArray[np.float64],
+    es: NDArray[np.float64],
+    sur: NDArray[np.float64],
+) -> NDArray[np.longdouble]:
+    """Surface temperature in K: the balance falls from plus to minus as the surface warms."""
+    K, h, T, ambient, q, es, sur = (values.astype(np.longdouble) for values in (K, h, T, ambient, q, es, sur))
+    low = np.zeros_like(T)
+    high = np.maximum(np.maximum(T, ambient), np.maximum(sur, (np.maximum(q, 0) / es + sur**4) ** 0.25)) + 1
+    for _ in range(140):
+        middle = (low + high) / 2
+        excess = K * (T - middle) + h * (ambient - middle) + q + es * (sur**4 - middle**4)
+        low, high = np.where(excess > 0, middle, low), np.where(excess > 0, high, middle)
+    return (low + high) / 2
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_newtons_steps_reach_rounding_from_anywhere(precision: str) -> None:
+    """Jumps from 1 to 4,000 K, good and bad conductors, with and without film and flux."""
+    rng = np.random.default_rng(0)
+    n = 2_000
+
+    def spread(low: float, high: float) -> NDArray[np.float64]:
+        return np.exp(rng.uniform(np.log(low), np.log(high), n))
+
+    number = np.dtype(precision).type
+    T, ambient, sur = (spread(1.0, 4000.0) for _ in range(3))
+    K, es = spread(1e-1, 1e7), STEFAN_BOLTZMANN * spread(0.01, 1.0)
+    h = np.where(rng.random(n) < 0.5, 0.0, spread(0.1, 1e5))
+    q = np.where(rng.random(n) < 0.7, 0.0, spread(1.0, 1e9))
+    values = [number(v) for v in (K, h, T - REFERENCE, ambient - REFERENCE, q, es, sur - REFERENCE)]
+    K, h, T, ambient, q, es, sur = values
+    ambient = np.where(h > 0, ambient, sur)
+    row = np.array([h, ambient, q, es, sur, np.ones(n)], dtype=precision)
+    rise = surface_rise(row, K, number(REFERENCE), T)
+    assert rise.dtype == precision
+
+    inputs = [np.float64(v) for v in (K, h, T, ambient, q, es, sur)]
+    for index in (2, 3, 6):
+        inputs[index] = inputs[index] + REFERENCE
+    exact = balance_by_bisection(*inputs) - inputs[2]
+    # What the rounding of the fluxes that balance each other leaves in the rise, beside its own.
+    hottest = np.maximum(inputs[2], inputs[2] + np.float64(exact)) + inputs[6]
+    radiated = 4.0 * inputs[5] * hottest**3
+    conducted = inputs[0] + inputs[1] + radiated
+    fluxes = inputs[1] * np.abs(inputs[3] - inputs[2]) + inputs[4] + radiated * np.abs(inputs[6] - inputs[2])
+    size = np.abs(np.float64(exact)) + fluxes / conducted + radiated * (hottest + REFERENCE) / conducted
+    bound = 16.0 * np.finfo(precision).eps * size + 2.0 * np.finfo(np.longdouble).eps * hottest
+    assert (np.abs(rise - exact) <= bound).all()
+
+
+def bar(condition: str, extra: str = "") -> Conditions:
+    text = scenario(
+        *((1.0, 1.0, 1.0), (20, 1, 1)),
+        **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0},
+        boundaries=f"x_min = {condition}",
+    )
+    return Conditions.from_scenario(problem(text + extra).scenario)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [held(400.0), INSULATED, flux(4000.0), convection(300.0, 350.0), convection(0.0, 350.0)],
+    ids=["held", "insulated", "flux", "convection", "no convection"],
+)
+def test_conditions_without_radiation_agree_with_the_faces_formula(condition: str) -> None:
+    conditions = bar(condition)
+    faces = problem(
+        scenario((1.0, 1.0, 1.0), (20, 1, 1), initial=300.0, end=8.0, k=K, boundaries=f"x_min = {condition}")
+    ).faces
+    T = np.array([290.0, 300.0, 333.3])
+    row = conditions.rows(np.zeros(1), REFERENCE)[0, 0]
+    rise = surface_rise(row, np.float64(2.0 * K / D), REFERENCE, T - REFERENCE)
+    a, b = faces.surface(0, 0.0)
+    np.testing.assert_allclose(T + rise, a * T + b, rtol=1e-14)
+
+
+def test_a_held_surface_takes_a_beam_away() -> None:
+    row = bar(held(400.0)).rows(np.zeros(1), REFERENCE)[0, 0]
+    rise = surface_rise(row, np.float64(2.0 * K / D), REFERENCE, np.array([0.0]), 1e6)
+    assert rise[0] == pytest.approx(100.0, rel=1e-15)
+
+
+def test_patches_have_their_cells_and_conditions_in_time() -> None:
+    text = scenario((1.0, 1.0, 1.0), (4, 4, 4), initial=300.0, end=8.0, boundaries=f"z_max = {convection(10.0, 290.0)}")
+    text += """
+[[patches]]
+face = "z_max"
+rectangle = { min = [0.25, 0.0], max = [0.5, 0.5] }
+type = "temperature"
+value = "300 + t"
+"""
+    conditions = Conditions.from_scenario(problem(text).scenario)
+    expected = np.full((4, 4), 5)
+    expected[:2, 1] = 6
+    np.testing.assert_array_equal(conditions.maps[5], expected)
+    assert all(not conditions.maps[face].size for face in range(5))
+    assert conditions.on_face(5) == [5, 6]
+    assert not conditions.constant
+    rows = conditions.rows(np.array([0.0, 2.0]), 290.0)
+    assert rows[:, 6, 1].tolist() == [10.0, 12.0]
+    films = conditions.largest_films(8.0)
+    assert films[5] == 10.0
+    assert films[6] == np.inf
+    assert films[0] == 0.0

@@ -1,0 +1,124 @@
+"""A study on a Dask scheduler with two workers, all processes of their own; one worker is killed in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import runs
+import study_text
+
+import heatsim
+from heatsim.errors import DeviceError
+from heatsim.simulation import Stop
+from heatsim.storage import checkpoint
+from heatsim.study import cluster
+from heatsim.study import folder as study_folder
+from heatsim.study.folder import is_done
+from heatsim.study.members import run_group
+from heatsim.study.results import Results
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+# Half a second of steps a run, so that there is a middle to be killed in.
+OPTIONS = ["--quiet", "--set", "time.dt=2e-3", "--set", "output.checkpoint_wall=0.2"]
+
+
+def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":
+    package = str(Path(heatsim.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
+    with open(at / f"{len(list(at.glob('*.log')))}.log", "wb") as log:
+        return subprocess.Popen([sys.executable, "-m", *words], cwd=at, env=environment, stdout=log, stderr=log)
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """The address of a scheduler and the processes of its two workers."""
+    at = tmp_path / "dask"
+    at.mkdir()
+    port_file = at / "scheduler.json"
+    words = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    processes = [dask(at, *words, "--scheduler-file", str(port_file))]
+    try:
+        until(port_file.exists, processes[0])
+        words = ["distributed.cli.dask_worker", "--scheduler-file", str(port_file), "--nthreads", "1"]
+        processes += [dask(at, *words, "--no-dashboard", "--no-nanny") for _ in range(2)]
+        yield json.loads(port_file.read_text())["address"], processes[1:]
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def until(true: Callable[[], object], process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60.0
+    while not true():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_lost_worker_and_an_interruption_change_nothing(
+    tmp_path: Path, scheduler: tuple[str, list["subprocess.Popen[bytes]"]]
+) -> None:
+    address, workers = scheduler
+    path, out = study_text.write(tmp_path), tmp_path / "out"
+    command = ["study", path, "--output", out, "--cluster", address, *OPTIONS]
+
+    # Ctrl-C: the workers save checkpoints and stop, and stay there.
+    process = runs.start(*command)
+    until(lambda: len(list((out / "runs").glob("*/checkpoint.h5"))) >= 2, process)
+    process.send_signal(signal.SIGINT)
+    stdout, err = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (130, "")
+    assert "go on with the same `heatsim study` command again" in err
+    begun = [at for at in (out / "runs").iterdir() if not is_done(at)]
+    assert begun
+    assert all(checkpoint.read_last_good(at)[0] is not None for at in begun)
+    assert not (out / study_folder.LEASE).exists()
+
+    # Both go on; one of them is lost.
+    done = sum(map(is_done, (out / "runs").iterdir()))
+    process = runs.start(*command)
+    until(lambda: sum(map(is_done, (out / "runs").iterdir())) > done, process)
+    workers[0].send_signal(signal.SIGKILL)
+    stdout, err = process.communicate(timeout=120)
+    assert (process.returncode, stdout, err) == (0, "", "")
+    assert workers[1].poll() is None
+
+    local, definition = tmp_path / "local", study_folder.read_study(out)
+    local.mkdir()
+    study_folder.open_study(local, definition)
+    assert len(list(run_group(local, definition.numbers, lambda number, step: None, Stop()))) == 6
+    Results(local, definition).write()
+    tables = [study_text.without_times(at / study_folder.RESULTS_CSV) for at in (out, local)]
+    assert tables[0] == tables[1]
+    for number in range(1, 7):
+        at = Path("runs") / f"{number:04d}"
+        assert runs_alike(out / at) == runs_alike(local / at)
+
+
+def runs_alike(at: Path) -> dict[str, bytes]:
+    saved, warnings = checkpoint.read_last_good(at)
+    assert saved is not None
+    assert not warnings
+    return {
+        "probes": (at / "probes.csv").read_bytes(),
+        "energy": (at / "energy.csv").read_bytes(),
+        "field": saved.arrays["deviation"].tobytes(),
+    }
+
+
+def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.3)
+    study = heatsim.Study.from_scenario(
+        study_text.write(tmp_path), output=tmp_path / "out", cluster="tcp://127.0.0.1:9"
+    )
+    with pytest.raises(DeviceError, match=r"--cluster tcp://127.0.0.1:9: no Dask scheduler answers there") as caught:
+        study.run()
+    assert caught.value.exit_code == 2

@@ -1,0 +1,54 @@
+"""Workers that die: what they had is given to others, and a run that kills every worker is given up."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from heatsim.study import folder as study_folder
+from heatsim.study.crew import Crew, Event
+
+# Speaks as a worker does. Does all runs but 2, which kills it, each time at the step that the file "steps" says next.
+WORKER = """
+import json, os, pathlib, signal, sys
+print(json.dumps({"ready": True}), flush=True)
+steps = pathlib.Path(__file__).with_name("steps")
+for line in sys.stdin:
+    for number in json.loads(line):
+        if number == 2:
+            first, *rest = steps.read_text().split()
+            steps.write_text(" ".join(rest or [first]))
+            print(json.dumps({"run": 2, "step": int(first)}), flush=True)
+            if first != "99":
+                print("out of things", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+        print(json.dumps({"run": number, "status": "done", "message": ""}), flush=True)
+    print(json.dumps({"idle": True}), flush=True)
+"""
+
+
+def events(at: Path, monkeypatch: pytest.MonkeyPatch, steps: str) -> list[Event]:
+    (at / "worker.py").write_text(WORKER)
+    (at / "steps").write_text(steps)
+    (at / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{at / "worker.py"}"\n')
+    (at / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(at / "python"))
+    crew = Crew(at, [[1, 2, 3], [4]], workers=1, threads=1)
+    found = [event for event in crew.events() if event is not None and event.status]
+    assert crew.stop() == []
+    return found
+
+
+def test_a_run_that_kills_every_worker_is_given_up_and_the_others_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = events(tmp_path, monkeypatch, "0")
+    assert [(event.number, event.status) for event in found] == [(1, "done"), (2, "failed"), (3, "done"), (4, "done")]
+    message = "the worker process was killed by signal 9 5 times at this run without getting further; its last words: "
+    assert found[1].message == message + "out of things"
+    assert study_folder.read_failure(study_folder.run_path(tmp_path, 2)) == (found[1].message, True)
+
+
+def test_a_run_that_gets_further_each_time_is_not_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = events(tmp_path, monkeypatch, "0 10 10 10 20 20 30 30 30 99")
+    assert [(event.number, event.status) for event in found] == [(number, "done") for number in (1, 2, 3, 4)]

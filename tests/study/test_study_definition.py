@@ -1,0 +1,121 @@
+"""A study is checked run by run before anything starts, and every refused run is told with its reason."""
+
+from pathlib import Path
+
+import pytest
+import study_text
+
+from heatsim.cli import main
+from heatsim.errors import ScenarioError
+from heatsim.scenario import load
+from heatsim.study.definition import read
+
+
+def refused(at: Path, study: str, *overrides: str) -> list[str]:
+    path = study_text.write(at, study)
+    with pytest.raises(ScenarioError) as caught:
+        read(path, overrides)
+    assert caught.value.exit_code == 2
+    return [str(problem) for problem in caught.value.problems]
+
+
+def parameters(*lines: str) -> str:
+    return '[study]\nmethod = "grid"\n[study.parameters]\n' + "\n".join(lines)
+
+
+def latin(*lines: str) -> str:
+    return '[study]\nmethod = "latin-hypercube"\nsamples = 5\n[study.parameters]\n' + "\n".join(lines)
+
+
+def test_each_run_has_its_values_and_its_own_time_step(tmp_path: Path) -> None:
+    definition, problems = read(study_text.write(tmp_path))
+    assert list(problems) == list(definition.numbers) == [1, 2, 3, 4, 5, 6]
+    scenario = definition.scenario(5)
+    assert scenario.material.conductivity == (40.0, 40.0, 40.0)
+    assert scenario.boundaries.x_min.coefficient.value == 300.0
+    assert problems[5].limit.dt < problems[1].limit.dt
+
+
+def test_runs_draw_nothing_and_write_fields_only_if_the_file_says_when(tmp_path: Path) -> None:
+    definition, _ = read(study_text.write(tmp_path))
+    assert not definition.scenario(1).output.fields
+    asked, _ = read(study_text.write(tmp_path), ["output.every=4.0", "output.figures=true"])
+    assert asked.scenario(1).output.fields
+    assert asked.scenario(1).output.every == 4.0
+    assert not asked.scenario(1).output.figures
+
+
+def test_refused_runs_are_listed_with_values_and_reason(tmp_path: Path) -> None:
+    values = parameters('"material.density" = [2000.0, -1.0]', '"time.dt" = [0.05, 99.0, "x"]')
+    told = refused(tmp_path, values)
+    assert [line.split(":")[0] for line in told] == [
+        "run 2 (material.density = 2000.0, time.dt = 99.0)",
+        'run 3 (material.density = 2000.0, time.dt = "x")',
+        "run 4 (material.density = -1.0, time.dt = 0.05)",
+        "run 5 (material.density = -1.0, time.dt = 99.0)",
+        'run 6 (material.density = -1.0, time.dt = "x")',
+    ]
+    assert "time.dt: 99.0 s is beyond the stability limit" in told[0]
+    assert "material.density: got -1.0; a density must be greater than 0" in told[2]
+    assert "material.density: got -1.0" in told[4]
+    assert 'time.dt: got "x"' in told[4]
+
+
+def test_a_mistake_of_all_runs_is_told_once(tmp_path: Path) -> None:
+    told = refused(tmp_path, parameters('"material.desity" = [1.0, 2.0]', '"time.end" = [8.0, 9.0]'), "time.saftey=0.5")
+    assert any(line.startswith("time.saftey: got 0.5; unknown key") for line in told)
+    assert sum("time.saftey" in line for line in told) == 1
+    assert sum('did you mean "density"?' in line for line in told) == 4
+
+
+def test_mistakes_of_study_and_scenario_are_told_together(tmp_path: Path) -> None:
+    told = refused(tmp_path, parameters('"material.density" = 5'), "time.end=-1", "nonsense")
+    assert [line.split(":")[0] for line in told] == ["--set", 'study.parameters."material.density"', "time.end"]
+
+
+def test_a_key_whose_place_cannot_be(tmp_path: Path) -> None:
+    (told,) = refused(tmp_path, parameters('"material.density.x" = [1.0]'))
+    assert told == (
+        'study.parameters."material.density.x": got material.density.x; material.density is 2000.0, which has no keys'
+    )
+
+
+def test_units_of_a_range_are_checked_where_they_stand(tmp_path: Path) -> None:
+    told = refused(tmp_path, latin('"time.end" = { min = "1 kg", max = "2 kg" }'))
+    assert [line.split(":")[0] for line in told] == [
+        'study.parameters."time.end".min',
+        'study.parameters."time.end".max',
+    ]
+    definition, _ = read(study_text.write(tmp_path, latin('"time.end" = { min = "0.1 min", max = "0.2 min" }')))
+    ends = sorted(float(str(point["time.end"])) for point in definition.points)
+    assert 6.0 <= ends[0] < 7.2
+    assert 10.8 <= ends[-1] < 12.0
+
+
+def test_a_response_needs_a_probe_that_is_there(tmp_path: Path) -> None:
+    (told,) = refused(tmp_path, study_text.STUDY.replace('"middle"', '"midle"', 1))
+    assert told == 'study.responses.0.probe: got "midle"; the probes are "middle"; did you mean "middle"?'
+
+
+def test_the_same_point_twice(tmp_path: Path) -> None:
+    study = parameters('"material.density" = [1.0, 2.0, 1.0]').replace('"grid"', '"zip"')
+    (told,) = refused(tmp_path, study)
+    assert told == "study: runs 1 and 3 are the same: material.density = 1.0; each point once"
+
+
+def test_more_runs_than_anybody_wants(tmp_path: Path) -> None:
+    many = ", ".join(f"{n}.0" for n in range(1, 401))
+    (told,) = refused(tmp_path, parameters(f'"material.density" = [{many}]', f'"material.specific_heat" = [{many}]'))
+    assert told == "study.parameters: makes 160,000 runs; at most 100,000 are allowed: use fewer values"
+
+
+def test_run_and_study_point_at_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = study_text.write(tmp_path)
+    for command in ("run", "plan"):
+        assert main([command, str(path)]) == 2
+        assert "study: stands in the file of a parameter study; run it with `heatsim study`" in capsys.readouterr().err
+    plain = study_text.write(tmp_path, "", name="plain.toml")
+    assert load(plain).title == "Plate that cools"
+    assert main(["study", str(plain)]) == 2
+    assert "study: missing; write a table [study] with its method and parameters" in capsys.readouterr().err
+    assert not (Path("outputs") / "plain").exists()

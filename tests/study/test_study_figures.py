@@ -1,0 +1,135 @@
+"""Pictures and tables of a study: which there are, and that each response and probe is in one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import study_text
+from rich.console import Console
+
+from heatsim.storage.tables import TableWriter
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import Definition, read
+from heatsim.study.figures import draw
+from heatsim.study.findings import parameters
+from heatsim.study.report import summarise
+from heatsim.study.results import DONE, FAILED, MESSAGE, STATUS, Row, kinds
+
+RANGES = """
+[study]
+method = "latin-hypercube"
+samples = 30
+[study.parameters]
+"material.conductivity" = { min = 20.0, max = 60.0 }
+"boundaries.x_min.coefficient" = { min = 100.0, max = 1000.0, scale = "log" }
+"initial.temperature" = { min = 350.0, max = 450.0 }
+[[study.responses]]
+name = "Σ at the end"
+probe = "middle"
+statistic = "final"
+"""
+
+
+def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
+    """A study whose runs found numbers that are easy to tell; nothing is run."""
+    definition, _ = read(study_text.write(at, study))
+    rows = []
+    for number, point in zip(definition.numbers, definition.points, strict=True):
+        row: Row = dict.fromkeys(kinds(definition))
+        row.update(point, run=number, folder=f"runs/{number:04d}", **{STATUS: DONE, MESSAGE: ""})
+        value = 300.0 + float(str(point["material.conductivity"]))
+        row.update({response.name: value for response in definition.table.responses})
+        path = study_folder.run_path(at, number)
+        path.mkdir(parents=True)
+        with TableWriter.create(path / "probes.csv", ["time", "middle"]) as writer:
+            for time in np.linspace(0.0, 8.0, 5):
+                writer.append([float(time), value - float(time)])
+        rows.append(row)
+    return definition, rows
+
+
+def names(pictures: list[Path]) -> list[str]:
+    for path in pictures:
+        assert path.read_bytes().startswith(b"\x89PNG")
+    return [path.name for path in pictures]
+
+
+def shown(at: Path, definition: Definition, rows: list[Row]) -> str:
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(summarise(at, definition, rows))
+    return capture.get()
+
+
+def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    # A response that a run has not got leaves a gap; one that no run has is not drawn.
+    rows[1]["cooled"] = None
+    expected = ["response_1_cooled.png", "map_1_cooled.png", "response_2_warmest.png", "map_2_warmest.png"]
+    assert names(draw(tmp_path, definition, rows)) == [*expected, "curves_1_middle.png"]
+    for row in rows:
+        row["cooled"] = None
+    assert names(draw(tmp_path, definition, rows)) == [*expected[2:], "curves_1_middle.png"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == sorted(
+        [*expected[2:], "curves_1_middle.png"]
+    )
+    text = shown(tmp_path, definition, rows)
+    assert "6 of 6 runs done" in text
+    assert "320" in text
+
+
+def test_many_drawn_runs_are_points_and_their_spans(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, RANGES)
+    assert names(draw(tmp_path, definition, rows)) == ["response_1_at_the_end.png", "curves_1_middle.png"]
+    text = shown(tmp_path, definition, rows)
+    assert [parameter.short for parameter in parameters(definition, rows)] == [
+        "conductivity",
+        "coefficient",
+        "temperature",
+    ]
+    conductivity = next(line for line in text.splitlines() if line.strip().startswith("conductivity"))
+    assert conductivity.split()[-1] == "+1.00"
+    for word in ("least", "median", "most", "deviation", "Σ at the end (K)"):
+        assert word in text
+
+
+def test_what_is_no_number_is_a_category(tmp_path: Path) -> None:
+    study = """
+[study]
+method = "zip"
+[study.parameters]
+"initial.temperature" = ["350 + 100*x", "400"]
+"material.conductivity" = [20.0, 40.0]
+""".replace('"400"', "400.0")
+    definition, rows = finished(tmp_path, study)
+    for row in rows:
+        row["initial.temperature"] = str(row["initial.temperature"])
+        row["middle final"] = 310.0
+    assert parameters(definition, rows)[0].categories == ("350 + 100*x", "400.0")
+    drawn = names(draw(tmp_path, definition, rows))
+    assert drawn == ["response_1_middle_final.png", "map_1_middle_final.png", "curves_1_middle.png"]
+
+
+def test_without_a_finished_run_there_is_nothing_to_draw(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    for row in rows:
+        row.update({STATUS: FAILED, MESSAGE: "no [bold]space[/bold] left"})
+    assert draw(tmp_path, definition, rows) == []
+    text = shown(tmp_path, definition, rows)
+    assert "0 of 6 runs done, 6 failed" in text
+    assert text.count("no [bold]space[/bold] left") == 6
+
+
+@pytest.mark.parametrize(
+    ("keys", "short"),
+    [
+        (['"material.conductivity"', '"material.density"'], ["conductivity", "density"]),
+        (['"boundaries.x_min.ambient"', '"boundaries.x_max.value"'], ["ambient", "value"]),
+        (['"domain.size.0"', '"domain.cells.0"'], ["size.0", "cells.0"]),
+    ],
+)
+def test_keys_are_as_short_as_can_be_told_apart(keys: list[str], short: list[str], tmp_path: Path) -> None:
+    values = {'"domain.size.0"': "[0.04, 0.05]", '"domain.cells.0"': "[8, 9]"}
+    lines = "\n".join(f"{key} = {values.get(key, '[300.0, 310.0]')}" for key in keys)
+    definition, _ = read(study_text.write(tmp_path, f'[study]\nmethod = "grid"\n[study.parameters]\n{lines}\n'))
+    assert [parameter.short for parameter in parameters(definition, [])] == short

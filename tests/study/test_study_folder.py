@@ -1,0 +1,120 @@
+"""Which study may go on in a folder: the same, or with --extend one with more points; nothing else is touched."""
+
+from pathlib import Path
+
+import pytest
+import study_text
+
+from heatsim.errors import FolderError
+from heatsim.simulation import Stop
+from heatsim.study import folder
+from heatsim.study.definition import Definition, read
+from heatsim.study.members import run_group
+
+MORE = study_text.STUDY.replace("[20.0, 40.0]", "[10.0, 20.0, 40.0]")
+FEWER = study_text.STUDY.replace("[20.0, 40.0]", "[40.0]")
+
+
+def definition(at: Path, study: str = study_text.STUDY, *overrides: str) -> Definition:
+    return read(study_text.write(at, study), overrides)[0]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A study's folder in which run 2 is done and nothing else."""
+    (tmp_path / "out").mkdir()
+    folder.open_study(tmp_path / "out", definition(tmp_path))
+    list(run_group(tmp_path / "out", [2], lambda number, step: None, Stop()))
+    return tmp_path / "out"
+
+
+def tree(at: Path) -> dict[str, bytes]:
+    return {path.relative_to(at).as_posix(): path.read_bytes() for path in at.rglob("*") if path.is_file()}
+
+
+def test_the_same_study_goes_on(tmp_path: Path, out: Path) -> None:
+    before = tree(out)
+    # A point is the same however its values are written; pictures and responses are free.
+    same = study_text.STUDY.replace("[20.0, 40.0]", "[40, 20]").replace('"max"', '"min"')
+    merged = folder.open_study(out, definition(tmp_path, same, "output.figures=true"))
+    assert merged.points == definition(tmp_path).points
+    assert merged.table.responses[1].statistic == "min"
+    after = tree(out)
+    assert {name for name in before if before[name] != after[name]} == {"study.json"}
+
+
+def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -> None:
+    before = tree(out)
+    with pytest.raises(FolderError) as caught:
+        folder.open_study(out, definition(tmp_path, study_text.STUDY, "time.end=9.0", "probes.0.point.0=0.01"))
+    assert str(caught.value) == (
+        f"{out}: holds a study of other settings; go on with the file as it was, choose another --output, or replace "
+        "all of it with --overwrite:\n"
+        "  time.end: 8.0 there, 9.0 in the file\n"
+        "  probes.0.point: [0.02, 0.01, 0.005] there, [0.01, 0.01, 0.005] in the file"
+    )
+    assert tree(out) == before
+
+
+def test_a_study_of_which_nothing_was_run_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for study in (study_text.STUDY, FEWER, MORE):
+        folder.open_study(tmp_path / "out", definition(tmp_path, study))
+    assert len(folder.read_study(tmp_path / "out").points) == 9
+
+
+def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
+    for extend in (False, True):
+        with pytest.raises(FolderError) as caught:
+            folder.open_study(out, definition(tmp_path, FEWER), extend=extend)
+        assert "3 of its 6 points are not among the 3 of the file" in str(caught.value)
+        assert "study.parameters.material.conductivity: [20.0, 40.0] there, [40.0] in the file" in str(caught.value)
+
+
+def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path: Path, out: Path) -> None:
+    with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; run them too with --extend"):
+        folder.open_study(out, definition(tmp_path, MORE))
+    extended = folder.open_study(out, definition(tmp_path, MORE), extend=True)
+    first = definition(tmp_path).points
+    assert extended.points[:6] == first
+    assert [point["material.conductivity"] for point in extended.points[6:]] == [10.0, 10.0, 10.0]
+    assert folder.is_done(out / "runs" / "0002")
+    # From then on the longer file is the study's own.
+    assert folder.open_study(out, definition(tmp_path, MORE)).points == extended.points
+    with pytest.raises(FolderError, match="3 of its 9 points are not among the 6 of the file"):
+        folder.open_study(out, definition(tmp_path))
+
+
+def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None:
+    (out / "figures").mkdir()
+    (out / "figures" / "map_1_x.png").write_bytes(b"")
+    for name in ("results.csv", "results.parquet.part", "lease"):
+        (out / name).write_bytes(b"")
+    (out / "runs" / "0003").mkdir()
+    (out / "runs" / "0003" / "scenario.toml.part").write_bytes(b"")
+    replaced = folder.open_study(out, definition(tmp_path, FEWER), overwrite=True)
+    assert len(replaced.points) == 3
+    assert list(tree(out)) == ["study.json"]
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "runs/0002/notes.txt", "figures/drawing.svg"])
+def test_files_of_others_are_never_removed(tmp_path: Path, out: Path, other: str) -> None:
+    (out / other).parent.mkdir(exist_ok=True)
+    (out / other).write_text("mine")
+    with pytest.raises(FolderError):
+        folder.open_study(out, definition(tmp_path, FEWER), overwrite=True)
+    assert (out / other).read_text() == "mine"
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(
+        FolderError, match=r"files that are not from a heatsim study \(.*thesis.tex\); nothing was removed"
+    ):
+        folder.open_study(tmp_path, definition(tmp_path / "elsewhere"), overwrite=True)
+    assert not (tmp_path / "study.json").exists()
+
+
+def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"is not the folder of a study, study.json is missing"):
+        folder.read_study(tmp_path)

@@ -1,0 +1,42 @@
+"""Groups: only what can be stacked comes together, as much as fits, and every worker has something to do."""
+
+from pathlib import Path
+
+import study_text
+
+from heatsim.study.definition import read
+from heatsim.study.groups import make_groups, member_bytes
+
+PARAMETERS = """
+[study]
+method = "grid"
+[study.parameters]
+"material.conductivity" = [10.0, 20.0, 30.0, 40.0]
+"""
+
+
+def test_runs_of_other_kinds_are_apart(tmp_path: Path) -> None:
+    study = PARAMETERS + '"domain.cells.0" = [8, 9]\n"boundaries.x_max.type" = ["temperature"]\n'
+    _, problems = read(study_text.write(tmp_path, study))
+    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
+    mixed = PARAMETERS + '"boundaries.y_min" = [{ type = "insulated" }, { type = "flux", value = 1.0 }]\n'
+    _, problems = read(study_text.write(tmp_path, mixed))
+    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
+
+
+def test_a_gpu_gets_as_many_as_fit_and_each_worker_some(tmp_path: Path) -> None:
+    _, problems = read(study_text.write(tmp_path, PARAMETERS))
+    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 2, 3, 4]]
+    assert make_groups(problems, problems, "cuda", 1 << 30, 2) == [[1, 2], [3, 4]]
+    room_for_three = 5 * member_bytes(problems[1])
+    assert make_groups(problems, problems, "cuda", room_for_three, 1) == [[1, 2], [3, 4]]
+    assert make_groups(problems, problems, "cuda", 1, 1) == [[1], [2], [3], [4]]
+
+
+def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
+    study = PARAMETERS + f'"material.density" = {[1000.0 + n for n in range(10)]}\n'
+    _, problems = read(study_text.write(tmp_path, study))
+    groups = make_groups(problems, range(3, 41), "cpu", 1 << 30, 2)
+    assert sorted(number for group in groups for number in group) == list(range(3, 41))
+    # A quarter of what is left each time: the last ones end at about the same time.
+    assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]

@@ -1,0 +1,281 @@
+"""A study end to end: its runs are those that `heatsim run` would do, its table says what they found, nothing twice."""
+
+import csv
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import runs
+import study_text
+
+import heatsim
+from heatsim.cli import main
+from heatsim.errors import FolderError, InputError, Interrupted, NotFiniteError
+from heatsim.simulation import Simulation, Stop
+from heatsim.stepper import Stepper
+from heatsim.storage import checkpoint
+from heatsim.storage import folder as run_folder
+from heatsim.study import folder as study_folder
+from heatsim.study.crew import Crew
+from heatsim.study.definition import read
+from heatsim.study.members import run_group
+
+
+def prepared(at: Path, *overrides: str) -> Path:
+    """The folder of a study of which nothing has been run."""
+    definition, _ = read(study_text.write(at), overrides)
+    (at / "out").mkdir()
+    study_folder.open_study(at / "out", definition)
+    return at / "out"
+
+
+def ignore(number: int, step: int) -> None:
+    pass
+
+
+def stamps(study: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in (study / "runs").rglob("*") if path.is_file()}
+
+
+def study(at: Path, *overrides: str, **options: Any) -> "pyarrow.Table":
+    path = study_text.write(at)
+    return heatsim.Study.from_scenario(path, overrides, output=at / "out", workers=1, **options).run()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study that is done in "out"; left as it is."""
+    at = tmp_path_factory.mktemp("whole")
+    study(at)
+    return at
+
+
+@pytest.fixture
+def finished(whole: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_runs_are_those_that_heatsim_run_does_and_nothing_is_done_twice(finished: Path) -> None:
+    tmp_path, out = finished, finished / "out"
+    table = pyarrow.parquet.read_table(out / "results.parquet")
+    assert table.column("run").to_pylist() == [1, 2, 3, 4, 5, 6]
+    assert table.column("status").to_pylist() == 6 * ["done"]
+    assert table.column("material.conductivity").to_pylist() == [20.0, 20.0, 20.0, 40.0, 40.0, 40.0]
+
+    plain = study_text.write(tmp_path, "", name="plain.toml")
+    single = Simulation.from_scenario(
+        plain, ["material.conductivity=40.0", "boundaries.x_min.coefficient=300.0"], output=tmp_path / "single"
+    )
+    single.run()
+    alike = out / "runs" / "0005"
+    for name in (run_folder.PROBES, run_folder.ENERGY):
+        assert (alike / name).read_bytes() == (tmp_path / "single" / name).read_bytes()
+    assert not (alike / run_folder.FIELDS).exists()
+    fields = [checkpoint.read_last_good(at)[0] for at in (alike, tmp_path / "single")]
+    assert fields[0] is not None
+    assert fields[1] is not None
+    assert fields[0].arrays["deviation"].tobytes() == fields[1].arrays["deviation"].tobytes()
+
+    row = table.slice(4, 1).to_pylist()[0]
+    T = single.temperature
+    assert (row["final_min"], row["final_max"]) == pytest.approx((T.min(), T.max()), abs=1e-12)
+    assert row["final_mean"] == pytest.approx(T.mean(), abs=1e-9)
+    curve = np.loadtxt(tmp_path / "single" / run_folder.PROBES, delimiter=",", skiprows=1)
+    assert row["middle max"] == row["warmest"] == curve[:, 1].max()
+    assert row["middle final"] == curve[-1, 1]
+    assert row["cooled"] == pytest.approx(np.interp(-390.0, -curve[:, 1], curve[:, 0]), rel=1e-12)
+    assert row["folder"] == "runs/0005"
+    summary = run_folder.read_summary(alike)
+    assert (row["energy_residual"], row["wall_time"]) == (summary["energy"]["residual"], summary["wall_time"])
+
+    before, tables = stamps(out), (out / "results.csv").read_bytes()
+    again = study(tmp_path)
+    assert again.equals(table)
+    assert stamps(out) == before
+    assert (out / "results.csv").read_bytes() == tables
+
+
+def test_both_tables_say_the_same_and_the_clock_stands_last(whole: Path) -> None:
+    table = pyarrow.parquet.read_table(whole / "out" / "results.parquet")
+    with open(whole / "out" / "results.csv", encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert list(rows[0]) == table.column_names
+    assert table.column_names[-1] == "wall_time"
+    for row, expected in zip(rows, table.to_pylist(), strict=True):
+        for name, value in expected.items():
+            assert row[name] == ("" if value is None else repr(value) if isinstance(value, float) else str(value))
+
+
+def test_responses_may_change_without_a_run_being_done_again(finished: Path) -> None:
+    before = stamps(finished / "out")
+    table = study(finished, 'study.responses.1.statistic="min"', 'study.responses.1.name="coldest"')
+    assert stamps(finished / "out") == before
+    assert "warmest" not in table.column_names
+    assert all(
+        low <= end for low, end in zip(table["coldest"].to_pylist(), table["middle final"].to_pylist(), strict=True)
+    )
+
+
+def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Where its folder should be is a file: nothing can be written there.
+    out = prepared(tmp_path)
+    (out / "runs").mkdir()
+    (out / "runs" / "0002").write_text("mine")
+    command = ["study", str(tmp_path / "plate.toml"), "--output", str(out), "--workers", "1"]
+    assert main([*command, "--quiet"]) == 1
+    assert capsys.readouterr().err == f"heatsim: 1 of 6 runs failed; results.csv in {out} says why\n"
+    table = pyarrow.parquet.read_table(out / "results.parquet")
+    assert table.column("status").to_pylist() == ["done", "failed", "done", "done", "done", "done"]
+    message = table.column("message").to_pylist()
+    assert "0002: is a file" in message[1]
+    assert set(message) == {"", message[1]}
+    assert table.column("final_max").to_pylist()[1] is None
+
+    # What the disk refused is tried again.
+    before = stamps(out)
+    (out / "runs" / "0002").unlink()
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "Plate that cools: 6 of 6 runs done" in shown
+    assert "cooled (s)" in shown
+    after = stamps(out)
+    assert all(after[path] == stamp for path, stamp in before.items() if "0002" not in path)
+
+
+def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = prepared(tmp_path)
+    advance = Stepper.advance
+    seen: list[int] = []
+
+    def spoilt(self: Stepper, steps: int) -> None:
+        advance(self, steps)
+        seen.append(self.step)
+        if self._problem.scenario.material.conductivity[0] == 20.0:
+            self._field.deviation[...] = np.nan
+
+    monkeypatch.setattr(Stepper, "advance", spoilt)
+    outcomes = list(run_group(out, range(1, 7), ignore, Stop()))
+    assert [outcome.status for outcome in outcomes] == 3 * ["failed"] + 3 * ["done"]
+    assert all("NaN or infinity in the field, seen at step" in outcome.message for outcome in outcomes[:3])
+    seen.clear()
+    table = study(tmp_path)
+    assert not seen
+    assert table.column("status").to_pylist() == 3 * ["failed"] + 3 * ["done"]
+    assert table.column("message").to_pylist()[0] == outcomes[0].message
+    assert NotFiniteError.__name__ not in outcomes[0].message
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, whole = prepared(tmp_path), prepared(tmp_path / "whole")
+    list(run_group(whole, range(1, 7), ignore, Stop()))
+    stop = Stop()
+
+    def halfway(stepper: Stepper) -> None:
+        stop.requested = True
+
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, 3, halfway)
+        assert list(run_group(out, range(1, 7), ignore, stop)) == []
+    assert not study_folder.is_done(out / "runs" / "0001")
+    starts: dict[int, int] = {}
+    outcomes = list(run_group(out, range(1, 7), lambda number, step: starts.setdefault(number, step) and None, Stop()))
+    assert [outcome.status for outcome in outcomes] == 6 * ["done"]
+    assert starts == {1: 3, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0}
+    for number in range(1, 7):
+        for name in (run_folder.PROBES, run_folder.ENERGY):
+            path = Path("runs") / f"{number:04d}" / name
+            assert (out / path).read_bytes() == (whole / path).read_bytes()
+
+
+@pytest.mark.parametrize("left", ["scenario.toml.part", "failure.json"])
+def test_a_start_that_was_killed_is_cleared_away(tmp_path: Path, left: str) -> None:
+    out = prepared(tmp_path)
+    (out / "runs" / "0001").mkdir(parents=True)
+    (out / "runs" / "0001" / left).write_text('{"message": "no space", "again": true}')
+    assert [outcome.status for outcome in run_group(out, [1], ignore, Stop())] == ["done"]
+    assert not (out / "runs" / "0001" / left).exists()
+
+
+def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
+    path, out = study_text.write(tmp_path), tmp_path / "out"
+    # Steps of a tenth of a millisecond, ten thousand a run.
+    command = ["study", path, "--output", out, "--workers", "2", "--quiet", "--set", "time.dt=1e-3"]
+    process = runs.start(*command)
+    while not list((out / "runs").glob("*/probes.csv")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    stdout, err = process.communicate(timeout=40)
+    assert (process.returncode, stdout) == (130, "")
+    assert len(err.splitlines()) == 1
+    assert "of 6 runs are done" in err
+    assert "go on with the same `heatsim study` command again" in err
+    unfinished = [at for at in (out / "runs").iterdir() if not study_folder.is_done(at)]
+    assert any(checkpoint.read_last_good(at)[0] is not None for at in unfinished)
+    statuses = pyarrow.parquet.read_table(out / "results.parquet").column("status").to_pylist()
+    assert statuses.count("waiting") == 6 - statuses.count("done") >= 1
+
+
+def test_python_hears_of_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = Crew.events
+
+    def interrupted(self: Crew) -> Any:
+        for event in events(self):
+            signal.raise_signal(signal.SIGINT)
+            yield event
+
+    monkeypatch.setattr(Crew, "events", interrupted)
+    with pytest.raises(Interrupted, match="of 6 runs are done"):
+        study(tmp_path)
+
+
+def test_workers_that_cannot_start_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    path = study_text.write(tmp_path)
+    with pytest.raises(heatsim.HeatsimError, match="worker processes cannot be started: exit code 1") as caught:
+        heatsim.Study.from_scenario(path, output=tmp_path / "out", workers=1).run()
+    assert caught.value.exit_code == 1
+
+
+def test_options_that_cannot_be(tmp_path: Path) -> None:
+    path = study_text.write(tmp_path)
+    with pytest.raises(InputError, match="--workers: got 0"):
+        heatsim.Study.from_scenario(path, workers=0)
+    with pytest.raises(InputError, match="--workers and --cluster exclude each other"):
+        heatsim.Study.from_scenario(path, workers=2, cluster="tcp://127.0.0.1:1")
+
+
+def test_a_kernel_that_is_not_there_is_told_of_before_anything_is_written(tmp_path: Path) -> None:
+    path = study_text.write(tmp_path)
+    with pytest.raises(InputError, match="numbaa"):
+        heatsim.Study.from_scenario(path, ["solver.kernel=numbaa"], output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_response_that_is_called_like_another_column(tmp_path: Path) -> None:
+    path = study_text.write(tmp_path)
+    with pytest.raises(InputError, match=r'study.responses.0.name: got "middle max"; the results have such a column'):
+        heatsim.Study.from_scenario(path, ['study.responses.0.name="middle max"'])
+
+
+def test_two_studies_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    out = prepared(tmp_path)
+    with run_folder.claim(out), pytest.raises(FolderError, match="another heatsim process is writing there"):
+        study(tmp_path)
+
+
+def test_definition_comes_back_as_it_was(tmp_path: Path) -> None:
+    out = prepared(tmp_path)
+    definition, _ = read(study_text.write(tmp_path))
+    again = study_folder.read_study(out)
+    assert again.points == definition.points
+    assert again.scenario(3) == definition.scenario(3)
+    assert json.loads((out / "study.json").read_text())["path"] == str(tmp_path / "plate.toml")

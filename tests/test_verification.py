@@ -1,0 +1,163 @@
+"""`heatsim verify`: what it says of right answers and of wrong ones, and that every case is right on this machine."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heatsim import verification
+from heatsim.cli import main
+from heatsim.errors import DeviceError, InputError, NotFiniteError
+from heatsim.scenario import load
+from heatsim.simulation import Simulation
+from heatsim.verification import CASES, Case, choose, verdict, verify
+from heatsim.verification.case import FOLDER, Comparison
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = "order_held"
+KEYS = {
+    *("name", "source", "scenario", "reference", "computed", "error", "tolerance", "order", "least_order", "passed"),
+    *("failure", "device", "kernel", "precision", "cells", "steps", "seconds"),
+}
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    return folder
+
+
+def change(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: object) -> None:
+    """Give a case of the catalog other attributes."""
+    changed = tuple(replace(case, **attributes) if case.name == name else case for case in CASES)  # type: ignore[arg-type]
+    monkeypatch.setattr(verification, "CASES", changed)
+
+
+def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = empty_folder / "report.json"
+    assert main(["verify", "--device", "cpu", "--json", str(report)]) == 0, capsys.readouterr().out
+    found = json.loads(report.read_text(encoding="utf-8"))
+    assert [of_case["name"] for of_case in found] == [case.name for case in CASES]
+    for of_case in found:
+        assert set(of_case) == KEYS
+        assert of_case["passed"]
+        assert of_case["error"] <= of_case["tolerance"]
+        assert abs(of_case["computed"] - of_case["reference"]) == of_case["error"]
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert out.count(" pass") == len(CASES) + 1
+    for case in CASES:
+        assert re.search(rf"^ {case.name} .* pass", out, re.MULTILINE)
+        assert all(len(word) <= 11 for word in case.source.split())
+    assert [path.name for path in empty_folder.iterdir()] == ["report.json"]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_wave_is_of_second_order_in_both_precisions(precision: str) -> None:
+    (found,) = verify(["order_convection"], [f"solver.precision={precision}", "solver.device=cpu"])
+    assert found.passed
+    assert found.precision == precision
+    assert found.order == pytest.approx(2.0, abs=0.02)
+    assert found.cells == (32, 1, 1)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> None:
+    comment = case.path.read_text(encoding="utf-8").split("\n\n")[0]
+    assert re.search(r"^# Source: ", comment, re.MULTILINE)
+    assert re.search(r"^# Compared: ", comment, re.MULTILINE)
+    assert case.source
+    for precision in ("float32", "float64"):
+        assert 0.0 < case.allowed(precision) <= 0.005 * case.range
+    scenario = load(case.path)
+    assert not case.order or scenario.time.dt != "auto"
+
+
+def test_every_scenario_belongs_to_a_case() -> None:
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(case.name for case in CASES)
+
+
+def test_a_wrong_answer_fails_the_command(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(monkeypatch, QUICK, tolerance=1e-7)
+    assert main(["verify", QUICK, "order_flux", "--json", "report.json"]) == 1
+    out, err = capsys.readouterr()
+    assert re.search(rf"^ {QUICK} .* FAIL", out, re.MULTILINE)
+    assert re.search(r"^ order_flux .* pass", out, re.MULTILINE)
+    assert "1 of 2 passed" in out
+    assert err.endswith(f"heatsim: 1 of 2 cases failed: {QUICK}\n")
+    wrong, right = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    assert (wrong["passed"], right["passed"]) == (False, True)
+    assert wrong["order"] > 1.9
+
+
+@pytest.mark.parametrize(
+    ("name", "conductivity"),
+    [("slab_bi_10", 0.1), ("nafems_t3", 35.0), ("nafems_t4", 52.0), ("order_flux", 4.0), ("order_convection", 4.0)],
+)
+def test_a_conductivity_that_is_wrong_by_one_per_cent_is_noticed(name: str, conductivity: float) -> None:
+    (found,) = verify([name], [f"material.conductivity={1.01 * conductivity!r}", "solver.device=cpu"])
+    assert not found.passed
+
+
+def test_too_low_an_order_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "LEAST_ORDER", 2.5)
+    (found,) = verify([QUICK])
+    assert not found.passed
+    assert found.error is not None
+    assert found.error <= found.tolerance
+
+
+def test_a_run_that_fails_is_reported(
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def overflow(self: Simulation) -> None:
+        raise NotFiniteError("the field overflowed")
+
+    monkeypatch.setattr(Simulation, "run", overflow)
+    assert main(["verify", QUICK]) == 1
+    out = capsys.readouterr().out
+    assert re.search(rf"^ {QUICK} .* – .* FAIL", out, re.MULTILINE)
+    assert re.search(rf"^{QUICK}: the field overflowed$", out, re.MULTILINE)
+
+
+def test_not_a_number_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(simulation: Simulation) -> Comparison:
+        return Comparison(np.zeros(2), np.array([0.0, np.nan]))
+
+    change(monkeypatch, QUICK, quantity=lost, order=False)
+    (found,) = verify([QUICK])
+    assert not found.passed
+
+
+def test_names_are_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [case.name for case in choose(["nafems_t3", "slab_bi_1"])] == ["slab_bi_1", "nafems_t3"]
+    with pytest.raises(InputError, match=r'"heldcube" is no case; .* did you mean "held_cube"'):
+        choose(["heldcube"])
+    assert main(["verify", "heldcube"]) == 2
+    with pytest.raises(DeviceError, match="fastest"):
+        verify([QUICK], ["solver.kernel=fastest", "solver.device=cpu"])
+
+
+def test_the_list_names_scenario_files(empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--list"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in lines] == [case.name for case in CASES]
+    for _, path in lines:
+        load(path)
+    assert not list(empty_folder.iterdir())
+
+
+def test_a_json_file_that_cannot_be_written_is_refused_at_once(
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "--json", "nowhere/report.json"]) == 2
+    assert "there is no folder nowhere" in capsys.readouterr().err

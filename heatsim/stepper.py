@@ -162,8 +162,8 @@ class Stepper:
         kernel = CPU_KERNELS[self._spec.name]
         dt, sweeps = self._sweeps(until)
         c = np.array(problem.coefficients[dt].c, dtype=problem.precision)
-        for sweep in sweeps:
-            f, g, step = sweep["f"], sweep["g"], int(sweep["step"])
-            kernel(field.deviation, field.spare, problem.periodic, c, f, g, step, self._ledger.faces, problem.scheme)
-            field.swap()
+        f, g, step = sweeps["f"], sweeps["g"], int(sweeps["step"][0])
+        field.deviation, field.spare = kernel(
+            field.deviation, field.spare, problem.periodic, c, f, g, step, self._ledger.faces, problem.scheme
+        )
         self.step = until

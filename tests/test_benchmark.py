@@ -20,7 +20,7 @@ from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import launch, replay, tuning
 from heatsim.kernels.catalog import KERNELS
-from heatsim.kernels.cpu import CPU_KERNELS, advance_numpy
+from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.kernels.reductions import compiled, fused
 from heatsim.kernels.reductions.ladder import LADDER, Rung
 
@@ -99,7 +99,9 @@ def test_numbers_agree_with_each_other() -> None:
         assert_consistent(found)
         assert found.cpu_GCells == next(result.GCells for result in found.kernels if result.name == "numba")
         value = np.dtype(found.precision).itemsize
-        assert {result.intensity for result in found.kernels} == {13 / (2 * value)}
+        steps = {result.name: (result.intensity or 0.0) / (13 / (2 * value)) for result in found.kernels}
+        assert steps["numpy"] == 1.0
+        assert steps["numba"] == round(steps["numba"]) >= 1.0
         assert found.stages is not None
         seconds = found.stages.seconds
         assert seconds["total"] > 0.0
@@ -108,26 +110,27 @@ def test_numbers_agree_with_each_other() -> None:
         assert found.stages.kernel == fastest.name
 
 
-def scaled(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(T: NDArray[Any], T_new: NDArray[Any], periodic: Any, c: NDArray[Any], *rest: Any) -> None:
-        kernel(T, T_new, periodic, c[[0, 2, 1, 3, 4, 5, 6]], *rest)
+def scaled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], periodic: Any, c: NDArray[Any], *rest: Any) -> Any:
+        return kernel(T, T_new, periodic, c[[0, 2, 1, 3, 4, 5, 6]], *rest)
 
     return wrong
 
 
-def skipping(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(T: NDArray[Any], T_new: NDArray[Any], *rest: Any) -> None:
+def skipping(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(T: NDArray[Any], T_new: NDArray[Any], *rest: Any) -> Any:
         last = T_new[-1, -1, -1].copy()
-        kernel(T, T_new, *rest)
-        T_new[-1, -1, -1] = last
+        result, spare = kernel(T, T_new, *rest)
+        result[-1, -1, -1] = last
+        return result, spare
 
     return wrong
 
 
-def forgetting(kernel: Callable[..., None]) -> Callable[..., None]:
-    def wrong(*arguments: Any) -> None:
+def forgetting(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(*arguments: Any) -> Any:
         *head, ledger, scheme = arguments
-        kernel(*head, [np.zeros_like(sums) for sums in ledger], scheme)
+        return kernel(*head, [np.zeros_like(sums) for sums in ledger], scheme)
 
     return wrong
 
@@ -144,7 +147,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(CPU_KERNELS, "numba", spoil(advance_numpy))
+    monkeypatch.setitem(CPU_KERNELS, "numba", spoil(CPU_KERNELS["numpy"]))
     numbers = tmp_path / "bench.json"
     words = ["bench", "--cells", "5", "--device", "cpu", "--precision", "float64", "--repeats", "5"]
     assert main([*words, "--json", str(numbers)]) == 1
@@ -162,7 +165,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
 
 
 def test_nothing_is_timed_where_every_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(CPU_KERNELS, "numba", lambda T, T_new, *rest: None)
+    monkeypatch.setitem(CPU_KERNELS, "numba", lambda T, T_new, *rest: (T_new, T))
     found = one(kernels=("numba",))
     assert found.stages is None
     assert found.copy_GBps > 0.0

@@ -49,8 +49,10 @@ HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
     *("pyarrow", "pandas", "distributed", "dask"),
 )
-# A compiled module is imported by a function when a numba kernel is wanted.
-MAY_BE_HEAVY = {("kernels/cpu_numba.py", "numba"), ("kernels/cpu_composite_numba.py", "numba")}
+# Compiled modules are imported by a function when a numba kernel is wanted.
+MAY_BE_HEAVY = {
+    (f"kernels/{name}.py", "numba") for name in ("cpu_blocked", "cpu_cells", "cpu_numba", "cpu_composite_numba")
+}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

@@ -12,7 +12,7 @@ from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.cpu import CPU_KERNELS, steps_a_sweep
 from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.kernels.tuning import Shape
 from heatsim.physics.coefficients import Scheme
@@ -161,10 +161,16 @@ class Stepping:
     ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 
-        def sweep(done: int, count: int) -> None:
-            for terms in self._table[done : done + count]:
-                f, g, step = terms["f"], terms["g"], int(terms["step"])
-                kernel(field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME)
-                field.swap()
+        def sweeps_of(reach: int) -> Callable[[int, int], None]:
+            def advance(done: int, count: int) -> None:
+                part = self._table[done : done + count * reach]
+                f, g, step = part["f"], part["g"], int(part["step"][0])
+                field.deviation, field.spare = kernel(
+                    field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME
+                )
 
-        return [(1, sweep)]
+            return advance
+
+        value = np.dtype(field.precision).itemsize
+        reaches = {steps_a_sweep(spec.name, case.grid.shape, case.periodic, value, len(self._table)), 1}
+        return [(reach, sweeps_of(reach)) for reach in sorted(reaches, reverse=True)]

@@ -60,7 +60,7 @@ KERNELS = (
         boxed=True,
     ),
     KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
-    KernelSpec("numba", "cpu", "cpu_numba.py", "compiled loops over rows on all cores"),
+    KernelSpec("numba", "cpu", "cpu_blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
 # What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.

@@ -1,22 +1,26 @@
-"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled loops over rows on all cores.
+"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled, several steps at a time in cache.
 
 Both do what stencil.cuh says, operation by operation in the same order and without fma, so they agree to the bit.
 Arrays are [z, y, x]; ``c`` holds c0…c6, ``f`` and ``g`` the six faces' terms, all in the field's precision; ``ledger``
 holds a float64 array for each face that somebody asked for, else an empty one.
 """
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels import cpu_tiling
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 
-# Below this a step is done before a second core has woken up: threads wait for each other 50 to 250 µs a step on a busy
-# two-core machine, in which one core does as many cells.
+# Cells below which a step of a composite body is done before a second core has woken up: threads wait for each other 50
+# to 250 µs a step on a busy two-core machine.
 _CELLS_FOR_THREADS = 2**16
 
 # Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
@@ -100,7 +104,7 @@ def rounded_sum(T: Field, increment: Field, step: int) -> Field:
     return rounded
 
 
-def advance_numba(
+def _advance_numpy(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
@@ -110,20 +114,91 @@ def advance_numba(
     step: int,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
-) -> None:
-    """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
-    from heatsim.kernels import cpu_numba
+) -> tuple[Field, Field]:
+    for number, terms in enumerate(zip(np.atleast_2d(f), np.atleast_2d(g), strict=True), start=step):
+        advance_numpy(T, T_new, periodic, c, *terms, number, ledger, scheme)
+        T, T_new = T_new, T
+    return T, T_new
 
-    choose_threads(T.size)
-    cpu_numba.advance(T, T_new, *periodic, c, f, g, step, SCHEMES.index(scheme), *ledger)
+
+def _advance_numba(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    c: Field,
+    f: Field,
+    g: Field,
+    step: int,
+    ledger: Sequence[NDArray[np.float64]],
+    scheme: Scheme,
+) -> tuple[Field, Field]:
+    # numba's import takes half a second.
+    from heatsim.kernels import cpu_blocked
+
+    f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
+    tiling = cpu_tiling.choose(T.shape, periodic, T.itemsize, len(f), _thread_count())
+    sweeps = -(-len(f) // tiling.depth)
+    nz, ny, nx = T.shape
+    periodic_x, periodic_y, periodic_z = periodic
+    x_min, x_max, y_min, y_max, z_min, z_max = ledger
+    plan = cpu_blocked.Plan(
+        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
+        *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, tiling.workers),
+        *(tiling.tile_y, tiling.tile_z, tiling.rows, tiling.stride, tiling.margin),
+    )
+    rings = _zeros_from_a_line((tiling.workers, tiling.ring), T.dtype)
+    run = partial(cpu_blocked.advance, plan, T.reshape(-1), T_new.reshape(-1))
+    if tiling.workers == 1:
+        run(0, sweeps, rings[0], 0)
+    else:
+        for sweep in range(sweeps):
+            others = [
+                _threads().submit(run, sweep, sweep + 1, rings[worker], worker) for worker in range(1, tiling.workers)
+            ]
+            run(sweep, sweep + 1, rings[0], 0)
+            for other in others:
+                other.result()
+    return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
 
 
 def choose_threads(cells: int) -> None:
     """Let numba use all cores where there are cells enough for them."""
     import numba
 
-    all_threads: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-    numba.set_num_threads(all_threads if cells >= _CELLS_FOR_THREADS else 1)
+    numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
 
 
-CPU_KERNELS: dict[str, Callable[..., None]] = {"numpy": advance_numpy, "numba": advance_numba}
+def steps_a_sweep(
+    name: str, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int
+) -> int:
+    """Steps that a kernel does for one read and one write of the field, where it is asked for so many."""
+    return 1 if name == "numpy" else cpu_tiling.choose(shape, periodic, itemsize, steps, _thread_count()).depth
+
+
+def _thread_count() -> int:
+    import numba
+
+    return int(vars(numba.config)["NUMBA_NUM_THREADS"])
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads beside the calling one; compiled code runs without the interpreter's lock."""
+    if hasattr(os, "register_at_fork"):
+        # A forked process has none of its parent's threads.
+        os.register_at_fork(after_in_child=_threads.cache_clear)
+    return ThreadPoolExecutor(os.cpu_count(), "heatsim-cpu")
+
+
+def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
+    """Zeros that begin with a cache line."""
+    line = cpu_tiling.LINE // dtype.itemsize
+    memory = np.zeros(shape[0] * shape[1] + line, dtype)
+    first = -memory.ctypes.data % cpu_tiling.LINE // dtype.itemsize
+    return memory[first : first + shape[0] * shape[1]].reshape(shape)
+
+
+# kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does as many steps as f and g have rows, the first of them
+# numbered ``step``, and returns the array that holds the result and the other one, which holds nothing of use.
+# With one row, or f and g of shape (6,), the result is in T_new and T is as it was.
+CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

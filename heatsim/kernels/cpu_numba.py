@@ -1,66 +1,15 @@
-"""The CPU's fast kernel: rows of x in parallel, every pass over a row in cache, vectorised by the compiler.
+"""What the CPU does with a row of cells whose neighbours are rows like it, vectorised by the compiler.
 
-The functions do for a row what stencil.cuh does for a cell: the sum over neighbours, the faces in their order, the
+The functions do for a row what stencil.cuh does for a cell: the sum over neighbours, the
 rounding. Results equal those of the NumPy oracle to the bit: neither fastmath nor fma.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def advance(
-    T: Any,
-    T_new: Any,
-    periodic_x: bool,
-    periodic_y: bool,
-    periodic_z: bool,
-    c: Any,
-    f: Any,
-    g: Any,
-    step: int,
-    scheme: int,
-    x_min: Any,
-    x_max: Any,
-    y_min: Any,
-    y_max: Any,
-    z_min: Any,
-    z_max: Any,
-) -> None:
-    """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu.advance_numpy`."""
-    nz, ny, nx = T.shape
-    for row in prange(nz * ny):
-        z = row // ny
-        y = row - z * ny
-        centre, new = T[z, y], T_new[z, y]
-        south, north = T[z, _neighbour(y - 1, ny, periodic_y)], T[z, _neighbour(y + 1, ny, periodic_y)]
-        below, above = T[_neighbour(z - 1, nz, periodic_z), y], T[_neighbour(z + 1, nz, periodic_z), y]
-        if scheme == SEVEN_TERM:
-            _sum_seven_term(c, centre, south, north, below, above, periodic_x, new)
-        else:
-            _sum_increments(c, centre, south, north, below, above, periodic_x, new)
-
-        # Faces in the order of stencil.cuh, so that edges and corners add up alike.
-        _add_face_cell(f[0], g[0], centre, new, 0, x_min, z, y)
-        _add_face_cell(f[1], g[1], centre, new, nx - 1, x_max, z, y)
-        if y == 0:
-            _add_face_row(f[2], g[2], centre, new, y_min, z)
-        if y == ny - 1:
-            _add_face_row(f[3], g[3], centre, new, y_max, z)
-        if z == 0:
-            _add_face_row(f[4], g[4], centre, new, z_min, y)
-        if z == nz - 1:
-            _add_face_row(f[5], g[5], centre, new, z_max, y)
-
-        if scheme == INCREMENTS:
-            for x in range(nx):
-                new[x] = centre[x] + new[x]
-        elif scheme == STOCHASTIC:
-            _round_row(centre, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
 
 
 @njit(inline="always")
@@ -120,24 +69,6 @@ def _sum_increments(c: Any, T: Any, south: Any, north: Any, below: Any, above: A
             + c5 * (belows[i] - here)
             + c6 * (aboves[i] - here)
         )
-
-
-@njit
-def _add_face_cell(f: Any, g: Any, T: Any, total: Any, x: int, ledger: Any, z: int, y: int) -> None:
-    heat = f - g * T[x]
-    total[x] += heat
-    if ledger.size:
-        ledger[z, y] += heat
-
-
-@njit
-def _add_face_row(f: Any, g: Any, T: Any, total: Any, ledger: Any, row: int) -> None:
-    for x in range(T.size):
-        total[x] += f - g * T[x]
-    if ledger.size:
-        sums = ledger[row]
-        for x in range(T.size):
-            sums[x] += f - g * T[x]
 
 
 @njit

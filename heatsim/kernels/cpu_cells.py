@@ -1,0 +1,166 @@
+"""What the CPU does with rows of cells in cache: sums over neighbours, faces, rounding.
+
+The functions do for a row what stencil.cuh does for a cell, with neither fastmath nor fma, so that results equal those
+of the NumPy oracle to the bit. Arrays are runs of cells; a row begins at ``here`` in T, the values before the step,
+and at ``new`` in the array that gets the new ones. Loops count unsigned: an index that might be negative would keep
+the compiler from vectorising them.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic as _intrinsic
+
+SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
+
+# Nothing is allocated here, so arrays need no counting of references (nrt), which atomic operations would do at every
+# call. Division as NumPy's needs no check for zero.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+compiled: Any = njit(**OPTIONS)
+intrinsic: Any = _intrinsic
+
+
+@intrinsic
+def _whole_vectors(typing_context: Any) -> Any:
+    """Let the loops of the calling function use 64-byte vectors where the CPU has them: LLVM prefers half of that."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # llvmlite refuses attributes that it does not know; LLVM knows this one.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@intrinsic
+def _hash(typing_context: Any, of_row: Any, x: Any) -> Any:
+    """24 bits that follow from a row's hash and x, mixed as in stencil.cuh; numba would multiply in 64 bits, slowly."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        h, x = arguments
+        h = builder.add(h, builder.mul(builder.trunc(x, h.type), h.type(0x9E3779B1)))
+        h = builder.mul(builder.xor(h, builder.lshr(h, h.type(15))), h.type(0x2C1B3C6D))
+        h = builder.mul(builder.xor(h, builder.lshr(h, h.type(12))), h.type(0x297A2D39))
+        return builder.lshr(h, h.type(8))
+
+    return types.int32(types.uint32, types.uint64), generate
+
+
+@njit(inline="always")
+def wrap(i: int, n: int) -> int:
+    """Position i of a periodic axis of n cells, as often around as it takes."""
+    return i if 0 <= i < n else i % n
+
+
+@compiled
+def sum_seven_term(
+    c: Any, T: Any, below: int, here: int, above: int, stride: int, T_new: Any, new: int, new_stride: int, runs: Any
+) -> None:
+    """c0·T + c1·T(x−) + … + c6·T(z+).
+
+    Args:
+        c: c0…c6.
+        T: where all neighbours are.
+        below: what lies beside the first cell in z−.
+        here: the first cell.
+        above: what lies beside it in z+.
+        stride: from a cell to its neighbours in y.
+        T_new: gets the sums.
+        new: the first of them.
+        new_stride: from a run to the next.
+        runs: how many runs of cells, ``stride`` apart in T, and how long they are.
+    """
+    _whole_vectors()
+    c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+    for run in range(runs[0]):
+        at, out = run * stride, np.uint64(new + run * new_stride)
+        i, west, east = np.uint64(here + at), np.uint64(here + at - 1), np.uint64(here + at + 1)
+        south, north = np.uint64(here + at - stride), np.uint64(here + at + stride)
+        down, up = np.uint64(below + at), np.uint64(above + at)
+        for x in range(np.uint64(runs[1])):
+            T_new[out + x] = (
+                c0 * T[i + x]
+                + c1 * T[west + x]
+                + c2 * T[east + x]
+                + c3 * T[south + x]
+                + c4 * T[north + x]
+                + c5 * T[down + x]
+                + c6 * T[up + x]
+            )
+
+
+@compiled
+def sum_increments(
+    c: Any, T: Any, below: int, here: int, above: int, stride: int, T_new: Any, new: int, new_stride: int, runs: Any
+) -> None:
+    """c1·(T(x−) − T) + … + c6·(T(z+) − T); arguments as for :func:`sum_seven_term`."""
+    _whole_vectors()
+    c1, c2, c3, c4, c5, c6 = c[1], c[2], c[3], c[4], c[5], c[6]
+    for run in range(runs[0]):
+        at, out = run * stride, np.uint64(new + run * new_stride)
+        i, west, east = np.uint64(here + at), np.uint64(here + at - 1), np.uint64(here + at + 1)
+        south, north = np.uint64(here + at - stride), np.uint64(here + at + stride)
+        down, up = np.uint64(below + at), np.uint64(above + at)
+        for x in range(np.uint64(runs[1])):
+            centre = T[i + x]
+            T_new[out + x] = (
+                c1 * (T[west + x] - centre)
+                + c2 * (T[east + x] - centre)
+                + c3 * (T[south + x] - centre)
+                + c4 * (T[north + x] - centre)
+                + c5 * (T[down + x] - centre)
+                + c6 * (T[up + x] - centre)
+            )
+
+
+@compiled
+def add_face_column(
+    f: Any, g: Any, T: Any, here: int, stride: int, total: Any, new: int, new_stride: int, n: int
+) -> None:
+    """A face of which one cell a row is a part, the first of n at ``here``."""
+    for row in range(n):
+        total[np.uint64(new + row * new_stride)] += f - g * T[np.uint64(here + row * stride)]
+
+
+@compiled
+def add_face_row(
+    f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, row: int, owned: bool
+) -> None:
+    """A face of which all n cells of a row are a part; heat of cells owned is added to a row of the face's sums."""
+    i, out = np.uint64(here), np.uint64(new)
+    for x in range(np.uint64(n)):
+        total[out + x] += f - g * T[i + x]
+    if owned and sums.size:
+        for x in range(np.uint64(n)):
+            sums[row, x] += f - g * T[i + x]
+
+
+@compiled
+def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
+    """T + total of a row."""
+    _whole_vectors()
+    i, out = np.uint64(here), np.uint64(new)
+    for x in range(np.uint64(n)):
+        total[out + x] = T[i + x] + total[out + x]
+
+
+@compiled
+def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
+    """T + total of a row, rounded up or down by a hash of (step, cell)."""
+    _whole_vectors()
+    scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
+    i, out = np.uint64(here), np.uint64(new)
+    h0 = np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F)
+    for x in range(np.uint64(n)):
+        dither = np.float32(_hash(h0, x)) * scale + shift
+        power_of_two = np.uint32(np.float32(T[i + x]).view(np.uint32) & exponent).view(np.float32)
+        total[out + x] = T[i + x] + (dither * power_of_two + total[out + x])
+
+
+@compiled
+def copy_row(source: Any, start: int, target: Any, new: int, n: int) -> None:
+    """So many cells from one array to the other."""
+    i, out = np.uint64(start), np.uint64(new)
+    for x in range(np.uint64(n)):
+        target[out + x] = source[i + x]

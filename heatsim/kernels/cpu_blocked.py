@@ -253,7 +253,7 @@ def _finish_rows(
     # Faces in the order of stencil.cuh, so that edges and corners add up alike.
     add_face_column(f[0], g[0], T, here, stride, T_new, new, new_stride, rows)
     add_face_column(f[1], g[1], T, here + nx - 1, stride, T_new, new + nx - 1, new_stride, rows)
-    inside = 0 < z < nz - 1 and 0 < y and y + rows < ny
+    inside = 0 < z < nz - 1 and y > 0 and y + rows < ny
     if inside and plan.scheme == SEVEN_TERM and plan.x_min.size == 0 and plan.x_max.size == 0:
         return
     for row in range(rows):

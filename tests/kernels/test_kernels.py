@@ -297,7 +297,7 @@ def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.Mon
     _, ty, tz = build.tile
     for cells in ((4, 4 * ty + 4, 3), (4, 4, 6 * tz + 1), (4, 4 * ty + 4, 3 * tz + 1)):
         for periodic in ((False, False, False), (False, True, True)):
-            case = random_steps(cells, periodic, seed=6, steps=1)
+            case = random_steps(cells, periodic, seed=6, steps=spec.steps)
             ((_, swept, launches),) = sweeps_on_cuda(spec, case, "float32", "increments")
             assert swept.spec is spec
             assert len(launches) > 1

@@ -2,8 +2,6 @@
 
 import json
 import shlex
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,8 +31,9 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
-from heatsim.scenario.resolved import document
+from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
+from heatsim.stop import Stop, stop_on_signals
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
@@ -42,7 +41,6 @@ from heatsim.version import version
 # Device work is queued for about this long before the clock and signals are looked at.
 _BATCH_SECONDS = 0.25
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
-_LONGEST_SHOWN = 80
 
 
 @dataclass
@@ -321,13 +319,13 @@ class Simulation:
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
-            "scenario": json.dumps(_settings(self.plan.problem.scenario), ensure_ascii=False),
+            "scenario": json.dumps(settings(self.plan.problem.scenario), ensure_ascii=False),
         }
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
         path = self.folder / folder.SCENARIO
-        changes = _changes(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
+        changes = differences(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
         if changes:
             raise FolderError(
                 f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
@@ -390,31 +388,6 @@ class Simulation:
         return summary
 
 
-class Stop:
-    """``requested`` is set when the user, the system or the caller asks to stop."""
-
-    requested = False
-
-
-@contextmanager
-def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
-    """Turn SIGINT and SIGTERM into a request; only a process' main thread can."""
-    stop = stop or Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def request(number: int, frame: object) -> None:
-        stop.requested = True
-
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @contextmanager
 def _timed(timing: Timing, part: str) -> Iterator[None]:
     started = time.perf_counter()
@@ -428,41 +401,6 @@ def _next_after(step: int, due: NDArray[np.int64]) -> int:
     """The first due step after ``step``; far away if there is none."""
     i = int(np.searchsorted(due, step, side="right"))
     return int(due[i]) if i < len(due) else 1 << 62
-
-
-def _settings(scenario: Scenario) -> dict[str, Any]:
-    """The settings that a run has to keep from its start to its end, in the form of the TOML file.
-
-    Device and kernel may change, and so may what only says how the results are looked after. Input files count by their
-    names: a run that has begun does not read them again.
-    """
-    tables = document(scenario)
-    del tables["title"]
-    for table, name in (
-        ("solver", "device"),
-        ("solver", "kernel"),
-        ("output", "checkpoint_wall"),
-        ("output", "figures"),
-    ):
-        del tables[table][name]
-    return tables
-
-
-def _changes(before: Any, after: Any, key: str = "") -> list[str]:
-    """Where two documents differ: key path, new and old value."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        names = dict.fromkeys((*after, *before))
-        return [
-            change
-            for name in names
-            for change in _changes(before.get(name), after.get(name), f"{key}.{name}" if key else name)
-        ]
-    return [] if before == after else [f"{key} is {_shown(after)}, was {_shown(before)}"]
-
-
-def _shown(value: Any) -> str:
-    text = "not given" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _versions(backend: str) -> dict[str, str]:

@@ -28,6 +28,8 @@ LAYERS = (
     "storage",
     "observers",
     "plan",
+    "settings",
+    "stop",
     "simulation",
     "benchmark",
     "verification",

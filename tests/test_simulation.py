@@ -20,8 +20,8 @@ from heatsim.errors import FolderError, Interrupted, NotFiniteError, ScenarioErr
 from heatsim.observers.observer import Observer, RunState
 from heatsim.observers.snapshots import Snapshots
 from heatsim.scenario import load
-from heatsim.simulation import Stop
 from heatsim.stepper import Stepper
+from heatsim.stop import Stop
 from heatsim.storage import folder
 
 

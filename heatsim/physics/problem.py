@@ -115,20 +115,6 @@ class HeatProblem:
         """Whether heat can pass a face to or from outside the box, other than a beam's."""
         return self.faces.exchanging(face) if self.body is None else self.body.conditions.exchanging(face)
 
-    def material_coefficients(self, dt: float) -> dict[str, Coefficients]:
-        """c0…c6 of each material among its own for steps of ``dt`` seconds, by its name."""
-        if self.body is None:
-            return {self.scenario.palette[0][0]: self.coefficients[dt]}
-        spacing = self.grid.spacing
-        found = {}
-        for substance in self.body.medium.palette:
-            if substance.conductivity is not None:
-                rx, ry, rz = (
-                    k / substance.heat_capacity / d**2 for k, d in zip(substance.conductivity, spacing, strict=True)
-                )
-                found[substance.name] = derive(self.grid, (rx, ry, rz), dt, self.precision, self.scheme)
-        return found
-
     def face_terms(self, times: NDArray[np.float64], dt: float, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The terms f and g of the six faces for steps of ``dt`` seconds that start at ``times``.
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from heatsim.errors import HeatsimError, Interrupted, NotFiniteError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, RunState, Values
-from heatsim.simulation import Simulation, Stop
+from heatsim.simulation import Simulation
+from heatsim.stop import Stop
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition

@@ -24,16 +24,20 @@
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#elif MEMBERS
+// What a member's row of the table holds takes registers, but not the march its warps.
+#undef BOUNDS
+#define BOUNDS(threads) __launch_bounds__(threads, (sizeof(Real) == 4 ? 1024 : 896) / (threads))
 #endif
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
+    FIND_RUN(BLOCK_MEMBER, return);
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
+    const int z_begin = grid.first_z + LAYER * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
 
     // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.

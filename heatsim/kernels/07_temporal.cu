@@ -45,13 +45,18 @@
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
+#if MEMBERS
+#define KEPT(name) shared.name
+#else
+#define KEPT(name) name
+#endif
 #define LONGEST_SIDE (THREADS / LANES_LEAST * ROWS)  // rows of the narrowest tile; no tile has more columns
 
 // A tile and the planes of it that a block is to write, as tiling.py lays it out. `begin` and `end` bound what is written.
 struct Segment {
     int x, y, lanes;  // its first cell, in the halo also outside of the box, and its width in patches
     int x_begin, x_end, y_begin, y_end, z_begin, z_end;
-    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max
+    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max; above them whose it is
 };
 
 struct Patch {
@@ -72,6 +77,13 @@ struct Shared {
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
     Segment segment;
+#if MEMBERS
+    // Read where they are needed: registers for so much more there are none.
+    const Real* __restrict__ T;
+    Real* __restrict__ T_new;
+    Coefficients c;
+    Ledger ledger;
+#endif
 };
 
 // What a thread has to know of its patch in every iteration.
@@ -88,6 +100,17 @@ enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRI
 
 // What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
 enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
+
+// A thread's patch in the tile. Of an ensemble, whose coefficients take registers too, what follows from it is found anew
+// in every iteration: the compiler must not see that it stays the same.
+__device__ __forceinline__ int own_slot()
+{
+    int slot = threadIdx.y * WARP + threadIdx.x;
+#if MEMBERS
+    asm volatile("" : "+r"(slot));
+#endif
+    return slot;
+}
 
 // Position i of a periodic axis of n cells taken into the box.
 __device__ __forceinline__ int into(int i, int n)
@@ -139,7 +162,7 @@ __device__ __forceinline__ const Real* plane_of(const Real* T, const Grid& grid,
 __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], const Real* T, const Grid& grid,
                                             const Place& place, int z)
 {
-    const int slot = threadIdx.y * WARP + threadIdx.x;
+    const int slot = own_slot();
     const int z_box = grid.periodic & 4 ? into(z, grid.nz) : min(z, grid.nz - 1);
     const Real* const source = plane_of(T, grid, z_box) + place.start;
 #pragma unroll
@@ -254,7 +277,7 @@ __device__ __forceinline__ void enter_side(const Shared& shared, const Grid& gri
     const bool x_face = face < 2;
     const int start = x_face ? segment.y : segment.x, row_length = x_face ? grid.ny : grid.nx;
     const int begin = x_face ? segment.y_begin : segment.x_begin, end = x_face ? segment.y_end : segment.x_end;
-    const int slot = threadIdx.y * WARP + threadIdx.x;
+    const int slot = own_slot();
 #pragma unroll
     for (int e = slot; e < STEPS * LONGEST_SIDE; e += THREADS) {
         const int s = e / LONGEST_SIDE, at = start + e % LONGEST_SIDE, z = p - 1 - s;
@@ -294,12 +317,13 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
-__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+__device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
+                                                 const Grid& grid, const Coefficients& c,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS])
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
-    const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
+    const int slot = own_slot(), half = p & 1, room = p & (ROOMS - 1);
 
     // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
@@ -324,6 +348,9 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
         const Cells* const first_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
         const Cells* const last_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
         Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, T_here, below[s]);
+#if MEMBERS
+        asm volatile("" ::: "memory");  // coefficients from here on are read from here on
+#endif
         const bool top = ends_in_z && z == grid.nz - 1;  // no plane above the last
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -364,15 +391,23 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
     }
 }
 
+// What faces and rounding need, step by step.
+__device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
+{
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+    if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
+    if (slot < STEPS) shared.step[slot] = sweep[slot].step;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
     extern __shared__ char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int slot = threadIdx.y * WARP + threadIdx.x;
-    if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
-    if (slot < STEPS) shared.step[slot] = sweep[slot].step;
+#if !MEMBERS
+    copy_sweep(shared, sweep);
+#endif
 
 #pragma unroll 1
     for (int i = 0; i < grid.planes; ++i) {
@@ -383,6 +418,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         __syncthreads();
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
+#if MEMBERS
+        FIND_RUN(sides >> 4, continue);
+        copy_sweep(shared, sweep);
+        if (slot == 0) {
+            shared.T = T;
+            shared.T_new = T_new;
+            shared.c = c;
+            shared.ledger = ledger;
+        }
+        __syncthreads();  // the pipeline reads them
+#endif
         const Place place = find_place(grid, ledger, shared.segment);
 
         // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
@@ -400,28 +446,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
             }
         }
         wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes

@@ -3,17 +3,18 @@
 import json
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.composite_stepper import composite_arrays
+from heatsim.course import Batch, Course, Timing
 from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.kernels.tuning import Choice
@@ -38,24 +39,7 @@ from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
 
-# Device work is queued for about this long before the clock and signals are looked at.
-_BATCH_SECONDS = 0.25
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
-
-
-@dataclass
-class Timing:
-    """Wall-clock seconds of a run's parts.
-
-    Attributes:
-        preparing: reading the initial field and compiling.
-        stepping: the kernels.
-        observing: summing, writing fields, rows and checkpoints.
-    """
-
-    preparing: float = 0.0
-    stepping: float = 0.0
-    observing: float = 0.0
 
 
 @dataclass
@@ -202,9 +186,55 @@ class Simulation:
             NotFiniteError, StorageError: the run failed; what was written before is good.
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
         """
-        scenario = self.plan.problem.scenario
         if self.finished:
             return
+        with ExitStack() as stack:
+            wanted = stack.enter_context(stop_on_signals(stop))
+            stepper, batch = self.stepper(), Batch()
+            course = self.begin(stack, stepper, progress=progress, watchers=watchers)
+            while not course.finished:
+                if wanted.requested:
+                    self.interrupt(course)
+                steps = min(batch.steps, course.steps_to_due)
+                started = time.perf_counter()
+                stepper.advance(steps)
+                self.plan.device.synchronise()
+                seconds = time.perf_counter() - started
+                batch.took(steps, seconds)
+                course.stepped(stepper.step, seconds)
+                course.look()
+            self.end(course)
+
+    def stepper(self) -> Stepper:
+        """What advances the field, from the step that it is at."""
+        return Stepper(
+            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel, self.state.step),
+            tuned=self.plan.tuned,
+            arrays=self.state.arrays,
+        )
+
+    def begin(
+        self,
+        stack: ExitStack,
+        stepper: Stepper,
+        *,
+        progress: bool = False,
+        watchers: Sequence[Observer] = (),
+        choice: Choice | None = None,
+    ) -> Course:
+        """Open all that the run writes, for whoever drives it; :meth:`run` does for a run alone what there is to do.
+
+        Args:
+            stack: lets go of everything when it is closed.
+            stepper: from :meth:`stepper`.
+            progress, watchers: as for :meth:`run`.
+            choice: the kernel with which others do the steps; None if the stepper does them, which is prepared here.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            NotFiniteError, StorageError: the run failed at once.
+        """
+        scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
             raise FolderError(
                 f"{self.folder}: the run failed at step {self.step:,}; go on from its last checkpoint with "
@@ -212,16 +242,43 @@ class Simulation:
             )
         if not self._resuming:
             folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
-        with ExitStack() as stack:
-            stack.enter_context(folder.claim(self.folder))
-            if not self._resuming:
-                write_resolved(scenario, self.folder)
-                self._resuming = True
-            observers = self._observers(progress, watchers)
+        stack.enter_context(folder.claim(self.folder))
+        if not self._resuming:
+            write_resolved(scenario, self.folder)
+            self._resuming = True
+        observers = self._observers(progress, watchers)
+        for observer in observers:
+            stack.callback(observer.close)
+        with self.timing.timed("preparing"):
             for observer in observers:
-                stack.callback(observer.close)
-            self._loop(observers, stack.enter_context(stop_on_signals(stop)))
-            folder.write_summary(self.folder, self._summary())
+                observer.prepare()
+            if choice is None:
+                stepper.prepare()
+            self._choice = choice or stepper.choice
+        return Course(self.state, observers, self.timing, self._saved)
+
+    def interrupt(self, course: Course) -> NoReturn:
+        """Save a checkpoint.
+
+        Raises:
+            Interrupted: says how to go on.
+            NotFiniteError, StorageError: the checkpoint could not be saved.
+        """
+        self._saved = course.save()
+        raise Interrupted(
+            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
+            f"go on with `{resume_command(self.folder)}`"
+        )
+
+    def end(self, course: Course) -> None:
+        """The last step is done: write the last checkpoint and the summary."""
+        stepping, observing = course.end()
+        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+            self.warnings.append(
+                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
+        folder.write_summary(self.folder, self._summary())
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
@@ -239,79 +296,6 @@ class Simulation:
         observers.append(Checkpoints(tuple(observers), self._identity()))
         observers[-1:-1] = watchers
         return observers
-
-    def _loop(self, observers: Sequence[Observer], stop: "Stop") -> None:
-        state, timing = self.state, self.timing
-        stepper = Stepper(
-            *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
-            tuned=self.plan.tuned,
-            arrays=state.arrays,
-        )
-        started = time.perf_counter()
-        for observer in observers:
-            observer.prepare()
-        stepper.prepare()
-        self._choice = stepper.choice
-        timing.preparing += time.perf_counter() - started
-
-        saved = self._saved
-        due = [observer.due(state) for observer in observers]
-        with _timed(timing, "observing"):
-            for observer in observers:
-                observer.start(state, saved)
-            if saved is None:
-                self._notify(observers, due)
-        batch, begun = 1, Timing(timing.preparing, timing.stepping, timing.observing)
-        while not state.finished:
-            next_due = min(_next_after(state.step, steps) for steps in due)
-            while state.step < next_due:
-                if stop.requested:
-                    self._interrupt(observers[-1])
-                steps = min(batch, next_due - state.step)
-                seconds = self._advance(stepper, steps)
-                if steps == batch or seconds > _BATCH_SECONDS:
-                    batch = max(1, min(2 * steps, int(steps * _BATCH_SECONDS / max(seconds, 1e-9))))
-                with _timed(timing, "observing"):
-                    # At a due step observers are notified first: a checkpoint counts what has been written.
-                    if state.step == next_due:
-                        self._notify(observers, due)
-                    for observer in observers:
-                        observer.poll(state)
-        self._compare(timing.stepping - begun.stepping, timing.observing - begun.observing)
-        with _timed(timing, "observing"):
-            for observer in observers:
-                observer.finish(state)
-
-    def _compare(self, stepping: float, observing: float) -> None:
-        """Warn where what is written costs more seconds than the steps in between."""
-        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
-            self.warnings.append(
-                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
-                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
-            )
-
-    def _advance(self, stepper: Stepper, steps: int) -> float:
-        started = time.perf_counter()
-        stepper.advance(steps)
-        self.plan.device.synchronise()
-        self.state.step = stepper.step
-        seconds = time.perf_counter() - started
-        self.timing.stepping += seconds
-        self.state.wall_time += seconds
-        return seconds
-
-    def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
-        for observer, steps in zip(observers, due, strict=True):
-            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
-                observer.handle(self.state)
-
-    def _interrupt(self, checkpoints: Observer) -> None:
-        assert isinstance(checkpoints, Checkpoints)
-        self._saved = checkpoints.write(self.state)
-        raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
-            f"go on with `{resume_command(self.folder)}`"
-        )
 
     def _identity(self) -> Values:
         """What decides the bits of a run; a resumed one is compared with it."""
@@ -386,21 +370,6 @@ class Simulation:
             summary["energy"] = row
             summary["energy_bound"] = energy.bound(state, row)
         return summary
-
-
-@contextmanager
-def _timed(timing: Timing, part: str) -> Iterator[None]:
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        setattr(timing, part, getattr(timing, part) + time.perf_counter() - started)
-
-
-def _next_after(step: int, due: NDArray[np.int64]) -> int:
-    """The first due step after ``step``; far away if there is none."""
-    i = int(np.searchsorted(due, step, side="right"))
-    return int(due[i]) if i < len(due) else 1 << 62
 
 
 def _versions(backend: str) -> dict[str, str]:

@@ -94,7 +94,7 @@ def test_an_interrupted_simulation_goes_on_when_it_is_run_again(tmp_path: Path) 
 
 def test_a_failed_simulation_does_not_go_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoil(stepper: Stepper) -> None:
-        stepper._field.deviation[0, 0, 0] = np.nan
+        stepper.field.deviation[0, 0, 0] = np.nan
 
     simulation = Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run")
     runs.after_step(monkeypatch, 5, spoil)

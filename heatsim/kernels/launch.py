@@ -32,6 +32,11 @@ GRID = np.dtype(
     ],
     align=True,
 )
+# What a launch for an ensemble knows beside that.
+GRID_OF_MEMBERS = np.dtype(
+    [*((name, *GRID.fields[name][:1]) for name in GRID.names or ()), ("layers", np.int32), ("first_member", np.int32)],
+    align=True,
+)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Where faces are general, or there are several materials: medium.cuh.
 GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
@@ -72,6 +77,17 @@ def sweep_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
 
 
+def member_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Member."""
+    return np.dtype(
+        [
+            *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", LEDGER)),
+            *(("c", precision, 7), ("count", np.uint32)),
+        ],
+        align=True,
+    )
+
+
 def coefficients_struct(coefficients: Coefficients, precision: str) -> NDArray[Any]:
     """Coefficients as struct Coefficients, a 0-d array."""
     return np.array((coefficients.c,), dtype=coefficients_dtype(precision))
@@ -103,6 +119,7 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        members: whether a launch steps the members of an ensemble.
     """
 
     spec: KernelSpec
@@ -112,6 +129,7 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    members: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -150,6 +168,8 @@ class Build:
         edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
         sides, terms = 2 * 4 * pipeline.steps * pipeline.height(min(tiling.LANES)), 12 * pipeline.steps
         size = (edges + planes + sides + terms) * self.itemsize + 4 * pipeline.steps + tiling.SEGMENT.itemsize
+        if self.members:
+            size += member_dtype(self.precision).itemsize
         return ceil(size / 16) * 16
 
     @property
@@ -165,6 +185,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": int(self.materials),
+            "MEMBERS": int(self.members),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
@@ -172,13 +193,19 @@ class Build:
 
 
 def build(
-    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, faces: bool = False, materials: bool = False
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    faces: bool = False,
+    materials: bool = False,
+    members: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials)
+    return Build(spec, precision, scheme, vector, access, faces, materials, members)
 
 
 @dataclass(frozen=True)
@@ -217,28 +244,49 @@ def launches(
     periodic: tuple[bool, bool, bool],
     multiprocessors: int = _MULTIPROCESSORS,
     planes: int | None = None,
+    members: int = 1,
 ) -> list[Launch]:
     """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
 
-    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has.
+    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has;
+    ``members`` is of how many grids, for a kernel that steps an ensemble.
     """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     if kernel.pipeline is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors)
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, members)
         blocks, most = segments.shape
-        return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
+        return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
-    return [
-        Launch(
-            (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * tile_y, first_z * planes), planes, 0), dtype=GRID),
-        )
-        for first_z in range(0, z, LARGEST_GRID_YZ)
-        for first_y in range(0, y, LARGEST_GRID_YZ)
-    ]
+    covering = []
+    for first_z in range(0, z, LARGEST_GRID_YZ):
+        layers = min(z - first_z, LARGEST_GRID_YZ)
+        together = LARGEST_GRID_YZ // layers  # members
+        for first_y in range(0, y, LARGEST_GRID_YZ):
+            for member in range(0, members, together):
+                begin = (first_y * tile_y, first_z * planes)
+                blocks_z = layers * min(members - member, together)
+                struct = _grid(kernel, grid, bits, begin, planes, layers, member)
+                covering.append(Launch((x, min(y - first_y, LARGEST_GRID_YZ), blocks_z), struct))
+    return covering
+
+
+def _grid(
+    kernel: Build,
+    grid: Grid,
+    periodic: int,
+    first_yz: tuple[int, int],
+    planes: int,
+    layers: int = 0,
+    first_member: int = 0,
+) -> NDArray[Any]:
+    """Struct Grid."""
+    values = (grid.cells, periodic, first_yz, planes, 0)
+    if kernel.members:
+        return np.array((*values, layers, first_member), dtype=GRID_OF_MEMBERS)
+    return np.array(values, dtype=GRID)
 
 
 @dataclass(frozen=True)
@@ -270,6 +318,19 @@ class CudaKernel:
             arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
+    def step_members(self, launches: Sequence[Launch], members: Any, done: Any, number: int) -> None:
+        """Queue a sweep of an ensemble.
+
+        Args:
+            launches: of as many members as the table has, or of the first of them.
+            members: struct Member of each, a device array of bytes.
+            done: a device array with the number of sweeps that the table's members have behind them.
+            number: what is to be added to that.
+        """
+        for launch in launches:
+            arguments = (members, done, np.uint32(number), launch.on_device(self.xp))
+            self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
+
 
 @cache
 def compile_kernel(kernel: Build) -> CudaKernel:
@@ -292,16 +353,17 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    members: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, members)
     if spec.steps == 1 or faces:
         return (single,)
-    several = build(spec, precision, scheme, grid)
+    several = build(spec, precision, scheme, grid, members=members)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:

@@ -26,6 +26,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.replay import LARGEST_GRID, Sweeps, record
+from heatsim.kernels.stack import Turn, trial
 from heatsim.physics.coefficients import Scheme
 
 # A run that is over sooner does not try: seconds, cells a second on any GPU, seconds that a step takes at the least.
@@ -89,6 +90,7 @@ class Task:
         device: a GPU.
         grid, periodic: the cells, and which axes wrap.
         precision, scheme: how steps are summed.
+        members: how many such grids are stepped by the same launches.
     """
 
     device: Device
@@ -96,6 +98,12 @@ class Task:
     periodic: tuple[bool, bool, bool]
     precision: str
     scheme: Scheme
+    members: int = 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all members."""
+        return self.members * self.grid.cell_count
 
     def suits(self, spec: KernelSpec) -> bool:
         """Whether a kernel does its steps on this grid and device itself."""
@@ -103,10 +111,14 @@ class Task:
 
     def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
         """What together does any number of steps."""
-        return launch.builds(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory())
+        return launch.builds(
+            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
+            members=self.members > 1,
+        )
 
 
 Timer = Callable[[Device, Callable[[], None]], float]
+SweepOf = Callable[[Shape], Callable[[], None]]
 
 
 def choose(
@@ -122,15 +134,24 @@ def choose(
         coefficients: struct Coefficients.
         timer: seconds that work takes on the device; None for the device's own clock.
     """
+    return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
+
+
+def choose_for_members(task: Task, steps: float, turns: Sequence[Turn], timer: Timer | None = None) -> Choice:
+    """The same for an ensemble, of whose turns only fields and coefficients count; what T_new holds is lost."""
+    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
+
+
+def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
     path = cache_folder() / "tuning" / f"{_key(task)}.json"
     shapes = candidates(task)
     remembered = _read(path, shapes)
     if remembered is not None:
         return Choice(remembered, "remembered")
-    cells = task.grid.cell_count
+    cells = task.cells
     if steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) < _WORTH_TRYING:
         return Choice(shapes[0], "by rule")
-    times = _try(task, shapes, T, T_new, coefficients, timer or seconds)
+    times = _try(task, shapes, sweep_of, timer)
     if not times:
         return Choice(shapes[0], "by rule")
     fastest = min(times, key=lambda shape: times[shape])
@@ -177,9 +198,7 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("heatsim", appauthor=False))
 
 
-def _try(
-    task: Task, shapes: Sequence[Shape], T: Any, T_new: Any, coefficients: NDArray[Any], timer: Timer
-) -> dict[Shape, float]:
+def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
     """Seconds a step of each shape that works, the least of a few."""
     works: dict[Shape, Callable[[], None]] = {}
     steps: dict[Shape, int] = {}
@@ -187,7 +206,7 @@ def _try(
     best = inf
     for shape in shapes:
         with suppress(Exception):  # whatever is wrong with a shape: there are others
-            sweep = _sweep(task, shape, T, T_new, coefficients)
+            sweep = sweep_of(shape)
             sweep()  # may load the kernel
             once = timer(task.device, sweep)
             if once / shape.spec.steps > _HOPELESS * best:
@@ -218,6 +237,15 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     return sweep
 
 
+def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callable[[], None]:
+    """Queues a sweep of every member, from T to T_new."""
+    kernel = launch.compile_kernel(task.builds(shape.spec)[0])
+    launches = launch.launches(
+        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, task.members)
+    )
+    return trial(kernel, launches, task.device, turns)
+
+
 def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:
     """The same so many times, recorded where a run would record it."""
 
@@ -225,7 +253,7 @@ def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[],
         for _ in range(count):
             sweep()
 
-    if task.grid.cell_count > LARGEST_GRID:
+    if task.cells > LARGEST_GRID:
         return repeat
     graph = record(task.device, repeat)
     graph.launch()  # the first takes longer
@@ -250,6 +278,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
         "periodic": list(task.periodic),
         "precision": task.precision,
         "scheme": task.scheme,
+        "members": task.members,
     }
 
 

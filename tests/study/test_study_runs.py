@@ -160,7 +160,7 @@ def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch:
         advance(self, steps)
         seen.append(self.step)
         if self._problem.scenario.material.conductivity[0] == 20.0:
-            self._field.deviation[...] = np.nan
+            self.field.deviation[...] = np.nan
 
     monkeypatch.setattr(Stepper, "advance", spoilt)
     outcomes = list(run_group(out, range(1, 7), ignore, Stop()))

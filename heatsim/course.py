@@ -1,0 +1,140 @@
+"""A run under way: from one due step to the next, whoever does the steps in between."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.observers.checkpoint import Checkpoints
+from heatsim.observers.observer import Observer, RunState, Values
+
+# Device work is queued for about this long before the clock and signals are looked at.
+BATCH_SECONDS = 0.25
+
+
+@dataclass
+class Timing:
+    """Wall-clock seconds of a run's parts.
+
+    Attributes:
+        preparing: reading the initial field and compiling.
+        stepping: the kernels.
+        observing: summing, writing fields, rows and checkpoints.
+    """
+
+    preparing: float = 0.0
+    stepping: float = 0.0
+    observing: float = 0.0
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Count what is done inside to one of the parts."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self, part, getattr(self, part) + time.perf_counter() - started)
+
+
+class Batch:
+    """How many steps are queued before the clock and signals are looked at; no result depends on it.
+
+    Attributes:
+        steps: at the most.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 1
+
+    def took(self, steps: int, seconds: float) -> None:
+        """Learn from what has been queued."""
+        if steps == self.steps or seconds > BATCH_SECONDS:
+            self.steps = max(1, min(2 * steps, int(steps * BATCH_SECONDS / max(seconds, 1e-9))))
+
+
+class Course:
+    """Observers of a run, and what is due.
+
+    The last of the observers writes the checkpoints. Whoever drives the run does some steps, at most
+    ``steps_to_due``, tells :meth:`stepped` and calls :meth:`look`, until it is ``finished``.
+
+    Args:
+        state: the run.
+        observers: their files are opened, and step 0 of a run that is not resumed is theirs to handle.
+        timing: is added to.
+        saved: what the checkpoint says that the run goes on from.
+    """
+
+    def __init__(self, state: RunState, observers: Sequence[Observer], timing: Timing, saved: Values | None) -> None:
+        self.state = state
+        self.timing = timing
+        self._observers = observers
+        self._due = [observer.due(state) for observer in observers]
+        with timing.timed("observing"):
+            for observer in observers:
+                observer.start(state, saved)
+            if saved is None:
+                self._notify()
+        self._begun = Timing(timing.preparing, timing.stepping, timing.observing)
+        self._find_next()
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left but :meth:`end`."""
+        return self.state.finished
+
+    @property
+    def steps_to_due(self) -> int:
+        """Steps until an observer wants to look."""
+        return self._next - self.state.step
+
+    def stepped(self, step: int, seconds: float) -> None:
+        """So many steps are done in all, the last of them in so many seconds."""
+        self.state.step = step
+        self.timing.stepping += seconds
+        self.state.wall_time += seconds
+
+    def look(self) -> None:
+        """Have observers look at the field if they are due, and at the clock.
+
+        Raises:
+            NotFiniteError, StorageError: the run failed.
+        """
+        with self.timing.timed("observing"):
+            # At a due step observers are notified first: a checkpoint counts what has been written.
+            if self.state.step == self._next:
+                self._notify()
+                self._find_next()
+            for observer in self._observers:
+                observer.poll(self.state)
+
+    def save(self) -> Values:
+        """Write a checkpoint and return what it says."""
+        checkpoints = self._observers[-1]
+        assert isinstance(checkpoints, Checkpoints)
+        return checkpoints.write(self.state)
+
+    def end(self) -> tuple[float, float]:
+        """Tell the observers that the run is complete; returns the seconds of its steps and of looking at them."""
+        seconds = self.timing.stepping - self._begun.stepping, self.timing.observing - self._begun.observing
+        with self.timing.timed("observing"):
+            for observer in self._observers:
+                observer.finish(self.state)
+        return seconds
+
+    def _find_next(self) -> None:
+        self._next = min(_next_after(self.state.step, steps) for steps in self._due)
+
+    def _notify(self) -> None:
+        for observer, steps in zip(self._observers, self._due, strict=True):
+            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
+                observer.handle(self.state)
+
+
+def _next_after(step: int, due: NDArray[np.int64]) -> int:
+    """The first due step after ``step``; far away if there is none."""
+    i = int(np.searchsorted(due, step, side="right"))
+    return int(due[i]) if i < len(due) else 1 << 62

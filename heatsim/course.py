@@ -87,6 +87,11 @@ class Course:
         return self.state.finished
 
     @property
+    def due(self) -> bool:
+        """Whether an observer wants to look now."""
+        return self.state.step == self._next
+
+    @property
     def steps_to_due(self) -> int:
         """Steps until an observer wants to look."""
         return self._next - self.state.step
@@ -105,7 +110,7 @@ class Course:
         """
         with self.timing.timed("observing"):
             # At a due step observers are notified first: a checkpoint counts what has been written.
-            if self.state.step == self._next:
+            if self.due:
                 self._notify()
                 self._find_next()
             for observer in self._observers:

@@ -1,6 +1,7 @@
 """Where a field lives: the host's memory with NumPy, or a GPU's with CuPy. The only place that chooses."""
 
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal
 
@@ -91,6 +92,7 @@ def host_memory() -> int:
         return 1 << 62
 
 
+@cache
 def _cpu() -> Device:
     import os
     import platform
@@ -105,6 +107,7 @@ def _cpu() -> Device:
     return Device("cpu", np, f"{model}, {cores} cores")
 
 
+@cache
 def _cuda() -> Device:
     try:
         import cupy

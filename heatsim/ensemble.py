@@ -1,7 +1,7 @@
 """Runs on equal grids, advanced together: each to the bits, and with the files, that it has when it is run alone.
 
-On a GPU the steps of all of them are done by the same launches. Time is cut into rounds, in which each run does steps of
-its own up to its next due one; runs whose next due step is far take part of the way:
+The steps of all of them are done by the same launches. Time is cut into rounds, in which each run does steps of its own
+up to its next due one; runs whose next due step is far take part of the way:
 
         run 0    ─────┤  row        ─────┤  row
         run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from heatsim.course import Batch, Course
 from heatsim.ensemble_stepper import EnsembleStepper
 from heatsim.errors import Interrupted
+from heatsim.field import Field
 from heatsim.kernels.stack import Turn
+from heatsim.ledger import Ledger
 from heatsim.observers.observer import Observer
 from heatsim.simulation import Simulation
 from heatsim.stepper import Stepper
@@ -106,12 +108,24 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
     seconds = time.perf_counter() - started
     lengths = [len(turn.sweeps) for _, turn in turns]
     batch.took(max(lengths), seconds)
-    for (number, member), steps in zip(list(members.items()), lengths, strict=True):
+    for member, steps in zip(members.values(), lengths, strict=True):
+        member.course.stepped(member.stepper.step, seconds * steps / sum(lengths))
+    _look_ahead([member.course for member in members.values() if member.course.due])
+    for number, member in list(members.items()):
         try:
-            member.course.stepped(member.stepper.step, seconds * steps / sum(lengths))
             member.course.look()
         except Exception as error:
             yield _drop(members, number, error)
+
+
+def _look_ahead(courses: Sequence[Course]) -> None:
+    """Find what observers are about to ask for, of all runs by the same launches; each would wait for the device."""
+    if courses:
+        started = time.perf_counter()
+        Field.look_at_all([course.state.field for course in courses])
+        Ledger.look_at_all([course.state.ledger for course in courses])
+        for course in courses:
+            course.timing.observing += (time.perf_counter() - started) / len(courses)
 
 
 def _over(members: dict[int, _Member]) -> Iterator[Ended]:

@@ -55,7 +55,9 @@ class EnsembleStepper:
         if not self._tuned:
             return Choice(Shape(self._spec), "asked for")
         left = [member.problem.timeline.last_step - member.step for member in self._members]
-        return tuning.choose_for_members(self._task, sum(left) / len(left), [_at_rest(member) for member in self._members])
+        return tuning.choose_for_members(
+            self._task, sum(left) / len(left), [_at_rest(member) for member in self._members]
+        )
 
     @cached_property
     def _stack(self) -> Stack:

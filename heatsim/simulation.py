@@ -3,9 +3,10 @@
 import json
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
@@ -227,7 +228,8 @@ class Simulation:
         Args:
             stack: lets go of everything when it is closed.
             stepper: from :meth:`stepper`.
-            progress, watchers: as for :meth:`run`.
+            progress: as for :meth:`run`.
+            watchers: likewise.
             choice: the kernel with which others do the steps; None if the stepper does them, which is prepared here.
 
         Raises:
@@ -372,7 +374,8 @@ class Simulation:
         return summary
 
 
-def _versions(backend: str) -> dict[str, str]:
+@cache
+def _versions(backend: str) -> Mapping[str, str]:
     """Versions of what decides the numbers."""
     import platform
 

@@ -86,6 +86,7 @@ class Stepper:
         """
         last = self.step + steps
         self.field.changed()
+        self._ledger.changed()
         while self.step < last:
             interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
             until = min(last, interval_end, self.step + SWEEPS_PER_TABLE)
@@ -113,6 +114,7 @@ class Stepper:
         self.step += steps
         self.field.deviation, self.field.spare = T, T_new
         self.field.changed()
+        self._ledger.changed()
 
     @cached_property
     def _ledger_struct(self) -> NDArray[Any]:

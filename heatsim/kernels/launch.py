@@ -25,18 +25,13 @@ _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
-GRID = np.dtype(
-    [
-        *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-        ("segments", np.uint64),
-    ],
-    align=True,
-)
+_GRID: list[Any] = [
+    *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
+    ("segments", np.uint64),
+]
+GRID = np.dtype(_GRID, align=True)
 # What a launch for an ensemble knows beside that.
-GRID_OF_MEMBERS = np.dtype(
-    [*((name, *GRID.fields[name][:1]) for name in GRID.names or ()), ("layers", np.int32), ("first_member", np.int32)],
-    align=True,
-)
+GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Where faces are general, or there are several materials: medium.cuh.
 GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)

@@ -1,16 +1,17 @@
 """Sweeps of an ensemble on a GPU: fields on equal grids, stepped by the same launches, each in its own way.
 
-What differs between members is in a table on the device, a row (struct Member) for each: its two buffers, coefficients,
-faces' sums, and how many sweeps of its own it is to do. A launch has blocks for all members that still have some; members
-may do different numbers of sweeps, those with most come first, so that whoever is left stands at the beginning:
+What differs between members is in a table on the device, a row (struct Member) for each: its two buffers,
+coefficients, faces' sums, and how many sweeps of its own it is to do. A launch has blocks for all members that still
+have some; members may do different numbers of sweeps, those with most come first, so that whoever is left stands at the
+beginning:
 
         sweep        0   1   2   3   4   5   6
         row 0        x   x   x   x   x   x   x
         row 1        x   x   x   x   x
         row 2        x   x   x                      launches of 3, 3, 3, 2, 2, 1, 1 members
 
-Where all of them together are small, sweeps are recorded as in :mod:`heatsim.kernels.replay`. A recorded launch knows its
-own number; how many sweeps lie behind the recording's first one is read from the device.
+Where all of them together are small, sweeps are recorded as in :mod:`heatsim.kernels.replay`. A recorded launch knows
+its own number; how many sweeps lie behind the recording's first one is read from the device.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, replay
 from heatsim.kernels.launch import CudaKernel, Launch
 
-# Launches are made for these numbers of members and their doubles; blocks of members that have nothing to do end at once.
+# Launches are made for these numbers of members, their doubles, and fewer; blocks of members that have nothing to do
+# end at once.
 _EIGHTHS = (8, 9, 10, 11, 12, 13, 14, 15)
 _ITEM = np.dtype(np.uint32).itemsize
 
@@ -126,7 +128,9 @@ class Stack:
             steps_done += counts * reach
             swept += counts
         # Queued work reads the table until it is done; the pool gives its memory to nobody before that.
-        return [(turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)]
+        return [
+            (turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)
+        ]
 
     def _fill(self, table: NDArray[Any]) -> None:
         """The table of members, empty rows behind those that there are."""
@@ -188,9 +192,7 @@ def _swapped(turn: Turn) -> Turn:
     return Turn(turn.T_new, turn.T, turn.coefficients, turn.ledger, turn.sweeps)
 
 
-def trial(
-    kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]
-) -> Callable[[], None]:
+def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]) -> Callable[[], None]:
     """Queues one sweep of every member when it is called, always the same; T is read and T_new written."""
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)

@@ -165,9 +165,9 @@ def segments(
     """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
 
     Of an ensemble tiles are numbered member after member, and the bits of ``sides`` above the lowest four are whose the
-    tile is. A block that does less than the others has empty segments at the end. Segments are dealt out in rounds: each block
-    takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all are taken is
-    found by bisection.
+    tile is. A block that does less than the others has empty segments at the end. Segments are dealt out in rounds:
+    each block takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all
+    are taken is found by bisection.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
     beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize]

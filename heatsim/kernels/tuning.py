@@ -162,7 +162,7 @@ def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice
 def candidates(task: Task) -> tuple[Shape, ...]:
     """All that is worth trying, what a rule of thumb takes first."""
     spec = {kernel.name: kernel for kernel in KERNELS}
-    cells = task.grid.cell_count
+    cells = task.cells
 
     streamed = [Shape(spec["streamed"])]
     streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= task.grid.cells[2]]

@@ -142,6 +142,11 @@ def compile_on_host(build: launch.Build) -> launch.CudaKernel:
         num_regs, local_size_bytes = 40, 0
 
         def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
+            if build.members:
+                members, done, number, grid = arguments
+                table, taken = members.view(launch.member_dtype(build.precision)), grid.copy()
+                do_or_record(lambda: kernel.launch(blocks, block, table, done, number, taken, shared_bytes=shared_mem))
+                return
             T, T_new, grid, coefficients, sweep, ledger = arguments
             memory = (ctypes.c_uint8 * (build.spec.steps * sweep_dtype.itemsize)).from_address(int(sweep))
             sweeps = np.frombuffer(memory, sweep_dtype)

@@ -213,7 +213,9 @@ def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
         return call
 
     runs.step_by_step(monkeypatch)
-    monkeypatch.setattr("heatsim.simulation.time", SimpleNamespace(perf_counter=lambda: seconds))
+    clock = SimpleNamespace(perf_counter=lambda: seconds)
+    monkeypatch.setattr("heatsim.simulation.time", clock)
+    monkeypatch.setattr("heatsim.course.time", clock)
     monkeypatch.setattr(Stepper, "advance", lasting(Stepper.advance, stepping / runs.LAST_STEP))
     # The first field belongs to the start, whatever it takes.
     monkeypatch.setattr(Snapshots, "start", lasting(Snapshots.start, 100.0))

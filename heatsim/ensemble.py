@@ -106,7 +106,7 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
     device = next(iter(members.values())).simulation.plan.device
     device.synchronise()
     seconds = time.perf_counter() - started
-    lengths = [len(turn.sweeps) for _, turn in turns]
+    lengths = [turn.steps for _, turn in turns]
     batch.took(max(lengths), seconds)
     for member, steps in zip(members.values(), lengths, strict=True):
         member.course.stepped(member.stepper.step, seconds * steps / sum(lengths))

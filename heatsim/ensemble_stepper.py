@@ -47,7 +47,7 @@ class EnsembleStepper:
         """Queue members' turns; they may still be running at return."""
         buffers = self._stack.advance([turn for _, turn in turns])
         for (member, turn), (T, T_new) in zip(turns, buffers, strict=True):
-            member.take(len(turn.sweeps), T, T_new)
+            member.take(turn.steps, T, T_new)
 
     @cached_property
     def choice(self) -> Choice:
@@ -72,4 +72,4 @@ def _at_rest(member: Stepper) -> Turn:
     coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
     nobody = np.zeros((), dtype=launch.LEDGER)
     sweeps = np.zeros(0, dtype=launch.sweep_dtype(problem.precision))
-    return Turn(field.deviation, field.spare, coefficients, nobody, sweeps)
+    return Turn(field.deviation, field.spare, coefficients, nobody, sweeps, 0)

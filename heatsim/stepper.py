@@ -105,9 +105,10 @@ class Stepper:
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
-        dt, sweeps = self._sweeps(self.step + steps)
+        alike = self._constant_faces and self.problem.scheme != "stochastic"
+        dt, sweeps = self._sweeps(self.step + (1 if alike else steps))
         coefficients = launch.coefficients_struct(self.problem.coefficients[dt], self.problem.precision)
-        return Turn(self.field.deviation, self.field.spare, coefficients, self._ledger_struct, sweeps)
+        return Turn(self.field.deviation, self.field.spare, coefficients, self._ledger_struct, sweeps, steps)
 
     def take(self, steps: int, T: Any, T_new: Any) -> None:
         """So many steps have been queued by others, and ended in buffer T."""

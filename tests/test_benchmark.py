@@ -321,14 +321,16 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Members that are stepped with each other's coefficients."""
-    rows = stack.rows
+    row, rows = stack.row, 0
 
-    def mixed_up(turns: Sequence[stack.Turn], *arguments: Any) -> Any:
-        table = rows(turns, *arguments)
-        table["c"][1] *= 0.5
-        return table
+    def mixed_up(turn: stack.Turn, *arguments: Any) -> tuple[Any, ...]:
+        nonlocal rows
+        rows += 1
+        halved = turn.coefficients.copy()
+        halved["c"] *= 0.5
+        return row(replace(turn, coefficients=halved) if rows % 3 == 2 else turn, *arguments)
 
-    monkeypatch.setattr(stack, "rows", mixed_up)
+    monkeypatch.setattr(stack, "row", mixed_up)
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()

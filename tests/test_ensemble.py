@@ -158,7 +158,7 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     advance = EnsembleStepper.advance
 
     def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
-        rounds.append([len(turn.sweeps) for _, turn in turns])
+        rounds.append([turn.steps for _, turn in turns])
         advance(stepper, turns)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)

@@ -142,13 +142,13 @@ class _Ensemble:
     def advance(self, steps: int) -> None:
         """Queue so many steps of every member."""
         precision = self.fields[0].precision
-        sweeps = np.zeros(steps, dtype=launch.sweep_dtype(precision))
-        sweeps["f"], sweeps["g"], sweeps["step"] = self.case.f, self.case.g, np.arange(steps)
+        sweeps = np.zeros(1, dtype=launch.sweep_dtype(precision))
+        sweeps["f"], sweeps["g"] = self.case.f, self.case.g
         coefficients = np.array((self.case.c,), dtype=launch.coefficients_dtype(precision))
         turns = []
         for field, ledger in zip(self.fields, self._ledgers, strict=True):
             pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
-            turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps))
+            turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
         for field, (T, T_new) in zip(self.fields, self._stack.advance(turns), strict=True):
             field.deviation, field.spare = T, T_new
             field.changed()

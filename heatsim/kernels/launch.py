@@ -77,7 +77,7 @@ def member_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype(
         [
             *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", LEDGER)),
-            *(("c", precision, 7), ("count", np.uint32)),
+            *(("c", precision, 7), ("count", np.uint32), ("stride", np.uint32)),
         ],
         align=True,
     )

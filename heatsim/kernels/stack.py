@@ -14,7 +14,7 @@ Where all of them together are small, sweeps are recorded as in :mod:`heatsim.ke
 its own number; how many sweeps lie behind the recording's first one is read from the device.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -43,7 +43,8 @@ class Turn:
         T_new: the buffer that the first sweep writes.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        sweeps: struct Sweep of each of its steps, on the host.
+        sweeps: struct Sweep of each of its steps, on the host; one for all where they are alike.
+        steps: how many there are.
     """
 
     T: Any
@@ -51,16 +52,22 @@ class Turn:
     coefficients: NDArray[Any]
     ledger: NDArray[Any]
     sweeps: NDArray[Any]
+    steps: int
 
 
-def rows(turns: Sequence[Turn], precision: str, sweeps: Sequence[int], counts: Sequence[int]) -> NDArray[Any]:
-    """Struct Member of each turn, with the device address of its sweeps and how many it does."""
-    table = np.zeros(len(turns), launch.member_dtype(precision))
-    for row, turn, address, count in zip(table, turns, sweeps, counts, strict=True):
-        row["field"] = turn.T.data.ptr, turn.T_new.data.ptr
-        row["sweeps"], row["count"] = address, count
-        row["ledger"], row["c"] = turn.ledger, turn.coefficients["c"]
-    return table
+def row(turn: Turn, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
+    """Struct Member of a turn.
+
+    Args:
+        turn: what the member does next.
+        odd: whether the field is in the second buffer by now.
+        sweeps: device address of its struct Sweep.
+        count: sweeps that it does.
+        stride: steps from the sweeps of one to those of the next.
+    """
+    buffers = (turn.T.data.ptr, turn.T_new.data.ptr)
+    c, ledger = turn.coefficients["c"], turn.ledger
+    return (buffers[::-1] if odd else buffers, sweeps, ledger, c, count, stride)
 
 
 def padded(members: int, most: int) -> int:
@@ -112,18 +119,25 @@ class Stack:
         Returns:
             For each the buffer that holds its field afterwards, and the other one.
         """
+        steps = np.array([turn.steps for turn in turns])
+        longest = max(kernel.build.spec.steps for kernel in self._kernels)
+        alike = np.array([len(turn.sweeps) < turn.steps for turn in turns])
+        tables = [
+            np.repeat(turn.sweeps, longest) if same else turn.sweeps for turn, same in zip(turns, alike, strict=True)
+        ]
+        table = self._device.xp.asarray(np.concatenate(tables).view(np.uint8))
         itemsize = self._kernels[0].build.sweep_dtype.itemsize
-        sweeps = np.concatenate([turn.sweeps for turn in turns])
-        table = self._device.xp.asarray(sweeps.view(np.uint8))
-        firsts = np.cumsum([0, *(len(turn.sweeps) for turn in turns)])
+        addresses = int(table.data.ptr) + itemsize * np.cumsum([0, *(len(sweeps) for sweeps in tables[:-1])])
         steps_done, swept = np.zeros(len(turns), dtype=np.int64), np.zeros(len(turns), dtype=np.int64)
         for number, kernel in enumerate(self._kernels):
             reach = kernel.build.spec.steps
-            counts = (np.diff(firsts) - steps_done) // reach
-            order = [int(i) for i in np.argsort(-counts, kind="stable")]
-            pointers = [int(table.data.ptr) + int(firsts[i] + steps_done[i]) * itemsize for i in order]
-            in_roles = [_swapped(turns[i]) if swept[i] % 2 else turns[i] for i in order]
-            self._fill(rows(in_roles, kernel.build.precision, pointers, [int(counts[i]) for i in order]))
+            counts = (steps - steps_done) // reach
+            order = np.argsort(-counts, kind="stable")
+            firsts = addresses + itemsize * np.where(alike, 0, steps_done)
+            self._fill(
+                row(turns[i], bool(swept[i] % 2), int(firsts[i]), int(counts[i]), 0 if alike[i] else reach)
+                for i in order
+            )
             self._queue(number, counts[order])
             steps_done += counts * reach
             swept += counts
@@ -132,11 +146,12 @@ class Stack:
             (turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)
         ]
 
-    def _fill(self, table: NDArray[Any]) -> None:
+    def _fill(self, members: Iterable[tuple[Any, ...]]) -> None:
         """The table of members, empty rows behind those that there are."""
-        whole = np.zeros(self._members, table.dtype)
-        whole[: len(table)] = table
-        self._table.set(whole.view(np.uint8))
+        table = np.zeros(self._members, launch.member_dtype(self._kernels[0].build.precision))
+        for number, member in enumerate(members):
+            table[number] = member
+        self._table.set(table.view(np.uint8))
 
     def _queue(self, kernel: int, counts: NDArray[np.int64]) -> None:
         """Sweeps of one kernel; how many each member does falls from row to row."""
@@ -188,16 +203,14 @@ class Stack:
         self._done.data.copy_from_device_async(self._numbers[sweeps : sweeps + 1].data, _ITEM)
 
 
-def _swapped(turn: Turn) -> Turn:
-    return Turn(turn.T_new, turn.T, turn.coefficients, turn.ledger, turn.sweeps)
-
-
 def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]) -> Callable[[], None]:
     """Queues one sweep of every member when it is called, always the same; T is read and T_new written."""
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)
-    address = [int(sweeps.data.ptr)] * len(turns)
-    table = device.xp.asarray(rows(turns, build.precision, address, [1] * len(turns)).view(np.uint8))
+    members = np.array(
+        [row(turn, False, int(sweeps.data.ptr), 1, 0) for turn in turns], launch.member_dtype(build.precision)
+    )
+    table = device.xp.asarray(members.view(np.uint8))
     done = device.xp.zeros(1, dtype=np.uint32)
     # What the table points to lives as long as the work.
     return partial(_sweep_once, kernel, launches, table, done, sweeps)

@@ -74,10 +74,11 @@ struct Ledger {
 #if MEMBERS
 struct Member {
     Real* field[2];
-    const Sweep* sweeps;  // of all its steps
+    const Sweep* sweeps;  // of all its steps; of those of one sweep where they are alike
     Ledger ledger;
     Coefficients c;
     unsigned int count;   // sweeps that it does
+    unsigned int stride;  // steps from the sweeps of one to those of the next
 };
 
 #define RUN const Member* __restrict__ members, const unsigned int* __restrict__ done, const unsigned int number, const Grid grid
@@ -89,7 +90,7 @@ struct Member {
     if (sweep_number >= member.count) leave;                        \
     const Real* __restrict__ T = member.field[sweep_number & 1];    \
     Real* __restrict__ T_new = member.field[1 - (sweep_number & 1)]; \
-    const Sweep* __restrict__ sweep = member.sweeps + (size_t)sweep_number * STEPS; \
+    const Sweep* __restrict__ sweep = member.sweeps + (size_t)sweep_number * member.stride; \
     const Coefficients c = member.c;                                \
     const Ledger& ledger = member.ledger
 #else

@@ -37,6 +37,10 @@ _SHORTEST_STEP = 1e-6
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
 _LARGE_GRID = 1 << 23
+# Of an ensemble by pipelines from so many cells in all on; in boxes where the members are narrower than so many cells
+# in x or y, which is a small part of a pipeline's tile.
+_LARGE_ENSEMBLE = 1 << 20
+_NARROW = 24
 # Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
 _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
@@ -166,13 +170,15 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
     streamed = [Shape(spec["streamed"])]
     streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= task.grid.cells[2]]
-    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= cells <= most]
+    each = task.grid.cell_count
+    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= each <= most]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
-    if boxed and cells <= _SMALL_GRID:
+    together = task.members > 1
+    if boxed and (cells <= _SMALL_GRID or (together and min(task.grid.cells[:2]) < _NARROW)):
         return (*boxed, *streamed, *temporal)
-    if temporal and cells >= _LARGE_GRID:
+    if temporal and cells >= (_LARGE_ENSEMBLE if together else _LARGE_GRID):
         return (*temporal, *streamed, *boxed)
     return (*streamed, *temporal, *boxed)
 

@@ -25,7 +25,7 @@ _KIND = INTERIOR - 1
 _CONDUCTANCE, _SHARE, _GAIN = 0, 1, 2
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@njit(parallel=True, cache=True, nogil=True, error_model="numpy")
 def advance(
     T: Any,
     T_new: Any,

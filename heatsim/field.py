@@ -61,7 +61,7 @@ class Field:
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the bit from deviations in K, as a checkpoint keeps them."""
+        """Set the field to the bit from deviations in K, as a checkpoint keeps them, or from one for all cells."""
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 

@@ -153,7 +153,10 @@ class Simulation:
         if saved is None:
             initial = InitialField.from_scenario(scenario)
             temperatures = Field(plan.device, problem.grid, problem.precision, initial.reference)
-            temperatures.load_temperatures(initial.slabs())
+            if initial.uniform:
+                temperatures.load_deviations(np.zeros((1, 1, 1)))
+            else:
+                temperatures.load_temperatures(initial.slabs())
         else:
             temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
@@ -314,8 +317,9 @@ class Simulation:
 
     def _interrupt(self, checkpoints: Observer) -> None:
         assert isinstance(checkpoints, Checkpoints)
-        self._saved = checkpoints.write(self.state)
-        self.state.writer.wait()
+        with self._observing():
+            self._saved = checkpoints.write(self.state)
+            self.state.writer.wait()
         raise Interrupted(
             f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
             f"go on with `{resume_command(self.folder)}`"

@@ -22,6 +22,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -176,13 +177,15 @@ def _create(path: Path, checkpoint: Checkpoint, large: Mapping[str, Pieces]) -> 
 def _fill(file: io.FileIO, places: Sequence[tuple[int, Pieces]]) -> tuple[int, int]:
     """Write large arrays to their places in a file; the length of what follows the user block, and its checksum."""
     checksum, end = 0, BLOCK
-    for start, array in places:
-        checksum, end = _pass(file, end, start, checksum), start
-        for piece in array.read():
-            content = np.ascontiguousarray(piece).data.cast("B")
-            write_at(file, end, content)
-            checksum = zlib.crc32(content, checksum)
-            end += content.nbytes
+    with ThreadPoolExecutor(1) as summing:
+        for start, array in places:
+            checksum, end = _pass(file, end, start, checksum), start
+            for piece in array.read():
+                content = np.ascontiguousarray(piece).data.cast("B")
+                summed = summing.submit(zlib.crc32, content, checksum)
+                write_at(file, end, content)
+                checksum = summed.result()
+                end += content.nbytes
     length = file.seek(0, os.SEEK_END)
     return length - BLOCK, _pass(file, end, length, checksum)
 

@@ -33,7 +33,7 @@ from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
-from heatsim.stop import Stop, stop_on_signals
+from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
@@ -257,7 +257,11 @@ class Simulation:
         started = time.perf_counter()
         for observer in observers:
             observer.prepare()
-        stepper.prepare()
+        if not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+            raise Interrupted(
+                f"interrupted while the kernel was compiled, at step {state.step:,}; go on with "
+                f"`{resume_command(self.folder)}`"
+            )
         self._choice = stepper.choice
         timing.preparing += time.perf_counter() - started
 

@@ -69,8 +69,9 @@ class Plan:
         ledger_bytes = 8 * sum(
             cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
         )
-        body_bytes = 0
+        body_bytes = material_bytes = 0
         if problem.body is not None:
+            material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
@@ -93,6 +94,7 @@ class Plan:
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + material_bytes * scenario.output.fields
             + _CHECKPOINTS * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 
@@ -136,11 +135,13 @@ def _coefficient_table(coefficients: list[Mapping[str, Any]]) -> "Table":
 
 
 def _energy_table(row: Mapping[str, float], bound: float | None) -> "Table":
+    from rich.text import Text
+
     table = _new_table(f"Energy balance at {row['time']:g} s", "heat into the body", "J")
     table.add_row("stored", f"{row['stored']:.9g}")
-    for name in ("sources", *FACES):
-        if row.get(name):
-            table.add_row(name if name == "sources" else f"through {name}", f"{row[name]:.9g}")
+    for name in row:
+        if name not in ("time", "stored", "residual") and row[name]:
+            table.add_row(Text(name if name == "sources" else f"through {name}"), f"{row[name]:.9g}")
     verdict = ""
     if bound is not None:
         verdict = f" (bound {bound:.2g} J: {'closed' if abs(row['residual']) <= bound else 'NOT CLOSED'})"

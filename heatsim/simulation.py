@@ -378,7 +378,6 @@ class Simulation:
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
         extremes = state.extremes()
-        mean = state.total() / problem.grid.cell_count + state.field.reference
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {
             "title": problem.scenario.title,
@@ -399,7 +398,7 @@ class Simulation:
                 for dt, steps in problem.timeline.step_lengths.items()
             ],
             "reference_temperature": state.field.reference,
-            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": mean},
+            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
             "wall_time": self.timing.preparing + self.timing.observing + self.timing.waiting + state.wall_time,
             "preparing_time": self.timing.preparing,
             "stepping_time": state.wall_time,

@@ -130,6 +130,13 @@ class RunState:
         lowest, highest = self.arrays.extremes(self.field.deviation)
         return Extremes(lowest + self.field.reference, highest + self.field.reference)
 
+    def mean(self) -> float:
+        """Mean temperature in K over the volume, void left out."""
+        field = self.field
+        if self.arrays is None:
+            return self.total() / field.grid.cell_count + field.reference
+        return self.arrays.mean(field.deviation) + field.reference
+
 
 class Observer:
     """Something that looks at a run. Methods that a kind of observer has no use for do nothing.

@@ -30,7 +30,12 @@ class Snapshots(Observer):
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors)
+            body = state.problem.body
+            medium = None if body is None or body.medium.uniform else body.medium
+            names = () if medium is None else tuple(substance.name for substance in medium.palette)
+            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
+            if medium is not None:
+                self._writer.write_materials(medium.materials())
         else:
             self._writer = FieldWriter.reopen(path, field.grid, field.precision, self._count, expected)
 

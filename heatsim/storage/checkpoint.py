@@ -13,8 +13,7 @@ The checksum stands outside the HDF5 structures and covers all of them: a damage
 HDF5 parses a byte of it. Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is
 whole between the two renames of `write`; checkpoint.previous.h5. At every instant one of them is good.
 
-HDF5 makes the file and says where in it large arrays go; they are written and summed there in one pass, without its
-locks, so that it can be done beside the run.
+HDF5 makes the file and says where in it large arrays go; they are written and summed there in one pass.
 """
 
 import io

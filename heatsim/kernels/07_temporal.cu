@@ -31,8 +31,8 @@
 // cells are computed. 13 operations a cell and step. Expected: float32 near what memory delivers, float64 at the rate of
 // its arithmetic.
 //
-// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile, or a periodic one,
-// consists of whole patches. Other grids take single steps.
+// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
+// Other grids take single steps.
 //
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
@@ -112,8 +112,9 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     const int column = slot % lanes * VECTOR, row = slot / lanes * ROWS;
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
     const int x = segment.x + column, y = segment.y + row;
-    const int x_box = periodic_x ? into(x, grid.nx) : min(x, grid.nx - VECTOR);
-    const int y_box = periodic_y ? into(y, grid.ny) : min(y, grid.ny - ROWS);
+    // A patch that begins in the box and does not end there is beyond the halo.
+    const int x_box = min(periodic_x ? into(x, grid.nx) : x, grid.nx - VECTOR);
+    const int y_box = min(periodic_y ? into(y, grid.ny) : y, grid.ny - ROWS);
     Place place;
     place.start = (unsigned)y_box * grid.nx + x_box;
     place.south = max(slot - lanes, 0);

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+_PARTS_OF_WALL_TIME = (
+    ("preparing", "preparing_time"),
+    ("stepping", "stepping_time"),
+    ("rows and copies", "observing_time"),
+    ("waiting for files", "waiting_time"),
+)
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 # What each file is; in the order in which a reader looks for them.
@@ -112,11 +118,7 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _describe_wall_time(summary: Mapping[str, Any]) -> str:
-    parts = [
-        f"{name} {summary[key]:.3g} s"
-        for name, key in (("preparing", "preparing_time"), ("stepping", "stepping_time"), ("writing", "observing_time"))
-        if key in summary
-    ]
+    parts = [f"{name} {summary[key]:.3g} s" for name, key in _PARTS_OF_WALL_TIME if key in summary]
     return f"{summary['wall_time']:.3g} s: {', '.join(parts)}" if "wall_time" in summary else ", ".join(parts)
 
 

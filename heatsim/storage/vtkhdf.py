@@ -16,10 +16,13 @@ HDF5's oldest file version, h5py's default, has no mark of a file being open for
 Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
 does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
 On closing, the field is cut to NSteps and nearly all of the room not used is given back.
+The numbers themselves are written straight to the chunks' places in the file: HDF5 would take twice as long.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import product
 from math import ceil, prod
 from os import fsync
 from pathlib import Path
@@ -32,7 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import reason, reserve, writing
+from heatsim.storage.disk import reason, reserve, write_at, writing
 
 ROOT = "VTKHDF"
 TEMPERATURE = "CellData/temperature"
@@ -64,6 +67,7 @@ class FieldWriter:
         self._file = file
         self._root = file[ROOT]
         self._count = count
+        self._bytes = open(path, "r+b", buffering=0)  # noqa: SIM115  (open until the writer is closed)
 
     @classmethod
     def create(
@@ -95,9 +99,7 @@ class FieldWriter:
             path.write_bytes(_empty_file(grid, dtype, expected, heat_flux, materials))
             # Readers may look while the run writes: nothing here relies on HDF5's locks.
             file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            writer = cls(path, file, grid, dtype, 0)
-        writer._make_room(expected)
-        return writer
+            return cls(path, file, grid, dtype, 0)._with_room(expected)
 
     @classmethod
     def reopen(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, expected: int = 0) -> Self:
@@ -126,9 +128,7 @@ class FieldWriter:
             file.flush()
             for name in (VALUES, *dict(_offsets(root))):
                 root[name].resize(keep, axis=0)
-            writer = cls(path, file, grid, dtype, keep)
-        writer._make_room(max(keep, expected))
-        return writer
+            return cls(path, file, grid, dtype, keep)._with_room(max(keep, expected))
 
     def __len__(self) -> int:
         """Number of times in the file."""
@@ -178,15 +178,43 @@ class FieldWriter:
     def _fill(self, field: h5py.Dataset, planes: Iterable[NDArray[Any]], index: int) -> None:
         """Write slabs, in all one array of cells, to place ``index`` of a dataset."""
         nz, *shape = field.shape[1:]
-        filled = 0
+        filled, places = 0, self._places(field, index)
         for slab in planes:
             if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
                 raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
             with writing(self.path):
-                field[index, filled : filled + len(slab)] = np.asarray(slab, dtype=field.dtype)
+                content = np.ascontiguousarray(slab, dtype=field.dtype).data.cast("B")
+                self._place(places, filled * prod(shape) * field.dtype.itemsize, content)
             filled += len(slab)
         if filled != nz:
             raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
+
+    def _places(self, field: h5py.Dataset, index: int) -> list[tuple[int, int]]:
+        """Where the chunks of place ``index`` begin: in the bytes of one array of cells, and in the file.
+
+        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
+        """
+        shape, chunk = field.shape[1:], field.chunks[1:]
+        strides = [prod(shape[axis + 1 :]) * field.dtype.itemsize for axis in range(len(shape))]
+        with writing(self.path):
+            return [
+                (
+                    sum(place * stride for place, stride in zip(origin, strides, strict=True)),
+                    field.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
+                )
+                for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
+            ]
+
+    def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
+        """Write a part of an array of cells that begins at byte `start` of it; HDF5 would take twice as long."""
+        end = start + content.nbytes
+        number = bisect_right(places, (start, 1 << 62)) - 1
+        while start < end:
+            first, offset = places[number]
+            number += 1
+            until = min(end, places[number][0] if number < len(places) else end)
+            write_at(self._bytes, offset + start - first, content[: until - start])
+            content, start = content[until - start :], until
 
     def flush(self) -> None:
         """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
@@ -204,10 +232,22 @@ class FieldWriter:
         Raises:
             StorageError: the disk refused.
         """
-        if self._file:
-            self._make_room(self._count)
-        with writing(self.path):
-            self._file.close()
+        self._bytes.close()
+        try:
+            if self._file:
+                self._make_room(self._count)
+        finally:
+            with writing(self.path):
+                self._file.close()
+
+    def _with_room(self, times: int) -> Self:
+        try:
+            self._make_room(times)
+        except StorageError:
+            with suppress(StorageError):
+                self.close()
+            raise
+        return self
 
     def _make_room(self, times: int) -> None:
         """Give the fields exactly this length."""

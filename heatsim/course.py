@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,14 @@ class Timing:
     Attributes:
         preparing: reading the initial field and compiling.
         stepping: the kernels.
-        observing: summing, writing fields, rows and checkpoints.
+        observing: summing, copying the field for what is written beside the run, writing rows.
+        waiting: for fields and checkpoints that were still being written.
     """
 
     preparing: float = 0.0
     stepping: float = 0.0
     observing: float = 0.0
+    waiting: float = 0.0
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
@@ -73,12 +75,12 @@ class Course:
         self.timing = timing
         self._observers = observers
         self._due = [observer.due(state) for observer in observers]
-        with timing.timed("observing"):
+        with self._observing():
             for observer in observers:
                 observer.start(state, saved)
             if saved is None:
                 self._notify()
-        self._begun = Timing(timing.preparing, timing.stepping, timing.observing)
+        self._begun = replace(timing)
         self._find_next()
 
     @property
@@ -108,7 +110,8 @@ class Course:
         Raises:
             NotFiniteError, StorageError: the run failed.
         """
-        with self.timing.timed("observing"):
+        with self._observing():
+            self.state.writer.check()
             # At a due step observers are notified first: a checkpoint counts what has been written.
             if self.due:
                 self._notify()
@@ -120,15 +123,31 @@ class Course:
         """Write a checkpoint and return what it says."""
         checkpoints = self._observers[-1]
         assert isinstance(checkpoints, Checkpoints)
-        return checkpoints.write(self.state)
+        with self._observing():
+            saved = checkpoints.write(self.state)
+            self.state.writer.wait()
+        return saved
 
     def end(self) -> tuple[float, float]:
-        """Tell the observers that the run is complete; returns the seconds of its steps and of looking at them."""
-        seconds = self.timing.stepping - self._begun.stepping, self.timing.observing - self._begun.observing
-        with self.timing.timed("observing"):
+        """Tell the observers that the run is complete; returns the seconds of its steps and of all between them."""
+        now, begun = replace(self.timing), self._begun
+        with self._observing():
             for observer in self._observers:
                 observer.finish(self.state)
-        return seconds
+            self.state.writer.wait()
+        between = now.observing - begun.observing + now.waiting - begun.waiting
+        return now.stepping - begun.stepping, between
+
+    @contextmanager
+    def _observing(self) -> Iterator[None]:
+        """Time what happens between steps, waiting for the writer apart from the rest."""
+        started, waited = time.perf_counter(), self.state.writer.waited
+        try:
+            yield
+        finally:
+            waited = self.state.writer.waited - waited
+            self.timing.waiting += waited
+            self.timing.observing += time.perf_counter() - started - waited
 
     def _find_next(self) -> None:
         self._next = min(_next_after(self.state.step, steps) for steps in self._due)

@@ -25,7 +25,7 @@ from heatsim.ledger import Ledger
 from heatsim.observers.observer import Observer
 from heatsim.simulation import Simulation
 from heatsim.stepper import Stepper
-from heatsim.stop import Stop, stop_on_signals
+from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 
 # Runs that have further to go than this times the way of the one that is first due do a part of it.
 _FARTHEST = 2
@@ -70,12 +70,15 @@ def run_together(
         plan = simulations[0].plan
         steppers = [simulation.stepper() for simulation in simulations]
         together = EnsembleStepper(steppers, plan.kernel, plan.tuned)
-        together.prepare()
+        if not done_unless_stopped(plan.device.elsewhere(together.prepare), wanted):
+            for number, simulation in enumerate(simulations):
+                yield Ended(number, simulation.interrupted_early())
+            return
         members: dict[int, _Member] = {}
         for number, (simulation, stepper) in enumerate(zip(simulations, steppers, strict=True)):
             stack = everything.enter_context(ExitStack())
             try:
-                course = simulation.begin(stack, stepper, watchers=watchers[number], choice=together.choice)
+                course = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=together.choice)
                 members[number] = _Member(simulation, stepper, course, stack)
             except Exception as error:
                 stack.close()

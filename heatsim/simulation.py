@@ -35,7 +35,7 @@ from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
-from heatsim.stop import Stop, stop_on_signals
+from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
@@ -132,15 +132,19 @@ class Simulation:
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem)
         plan.check_capacity(target)
+        copies = plan.room_for_copy
         if saved is None:
             initial = InitialField.from_scenario(scenario)
             temperatures = Field(plan.device, problem.grid, problem.precision, initial.reference)
-            temperatures.load_temperatures(initial.slabs())
+            if initial.uniform:
+                temperatures.load_deviations(np.zeros((1, 1, 1)))
+            else:
+                temperatures.load_temperatures(initial.slabs())
         else:
             temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
-        state = RunState(problem, temperatures, ledger, target, arrays=arrays)
+        state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
         )
@@ -192,7 +196,7 @@ class Simulation:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stepper, batch = self.stepper(), Batch()
-            course = self.begin(stack, stepper, progress=progress, watchers=watchers)
+            course = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not course.finished:
                 if wanted.requested:
                     self.interrupt(course)
@@ -218,6 +222,7 @@ class Simulation:
         self,
         stack: ExitStack,
         stepper: Stepper,
+        stop: Stop,
         *,
         progress: bool = False,
         watchers: Sequence[Observer] = (),
@@ -228,6 +233,7 @@ class Simulation:
         Args:
             stack: lets go of everything when it is closed.
             stepper: from :meth:`stepper`.
+            stop: ends the wait for the compiler.
             progress: as for :meth:`run`.
             watchers: likewise.
             choice: the kernel with which others do the steps; None if the stepper does them, which is prepared here.
@@ -235,6 +241,7 @@ class Simulation:
         Raises:
             FolderError: the folder cannot be used.
             NotFiniteError, StorageError: the run failed at once.
+            Interrupted: a stop was requested while the kernel was compiled.
         """
         scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
@@ -254,10 +261,18 @@ class Simulation:
         with self.timing.timed("preparing"):
             for observer in observers:
                 observer.prepare()
-            if choice is None:
-                stepper.prepare()
+            if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+                raise self.interrupted_early()
             self._choice = choice or stepper.choice
+        stack.enter_context(self.state.writer)
         return Course(self.state, observers, self.timing, self._saved)
+
+    def interrupted_early(self) -> Interrupted:
+        """What to raise where nothing has been done since the field was read."""
+        return Interrupted(
+            f"interrupted while the kernel was compiled, at step {self.step:,}; go on with "
+            f"`{resume_command(self.folder)}`"
+        )
 
     def interrupt(self, course: Course) -> NoReturn:
         """Save a checkpoint.
@@ -337,7 +352,6 @@ class Simulation:
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
         extremes = state.extremes()
-        mean = state.total() / problem.grid.cell_count + state.field.reference
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {
             "title": problem.scenario.title,
@@ -358,11 +372,12 @@ class Simulation:
                 for dt, steps in problem.timeline.step_lengths.items()
             ],
             "reference_temperature": state.field.reference,
-            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": mean},
-            "wall_time": self.timing.preparing + self.timing.observing + state.wall_time,
+            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+            "wall_time": self.timing.preparing + self.timing.observing + self.timing.waiting + state.wall_time,
             "preparing_time": self.timing.preparing,
             "stepping_time": state.wall_time,
             "observing_time": self.timing.observing,
+            "waiting_time": self.timing.waiting,
             "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
         }
         if self.plan.device.backend == "cuda" and self._choice:

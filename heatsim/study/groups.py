@@ -35,10 +35,10 @@ def can_be_stacked(plan: Plan) -> bool:
 
 
 def member_bytes(problem: HeatProblem) -> int:
-    """Memory on the device of one run: two buffers and the ledger."""
+    """Memory on the device of one run: two buffers, a copy of the field while it is written, and the ledger."""
     itemsize = 4 if problem.precision == "float32" else 8
     nx, ny, nz = problem.grid.cells
-    return 2 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
+    return 3 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
 
 
 def make_groups(

@@ -32,6 +32,9 @@ class HostArray(np.ndarray[Any, Any]):
     def set(self, values: NDArray[Any]) -> None:
         self[...] = values
 
+    def get(self, out: NDArray[Any]) -> None:
+        out[...] = self
+
 
 class HostEvent:
     def record(self) -> None:
@@ -59,14 +62,21 @@ class HostStream:
 
     def __init__(self, non_blocking: bool = False) -> None:
         assert non_blocking, "work on the default stream would end the capture of a blocking one"
+        self._captures = False
 
     def __enter__(self) -> "HostStream":
         return self
 
     def __exit__(self, *error: object) -> None:
-        HostStream.capturing = None
+        # Others that are entered by the writer's thread meanwhile end no capture.
+        if self._captures:
+            HostStream.capturing = None
+
+    def wait_event(self, event: HostEvent) -> None:
+        event.synchronize()
 
     def begin_capture(self) -> None:
+        self._captures = True
         HostStream.capturing = []
 
     def end_capture(self) -> HostGraph:
@@ -82,6 +92,27 @@ def do_or_record(work: Callable[[], object]) -> None:
         work()
     else:
         HostStream.capturing.append(work)
+
+
+class HostDevice:
+    """The only one there is."""
+
+    attributes: Mapping[str, int] = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def __enter__(self) -> "HostDevice":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def recorded_event() -> HostEvent:
+    event = HostEvent()
+    event.record()
+    return event
 
 
 def empty(shape: Any, dtype: Any = np.float64) -> HostArray:
@@ -107,11 +138,12 @@ def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
 
 def host_device(free: int = 2**30) -> Device:
     """The device, with so many bytes of free memory."""
-    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
     xp: Any = SimpleNamespace(
         __version__="0.0",
         zeros=zeros,
         empty=empty,
+        empty_like=lambda array: empty(array.shape, array.dtype),
+        add=np.add,
         asarray=asarray,
         ascontiguousarray=asarray,
         asnumpy=np.array,
@@ -121,12 +153,15 @@ def host_device(free: int = 2**30) -> Device:
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(
-            Device=lambda: SimpleNamespace(attributes=attributes),
+            Device=HostDevice,
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
-            runtime=SimpleNamespace(memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=recorded_event),
+            alloc_pinned_memory=bytearray,
+            runtime=SimpleNamespace(
+                getDevice=lambda: 0, memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000
+            ),
         ),
     )
     return Device("cuda", xp, "a host that takes itself for a GPU")

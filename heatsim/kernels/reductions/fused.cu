@@ -168,7 +168,7 @@ struct Values {
 };
 
 #if !COMPARED
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 look_each(const Values* __restrict__ arrays, const unsigned int chunks, Statistics* __restrict__ partial)
 {
     const Values array = arrays[blockIdx.x / chunks];

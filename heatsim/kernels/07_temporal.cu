@@ -96,11 +96,7 @@ struct Place {
 #endif
 };
 
-enum Flags {
-    FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16,
-    RECORDED = 1 << 24,  // heat is to be entered
-    OVERLAPPED = 1 << 25  // the tile beside reads the patch too
-};
+enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
 
 // What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
 enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
@@ -164,8 +160,6 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     if (last_column) place.flags |= LAST_COLUMN;
     if (!periodic_y && y == 0) place.flags |= FIRST_ROW;
     if (last_row) place.flags |= LAST_ROW;
-    if (row < 2 * STEPS || row >= height - 2 * STEPS || column < 2 * STEPS || column >= width - 2 * STEPS)
-        place.flags |= OVERLAPPED;
     // A patch on the border between two tiles is written by both, with the same bits.
     if (x + VECTOR > segment.x_begin && x < segment.x_end)
 #pragma unroll
@@ -199,8 +193,7 @@ __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], cons
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < VECTOR; i += ACCESS)
-            copy_async<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i,
-                                              place.flags & OVERLAPPED);
+            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
     commit_copies();
 }
 

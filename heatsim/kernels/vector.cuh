@@ -26,22 +26,20 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global)
 #endif
 }
 
-// The same with a word to L2: whether others will soon read what it brings. From L2 it goes last then, else first.
+// The same for what other blocks will soon read too: it leaves L2 after all else.
 template <int BYTES>
-__device__ __forceinline__ void copy_async(void* shared, const void* global, bool wanted_again)
+__device__ __forceinline__ void copy_async_lasting(void* shared, const void* global)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const unsigned int address = (unsigned int)__cvta_generic_to_shared(shared);
-    unsigned long long last, first;
+    unsigned long long last;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-    const unsigned long long policy = wanted_again ? last : first;
     if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "l"(policy)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "l"(last)
                      : "memory");
     else
         asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(address), "l"(global), "n"(BYTES),
-                     "l"(policy)
+                     "l"(last)
                      : "memory");
 #else
     copy_async<BYTES>(shared, global);

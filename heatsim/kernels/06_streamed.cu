@@ -1,6 +1,6 @@
 // 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
 // allow it, and marches along z with its column in registers. streamed_rows.cuh is the same for a thread of two rows,
-// which is what bodies of one material take; what follows here leaves registers for faces and materials.
+// which is what a body of one material takes; what follows here leaves registers for faces and materials.
 //
 //        above      registers, just loaded
 //        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
@@ -17,6 +17,8 @@
 #if !FACES
 #include "streamed_rows.cuh"
 #else
+
+#if FACES
 // Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
@@ -27,6 +29,7 @@
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#endif
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
@@ -55,7 +58,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Real* here = centre + z_begin * plane;
     Real* out = T_new + cell_index(grid, x, y, z_begin);
 
+#if FACES
     unsigned int left = 0;  // a bit for each plane in which the vector is not plain
+#endif
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above.
         const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);

@@ -1,17 +1,17 @@
-// The march of 06 by threads of ROWS rows: the vectors between a thread's first and last row find their y neighbours in
-// registers. Of two rows' three loads each a plane, two are spared, and as many more are under way from memory at a time.
+// The march of 06 by threads of ROWS rows: a thread's rows find each other in registers, only the vectors beyond the
+// first and the last come from L1. Two rows make four loads a plane instead of six, two of them under way from memory.
 //
 //        north      L1
 //        row 1      registers: below, current, above; x neighbours from the lanes beside
 //        row 0      registers: below, current, above
 //        south      L1
 //
-// A plane more ahead, or more rows, would be more on its way, but the registers for it cost warps, and those count more.
+// What is under way at a time hides the latency of memory, and that is rows times warps: a third row, or a plane more
+// ahead, costs the registers of so many warps that less is.
 
-// Blocks that a multiprocessor holds at a time, by its registers; the compiler would take more of them and hide less.
+// On a multiprocessor. Left alone the compiler takes more registers, and fewer threads find room.
 #define RESIDENT_THREADS 768
 
-// For the cells of a row beyond the last one a thread does as its last row does, and stores nothing.
 extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y, RESIDENT_THREADS / (TILE_X * TILE_Y))
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
@@ -23,6 +23,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const size_t plane = (size_t)grid.nx * grid.ny;
 
     // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.
+    // So do rows beyond the last one of the grid, with a copy of that.
     const bool inside = x < grid.nx;
     const int x_load = min(x, grid.nx - VECTOR);
     const int first = min(y, grid.ny - 1), last = min(y + ROWS - 1, grid.ny - 1);

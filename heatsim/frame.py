@@ -1,4 +1,4 @@
-"""The field as it was after one step, brought to the host bit by bit while the device goes on stepping.
+"""The field as it was after one step, brought to the host piece by piece while the device goes on stepping.
 
     step 1000          1001, 1002, …
     deviation ──copy──► frame ──slab──► window ──► file           on a GPU: copy on the device, window page-locked

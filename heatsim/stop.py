@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-_SECONDS_OF_GRACE = 0.1  # for work that is about to end
+_SECONDS_OF_GRACE = 0.3  # for work that is about to end
 _one_at_a_time = threading.Lock()
 
 

@@ -88,7 +88,7 @@ def write(
         folder: of a run.
         checkpoint: what is to be kept.
         large: more arrays, which need not be in memory as a whole.
-        before: called when all of it is on the disk and before it counts, to bring there what it relies on.
+        before: called before it counts, to bring to the disk what it relies on.
 
     Raises:
         StorageError: the disk refused; the checkpoints that were there still are.
@@ -103,9 +103,10 @@ def write(
             places = _create(part, checkpoint, large or {})
             with open(part, "r+b", buffering=0) as file:
                 length, checksum = _fill(file, places)
+                before()
+                # From here on it may be taken for a checkpoint, for the first one even under this name.
                 write_at(file, 0, _header(length, checksum))
                 os.fsync(file.fileno())
-        before()
     except StorageError:
         with suppress(OSError):
             part.unlink()

@@ -118,13 +118,17 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             if (y + r >= segment.y_begin && y + r < segment.y_end) place.flags |= WRITTEN << r;
+#if !FACES
     for (int face = 0; face < 6; ++face)
         if (ledger.face[face]) place.flags |= RECORDED;
+#endif
 #if SCHEME == STOCHASTIC
     place.seed = dither_seed(0, x_box, y_box, 0);
 #endif
     return place;
 }
+
+#include "composite_pipeline.cuh"
 
 struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
@@ -191,6 +195,7 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     return sum;
 }
 
+#if !FACES
 // Adds the heat through faces in x and y. Without branches: they would keep the compiler from moving loads across them.
 // Halo cells need the heat too, for their values.
 template <int boundaries>
@@ -292,11 +297,13 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
                 atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)shared.end_heat[r][slot].at[i]);
 }
 
+#endif
+
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
-__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS])
+                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep, Own& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
@@ -304,6 +311,12 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
     // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
+#if FACES
+    const unsigned int arriving = arriving_byte(all.medium, grid, place, p);
+    const Coefficients c = coefficients_of(all, own);
+#else
+    const Coefficients& c = all;
+#endif
     Patch above;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
@@ -332,8 +345,15 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
                 const Real T_above = top ? T_here.row[r].at[i] : above.row[r].at[i];
                 sum.row[r].at[i] = add_above(c, T_here.row[r].at[i], T_above, sum.row[r].at[i]);
             }
+#if FACES
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i) sum.row[r].at[i] = source_of(own, s) + sum.row[r].at[i];
+#else
         add_sides<boundaries>(shared, place.flags, half, s, T_here, sum);
         if (ends_in_z && (z == 0 || z == grid.nz - 1)) add_end(shared, shared.terms[s][z == 0 ? 4 : 5], T_here, sum);
+#endif
 #if SCHEME != SEVEN_TERM
 #if SCHEME == STOCHASTIC
         const unsigned int seed = place.seed + dither_seed(shared.step[s], 0, 0, grid.periodic & 4 ? into(z, grid.nz) : z);
@@ -357,11 +377,16 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 
     const int z = p - STEPS;
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
+#if FACES
+    change_kind(own, all, sweep, arriving);
+#endif
     __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
+#if !FACES
     if (place.flags & RECORDED) {
         enter_sides<boundaries>(shared, grid, ledger, half, p);
         if (ends_in_z) enter_end(shared, grid, ledger, p);
     }
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -371,7 +396,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     extern __shared__ char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int slot = threadIdx.y * WARP + threadIdx.x;
+#if !FACES
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
+#endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
 
 #pragma unroll 1
@@ -390,6 +417,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
         Patch centre[STEPS] = {}, below[STEPS] = {};
+        Own own = {};
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
@@ -400,28 +428,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             }
         }
         wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes

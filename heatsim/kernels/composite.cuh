@@ -116,10 +116,10 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
     return sum;
 }
 
-// What sources give to a cell of a kind.
+// What sources give to a cell of a kind. Added to anything, -0 changes no bit of it.
 __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
 {
-    return kind >= medium.first_heated ? sweep->heat[kind] : Real(0);
+    return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
@@ -194,43 +194,40 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     return finish(sweep, x, y, z, T, sum);
 }
 
-// The same with the values loaded from the field, one neighbour after another: fewest registers.
+// The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
                                                    const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
 {
     const Medium& medium = c.medium;
     const size_t cell = cell_index(grid, x, y, z);
-    const unsigned int byte = byte_of(medium, cell);
-    const int kind = byte & ~INTERIOR;
+    const ptrdiff_t row = grid.nx, plane = row * grid.ny;
+    const size_t beside[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
+                              cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
+                              cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
     const Real T = field[cell];
+    const int kind = byte_of(medium, cell) & ~INTERIOR;
+    Real value[6];
     unsigned int sides = 0;
-#if SCHEME == SEVEN_TERM
-    Real sum = c.c0 * T;
-#else
-    Real sum = Real(0);
-#endif
-#pragma unroll 1
-    for (int n = 0; n < 6; ++n) {
-        const int axis = n >> 1, step = (n & 1) * 2 - 1;
-        const size_t beside = cell_index(grid, neighbour_x(grid, x + (axis == 0 ? step : 0)),
-                                         neighbour_y(grid, y + (axis == 1 ? step : 0)),
-                                         neighbour_z(grid, z + (axis == 2 ? step : 0)));
 #if MATERIALS
-        const int other = medium.cells[beside] & ~INTERIOR;
-        const Real link = medium.links[(axis * medium.kinds + kind) * medium.kinds + other];
-        sides |= (unsigned)(other == medium.void_kind) << n;
-#else
-        const Real link = n == 0 ? c.c1 : n == 1 ? c.c2 : n == 2 ? c.c3 : n == 3 ? c.c4 : n == 4 ? c.c5 : c.c6;
-#endif
-#if SCHEME == SEVEN_TERM
-        sum = multiply_add(link, field[beside], sum);
-#else
-        sum = multiply_add(link, field[beside] - T, sum);
-#endif
+    const Real* const links = medium.links + kind * medium.kinds;
+    int other[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        value[n] = field[beside[n]];
+        other[n] = medium.cells[beside[n]] & ~INTERIOR;
+        sides |= (unsigned)(other[n] == medium.void_kind) << n;
     }
-    sum = source_heat(medium, sweep, kind) + sum;
-    if (sides && medium.void_condition >= 0 && kind != medium.void_kind)
-        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    const int axis = medium.kinds * medium.kinds;
+    const Coefficients own = {Real(0), links[other[0]], links[other[1]], links[axis + other[2]], links[axis + other[3]],
+                              links[2 * axis + other[4]], links[2 * axis + other[5]], {}};
+#else
+#pragma unroll
+    for (int n = 0; n < 6; ++n) value[n] = field[beside[n]];
+    const Coefficients& own = c;
+#endif
+    Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, value[0], value[1], value[2], value[3], value[4], value[5]);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
     return finish(sweep, x, y, z, T, sum);
 }

@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_PLANES_NOTED = 8  # PLANES_NOTED of composite_vector.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
@@ -230,6 +231,8 @@ def launches(
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
+    if kernel.faces and kernel.spec.vectorised:
+        planes = min(planes, _PLANES_NOTED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     return [
         Launch(

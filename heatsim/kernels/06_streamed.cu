@@ -17,6 +17,8 @@
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
+#elif __CUDA_ARCH__ < 900
+#define RESIDENT (sizeof(Real) == 4 && SCHEME != STOCHASTIC ? 1152 : sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 && SCHEME != STOCHASTIC ? 1152 : 1024)
 #else
@@ -59,7 +61,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     __shared__ Noted noted_cells;
     if (threadIdx.x == 0 && threadIdx.y == 0) noted_cells.count = 0;
     __syncthreads();  // before the first is noted
-    const unsigned int sides = at_sides(grid, x, y);
     unsigned int noted = 0;
     Own own = own_of(c, sweep, 0);
 #endif
@@ -78,8 +79,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #if FACES
         const Kinds kinds = load_kinds(c.medium, here - T);
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
-        const unsigned int special = z == 0 || z == grid.nz - 1 ? HIGHEST : sides | not_plain(kinds);
-        noted |= special >> (7 - (z - z_begin));
+        noted |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells updated = update_plain(c, sweep, x, y, z, own, current, west, east, south, north, below, above);
         if (updates) store(out, updated);
 #else
@@ -97,6 +97,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
 #if FACES
     // 7. What is not plain.
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, updates ? noted : 0u);
+    noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
+    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
 #endif
 }

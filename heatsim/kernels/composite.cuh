@@ -97,20 +97,19 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
         const int axis = face >> 1;
         const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
         if (at != (face & 1 ? n - 1 : 0) || grid.periodic >> axis & 1) continue;
-        const HalfCell half = medium.halves[3 * kind + axis];
-        if (half.conductance == Real(0)) continue;
-
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
         const unsigned char* const patches = of_face(medium.patches, face);
-        double* const sums = of_face(ledger.face, face);
-        double* const beam_sums = of_face(ledger.beam, face);
         const Real beam = beam_flux(medium, sweep, face, u, v);
+        const HalfCell half = medium.halves[3 * kind + axis];
+        if (half.conductance == Real(0)) continue;
         const Condition& condition = sweep->conditions[patches ? patches[i] : face];
         const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
         const Real from_beam = half.gain * beam;
         sum += heat;
+        double* const sums = of_face(ledger.face, face);
         if (sums) atomicAdd(sums + i, (double)heat - (double)from_beam);
+        double* const beam_sums = of_face(ledger.beam, face);
         if (beam_sums) atomicAdd(beam_sums + i, (double)from_beam);
     }
     return sum;

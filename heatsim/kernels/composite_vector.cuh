@@ -19,7 +19,7 @@ typedef unsigned short Bytes;
 typedef unsigned char Bytes;
 #endif
 #define HIGHEST (ONES * 0x80u)
-#define PLANES_NOTED 8  // as many as a byte has bits
+#define PLANES_NOTED 4  // no more than a byte has bits; what is noted is to be in a cache still
 
 __device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
 {
@@ -39,11 +39,18 @@ __device__ __forceinline__ unsigned int not_plain(Kinds kinds)
     return ((differs & ~HIGHEST) + ~HIGHEST | differs) & HIGHEST;
 }
 
-// The same of cells that touch a face of the box in x or y.
-__device__ __forceinline__ unsigned int at_sides(const Grid& grid, int x, int y)
+// Of the vectors at (x, y) in planes z_begin ... z_end - 1 the cells that touch a face of the box that lets heat through: bit
+// 8 i + n is cell i in plane z_begin + n.
+__device__ __forceinline__ unsigned int at_faces(const Grid& grid, int open, int x, int y, int z_begin, int z_end)
 {
-    if (y == 0 || y == grid.ny - 1) return HIGHEST;
-    return (x == 0 ? 0x80u : 0u) | (x + VECTOR == grid.nx ? 0x80u << 8 * (VECTOR - 1) : 0u);
+    const unsigned int planes = (1u << (z_end - z_begin)) - 1u;
+    unsigned int cells = 0;
+    if (open & 1 && x == 0) cells = planes;
+    if (open & 2 && x + VECTOR == grid.nx) cells |= planes << 8 * (VECTOR - 1);
+    if ((open & 4 && y == 0) || (open & 8 && y == grid.ny - 1)) cells = ONES * planes;
+    if (open & 16 && z_begin == 0) cells |= ONES;
+    if (open & 32 && z_end == grid.nz) cells |= ONES << (z_end - 1 - z_begin);
+    return cells;
 }
 
 // What plain cells of a kind need.
@@ -92,8 +99,8 @@ struct Noted {
 };
 static_assert(TILE_X * TILE_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
 
-// Makes the noted cells anew, by all threads of the block. Bit 8 i + n of `noted` is cell i of this thread's vector in plane
-// z_begin + n. What has been stored wrongly is overwritten after the first barrier.
+// Makes the noted cells anew, by all threads of the block; bits as above. What has been stored wrongly is overwritten after
+// the barrier.
 __device__ __forceinline__ void update_noted(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
                                              const Sweep* sweep, const Ledger& ledger, Noted& shared, int z_begin,
                                              unsigned int noted)

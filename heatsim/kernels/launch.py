@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
-_PLANES_NOTED = 8  # PLANES_NOTED of composite_vector.cuh
+_PLANES_NOTED = 4  # PLANES_NOTED of composite_vector.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
@@ -52,7 +52,7 @@ def medium_dtype(precision: str) -> np.dtype[Any]:
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
-            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
         ],
         align=True,
     )

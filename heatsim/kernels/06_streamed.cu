@@ -14,6 +14,8 @@
 #include "vector.cuh"
 
 #if FACES
+#include "noted.cuh"
+
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)

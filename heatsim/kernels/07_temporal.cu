@@ -303,7 +303,7 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
 template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep, Own& own)
+                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep, PatchKind& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
@@ -417,7 +417,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
         Patch centre[STEPS] = {}, below[STEPS] = {};
-        Own own = {};
+        PatchKind own = {};
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);

@@ -88,9 +88,10 @@ __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* swe
     return flux;
 }
 
-// sum, plus the heat through every face of the box that the cell touches.
+// sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
-                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum)
+                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
+                                                  bool owned = true)
 {
 #pragma unroll 1
     for (int face = 0; face < 6; ++face) {
@@ -108,9 +109,9 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
         const Real from_beam = half.gain * beam;
         sum += heat;
         double* const sums = of_face(ledger.face, face);
-        if (sums) atomicAdd(sums + i, (double)heat - (double)from_beam);
+        if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
         double* const beam_sums = of_face(ledger.beam, face);
-        if (beam_sums) atomicAdd(beam_sums + i, (double)from_beam);
+        if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
     }
     return sum;
 }
@@ -123,7 +124,8 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
 
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum)
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            bool owned = true)
 {
     const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
     const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
@@ -138,7 +140,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
         const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
         heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
     }
-    if (ledger.exposed) atomicAdd(ledger.exposed + rank, (double)heat);
+    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;
 }
 
@@ -193,40 +195,48 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     return finish(sweep, x, y, z, T, sum);
 }
 
+// The same from the neighbours' kinds and values, in the order of the directions.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6], bool owned = true)
+{
+    const Medium& medium = c.medium;
+    unsigned int sides = 0;
+#if MATERIALS
+    const Real* const links = medium.links + kind * medium.kinds;
+    const int axis = medium.kinds * medium.kinds;
+    const Coefficients own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+                              links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#pragma unroll
+    for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+#else
+    const Coefficients& own = c;
+#endif
+    Real sum = source_heat(medium, sweep, kind) +
+               neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
+    return finish(sweep, x, y, z, T, sum);
+}
+
 // The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
                                                    const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
 {
-    const Medium& medium = c.medium;
     const size_t cell = cell_index(grid, x, y, z);
     const ptrdiff_t row = grid.nx, plane = row * grid.ny;
-    const size_t beside[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
+    const size_t places[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
                               cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
                               cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
     const Real T = field[cell];
-    const int kind = byte_of(medium, cell) & ~INTERIOR;
-    Real value[6];
-    unsigned int sides = 0;
-#if MATERIALS
-    const Real* const links = medium.links + kind * medium.kinds;
-    int other[6];
+    const int kind = byte_of(c.medium, cell) & ~INTERIOR;
+    Real values[6];
+    int beside[6];
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        value[n] = field[beside[n]];
-        other[n] = medium.cells[beside[n]] & ~INTERIOR;
-        sides |= (unsigned)(other[n] == medium.void_kind) << n;
+        values[n] = field[places[n]];
+        beside[n] = byte_of(c.medium, places[n]) & ~INTERIOR;
     }
-    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
-    const int axis = medium.kinds * medium.kinds;
-    const Coefficients own = {Real(0), links[other[0]], links[other[1]], links[axis + other[2]], links[axis + other[3]],
-                              links[2 * axis + other[4]], links[2 * axis + other[5]], {}};
-#else
-#pragma unroll
-    for (int n = 0; n < 6; ++n) value[n] = field[beside[n]];
-    const Coefficients& own = c;
-#endif
-    Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, value[0], value[1], value[2], value[3], value[4], value[5]);
-    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
-    return finish(sweep, x, y, z, T, sum);
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
 }

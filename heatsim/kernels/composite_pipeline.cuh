@@ -7,7 +7,7 @@
 
 #if FACES
 // What a patch needs of its kind.
-struct Own {
+struct PatchKind {
 #if MATERIALS
     Inner inner;
 #endif
@@ -27,7 +27,7 @@ __device__ __forceinline__ unsigned int arriving_byte(const Medium& medium, cons
 #endif
 }
 
-__device__ __forceinline__ void change_kind(Own& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
+__device__ __forceinline__ void change_kind(PatchKind& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
 {
 #if MATERIALS
     own.inner = c.medium.inner[byte & ~INTERIOR];
@@ -38,7 +38,7 @@ __device__ __forceinline__ void change_kind(Own& own, const Coefficients& c, con
 #endif
 }
 
-__device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, const Own& own)
+__device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, const PatchKind& own)
 {
 #if MATERIALS
     const Inner& k = own.inner;
@@ -48,7 +48,7 @@ __device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, c
 #endif
 }
 
-__device__ __forceinline__ Real source_of(const Own& own, int s)
+__device__ __forceinline__ Real source_of(const PatchKind& own, int s)
 {
 #if HEATED
     return own.heat[s];
@@ -57,5 +57,5 @@ __device__ __forceinline__ Real source_of(const Own& own, int s)
 #endif
 }
 #else
-struct Own {};
+struct PatchKind {};
 #endif

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
-_PLANES_NOTED = 4  # PLANES_NOTED of composite_vector.cuh
+_PLANES_NOTED = 4  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
@@ -104,6 +104,8 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        heated: whether sources heat some of the kinds of cells.
+        room: bytes of shared memory for boxes of any size, in kernels that take them.
     """
 
     spec: KernelSpec
@@ -113,6 +115,8 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    heated: bool = False
+    room: int = 0
 
     @property
     def itemsize(self) -> int:
@@ -142,6 +146,8 @@ class Build:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
+        if self.room:
+            return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
             return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
@@ -166,8 +172,11 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": int(self.materials),
+            "HEATED": int(self.heated),
         }
-        if self.spec.boxed:
+        if self.room:
+            macros["ROOM"] = self.room
+        elif self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
@@ -295,6 +304,7 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    heated: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
@@ -302,11 +312,15 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
-    if spec.steps == 1 or faces:
+    if spec.steps == 1 or (faces and spec.boxed):
         return (single,)
-    several = build(spec, precision, scheme, grid)
+    several = replace(build(spec, precision, scheme, grid, faces, materials), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
+    if faces:
+        # What patches and bricks of mending.py have in common with the grid.
+        filled &= nx % several.vector == 0 and ny % spec.rows == 0
+        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

@@ -1,0 +1,126 @@
+"""07 on composite bodies: where it is wrong, boxes of cells are stepped anew.
+
+07 steps every cell as if its patch were of one kind and at no face. That is wrong in cells that touch another kind, in
+patches of several, and at faces that let heat through; in each step of a sweep but the first it spreads by one cell. Boxes
+over the cells that are wrong after a sweep are stepped anew by ``mended.cu`` from the field before it, with all that there is:
+
+    07         every cell, plain      T ──► T_new        wrong along interfaces and faces
+    mended.cu  boxes over those       T ──► T_new        right; enters the ledger
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.launch import Build, CudaKernel, Launch
+from heatsim.physics.medium import Medium
+
+# Not on the ladder: it steps no grid on its own.
+MENDER = KernelSpec("mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True)
+
+# Shared memory of a block: two of them on a multiprocessor of an H100, one loads while the other steps.
+_ROOM = 115_712
+_ENTRY = 4  # bytes of an entry of the list
+_SLACK = 64  # bytes by which what lies in shared memory is aligned
+
+# Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+MOST = 0.5
+
+
+@dataclass(frozen=True)
+class MendedKernel(CudaKernel):
+    """07, and the mender where 07 is wrong.
+
+    Attributes:
+        mender: steps boxes.
+        boxes: its launches.
+    """
+
+    mender: CudaKernel
+    boxes: Sequence[Launch]
+
+    def __call__(
+        self,
+        launches: Sequence[Launch],
+        T: Any,
+        T_new: Any,
+        coefficients: NDArray[Any],
+        sweep: int,
+        ledger: NDArray[Any],
+    ) -> None:
+        """Queue a sweep; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger)
+        self.mender(self.boxes, T, T_new, coefficients, sweep, ledger)
+
+
+def mender(build: Build, block_memory: int) -> Build:
+    """The build that steps boxes as deep as a build of 07, in blocks with at most so many bytes of shared memory."""
+    return replace(
+        build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=min(_ROOM, block_memory)
+    )
+
+
+def boxes(
+    build: Build,
+    medium: Medium,
+    periodic: tuple[bool, bool, bool],
+    open_faces: tuple[bool, ...],
+    block_memory: int,
+    most: float = MOST,
+) -> tuple[Launch, ...] | None:
+    """The launches of the mender after one of 07, none if nothing is wrong; None where single steps are faster.
+
+    Args:
+        build: of 07.
+        medium: the kinds of cells.
+        periodic: which axes wrap.
+        open_faces: which faces let heat through.
+        block_memory: bytes of shared memory that a block may have.
+        most: cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+    """
+    grid = medium.grid
+    table = cover(build, medium, periodic, open_faces, mender(build, block_memory).room)
+    if table[:, 6].sum(dtype=np.int64) > most * grid.cell_count:
+        return None
+    if not len(table):
+        return ()
+    # The largest first, so that all blocks finish together.
+    rows = np.ascontiguousarray(table[np.argsort(-table[:, 6], kind="stable"), :6])
+    bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    return (Launch((len(rows), 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), rows),)
+
+
+def cover(
+    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
+) -> NDArray[np.int32]:
+    """Disjoint boxes over all cells that a sweep of 07 gets wrong.
+
+    Returns:
+        Rows (x, y, z, cells in x, in y, in z, cells with the halo).
+    """
+    from heatsim.kernels import mending_boxes
+    from heatsim.kernels.mending_boxes import BRICK
+
+    shape, steps = medium.grid.shape, build.spec.steps
+    bricks = tuple(ceil(n / BRICK) for n in shape)
+    needed, special = np.zeros(bricks, dtype=np.bool_), np.zeros(bricks, dtype=np.int32)
+    wraps = (periodic[2], periodic[1], periodic[0])
+    if not medium.uniform:
+        mending_boxes.mark(medium.cells, build.vector, build.spec.rows, build.access, steps, wraps, needed, special)
+    for face, is_open in enumerate(open_faces):
+        if is_open and not periodic[face // 2]:
+            axis = 2 - face // 2
+            beside, brick_layers = np.moveaxis(needed, axis, 0), np.moveaxis(special, axis, 0)
+            n = shape[axis]
+            beside[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
+            brick_layers[-(face % 2)] += BRICK**2
+    values, bytes_a_cell = 2 * build.itemsize, 1
+    return mending_boxes.cover(
+        needed, special, shape, wraps, steps, values + bytes_a_cell, _ENTRY, room - _SLACK
+    )  # type: ignore[no-any-return]

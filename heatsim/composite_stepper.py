@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.field import Field
-from heatsim.kernels import launch
+from heatsim.kernels import launch, mending
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
 from heatsim.kernels.replay import Replay, Sweeps
+from heatsim.kernels.tuning import LARGE_GRID
 from heatsim.ledger import Ledger
 from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
@@ -24,8 +25,8 @@ _BYTES_PER_TABLE = 2**24
 class CompositeStepping:
     """Steps of one composite body on one field with one kernel.
 
-    Attributes:
-        spec: the kernel; of those that do several steps a sweep none knows composite bodies, single steps do it all.
+    A pipeline of several steps a sweep is mended at interfaces and faces; where these are too much of the body, and for
+    kernels that do not know composite bodies, single steps do it all, to the same bits.
     """
 
     def __init__(
@@ -36,15 +37,33 @@ class CompositeStepping:
         ledger: Ledger,
         spec: KernelSpec,
         arrays: CompositeArrays | None = None,
+        tuned: bool = False,
     ) -> None:
+        """Compile nothing yet.
+
+        Args:
+            problem: coefficients and times.
+            body: what the cells are made of, conditions and sources.
+            field: what is advanced.
+            ledger: what heat is entered into.
+            spec: the kernel.
+            arrays: the body's on the field's device; made where they are not given.
+            tuned: take single steps on grids that are too small for several a sweep, whatever ``spec`` says.
+        """
         self._problem = problem
         self._body = body
         self._field = field
-        self.spec = SINGLE_STEP if spec.steps > 1 else spec
+        too_small = tuned and spec.backend == "cuda" and problem.grid.cell_count < LARGE_GRID
+        self._spec = SINGLE_STEP if too_small else spec
         self._arrays = arrays or composite_arrays(problem, body, field)
         self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
         self._tables: dict[float, Tables] = {}
         self._coefficients: dict[float, tuple[NDArray[Any], tuple[Any, ...]]] = {}
+
+    @property
+    def spec(self) -> KernelSpec:
+        """The kernel that does nearly all steps."""
+        return self._compiled[0][1].build.spec if self._spec.backend == "cuda" else self._spec
 
     @property
     def steps_per_table(self) -> int:
@@ -57,7 +76,7 @@ class CompositeStepping:
 
     def prepare(self) -> None:
         """Compile the kernel."""
-        if self.spec.backend == "cuda":
+        if self._spec.backend == "cuda":
             _ = self._compiled
 
     def advance(self, first: int, until: int) -> None:
@@ -72,7 +91,7 @@ class CompositeStepping:
         if dt not in self._tables:
             c = self._problem.coefficients[dt].c
             self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
-        if self.spec.backend == "cuda":
+        if self._spec.backend == "cuda":
             self._advance_cuda(first, until, dt, rows)
         else:
             self._advance_cpu(first, until, dt, rows)
@@ -82,7 +101,7 @@ class CompositeStepping:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
         builds = launch.builds(
-            self.spec,
+            self._spec,
             problem.precision,
             problem.scheme,
             problem.grid,
@@ -90,15 +109,27 @@ class CompositeStepping:
             device.block_memory(),
             faces=True,
             materials=not self._body.medium.uniform,
+            heated=self._body.medium.first_heated < len(self._body.medium.kinds),
         )
-        return [
-            (
-                build.spec.steps,
-                launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors()),
-            )
-            for build in builds
-        ]
+        compiled = []
+        for build in builds:
+            kernel = self._compile(build, device.block_memory())
+            if kernel is not None:
+                launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
+                compiled.append((build.spec.steps, kernel, launches))
+        return compiled
+
+    def _compile(self, build: launch.Build, block_memory: int) -> launch.CudaKernel | None:
+        """A kernel; of a pipeline one that is mended where it is wrong, or None where that takes too long."""
+        if build.pipeline is None:
+            return launch.compile_kernel(build)
+        boxes = mending.boxes(
+            build, self._body.medium, self._problem.periodic, self._arrays.open_faces, block_memory
+        )
+        if boxes is None:
+            return None
+        kernel, mender = launch.compile_kernel(build), launch.compile_kernel(mending.mender(build, block_memory))
+        return mending.MendedKernel(build, kernel.function, kernel.xp, mender, boxes)
 
     @cached_property
     def _replay(self) -> Replay:
@@ -121,7 +152,7 @@ class CompositeStepping:
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays
-        kernel, tables = COMPOSITE_KERNELS[self.spec.name], self._tables[dt]
+        kernel, tables = COMPOSITE_KERNELS[self._spec.name], self._tables[dt]
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
         row: Row | None = None
         for step in range(first, until):

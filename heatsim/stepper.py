@@ -56,7 +56,9 @@ class Stepper:
         self._ledger = ledger
         self._spec = spec
         self._composite = (
-            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+            None
+            if problem.body is None
+            else CompositeStepping(problem, problem.body, field, ledger, spec, arrays, tuned)
         )
         self._constant_faces = self._composite is None and problem.faces.constant()
 

@@ -35,7 +35,7 @@ _SHORTEST_STEP = 1e-6
 
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
-_LARGE_GRID = 1 << 23
+LARGE_GRID = 1 << 23
 # Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
 _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
@@ -151,7 +151,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
     if boxed and cells <= _SMALL_GRID:
         return (*boxed, *streamed, *temporal)
-    if temporal and cells >= _LARGE_GRID:
+    if temporal and cells >= LARGE_GRID:
         return (*temporal, *streamed, *boxed)
     return (*streamed, *temporal, *boxed)
 

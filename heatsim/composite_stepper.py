@@ -123,9 +123,7 @@ class CompositeStepping:
         """A kernel; of a pipeline one that is mended where it is wrong, or None where that takes too long."""
         if build.pipeline is None:
             return launch.compile_kernel(build)
-        boxes = mending.boxes(
-            build, self._body.medium, self._problem.periodic, self._arrays.open_faces, block_memory
-        )
+        boxes = mending.boxes(build, self._body.medium, self._problem.periodic, self._arrays.open_faces, block_memory)
         if boxes is None:
             return None
         kernel, mender = launch.compile_kernel(build), launch.compile_kernel(mending.mender(build, block_memory))

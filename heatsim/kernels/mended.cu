@@ -77,6 +77,18 @@ __device__ __forceinline__ Real update_pair(const Coefficients& c, const Sweep* 
     return finish(sweep, x, y, z, T[0], sum);
 }
 
+// Division by a number that stays the same, of numbers up to 2^16: a product's upper half.
+struct Divisor {
+    unsigned int by, inverse;
+};
+
+__device__ __forceinline__ Divisor divisor(int by) { return {(unsigned)by, by == 1 ? 0u : 0xFFFFFFFFu / by + 1u}; }
+
+__device__ __forceinline__ int quotient(int i, const Divisor& d)
+{
+    return d.by == 1 ? i : (int)((unsigned long long)(unsigned)i * d.inverse >> 32);
+}
+
 // An entry of the list: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in
 // bits 16 to 21, whether the box owns it in bit 22, that kind in bits 24 to 31.
 #define OWNED (1u << 22)
@@ -96,7 +108,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Extent ex = extent(box.x, box.size_x, grid.nx, grid.periodic & 1, HALO_X);
     const Extent ey = extent(box.y, box.size_y, grid.ny, grid.periodic & 2, STEPS);
     const Extent ez = extent(box.z, box.size_z, grid.nz, grid.periodic & 4, STEPS);
-    const int row = ex.all / VECTOR, plane = row * ey.all, vectors = plane * ez.all;
+    // Planes are an odd number of vectors apart: cells above each other lie in different banks.
+    const int row = ex.all / VECTOR, in_plane = row * ey.all, plane = in_plane | 1, vectors = plane * ez.all;
+    const Divisor by_row = divisor(row), by_plane = divisor(plane), by_height = divisor(ez.all);
     Bytes* const kinds = reinterpret_cast<Bytes*>(memory + 2 * vectors);
     unsigned int* const list = reinterpret_cast<unsigned int*>(memory + 2 * vectors) + (vectors * VECTOR + 3) / 4;
     unsigned int* const list_end = reinterpret_cast<unsigned int*>(memory) + ROOM / 4;
@@ -104,9 +118,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
     // 1. All cells of the box and its halo.
     if (threadIdx.x == 0) lists = {0, 0};
+#pragma unroll 4
     for (int i = threadIdx.x; i < vectors; i += THREADS) {
-        const int x = in_grid(ex, i % row * VECTOR), y = in_grid(ey, i / row % ey.all), z = in_grid(ez, i / plane);
-        const size_t cell = cell_index(grid, x, y, z);
+        const int bz = quotient(i, by_plane), rest = i - bz * plane, by = min(quotient(rest, by_row), ey.all - 1);
+        const int lane = min(rest - by * row, row - 1);
+        const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
         copy_async<sizeof(Cells)>(memory + i, T + cell);
         kinds[i] = load_kinds(medium, cell);
     }
@@ -116,12 +132,14 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
     // 2. The list of cells that are not plain.
     const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
-    for (int i = threadIdx.x; i < vectors; i += THREADS) {
-        const int bx = i % row * VECTOR, by = i / row % ey.all, bz = i / plane;
+    for (int j = threadIdx.x; j < in_plane * ez.all; j += THREADS) {
+        // Up first: neighbours in the list are neighbours in z.
+        const int column = quotient(j, by_height), bz = j - column * ez.all, i = bz * plane + column;
+        const unsigned int special = not_plain(kinds[i]);
+        const int by = quotient(column, by_row), bx = (column - by * row) * VECTOR;
         if (by < low(ey, STEPS - 1) || by >= high(ey, STEPS - 1) || bz < low(ez, STEPS - 1) || bz >= high(ez, STEPS - 1)) continue;
         const bool row_at_face = (medium.open & 4 && first(ey, by)) || (medium.open & 8 && last(ey, by)) ||
                                  (medium.open & 16 && first(ez, bz)) || (medium.open & 32 && last(ez, bz));
-        const unsigned int special = not_plain(kinds[i]);
 #pragma unroll
         for (int n = 0; n < VECTOR; ++n) {
             const int x = bx + n;
@@ -206,7 +224,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const unsigned int entry = list[i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
             const int place = entry & 0xFFFFu, vector = place / VECTOR;
-            const int x = in_grid(ex, place % (row * VECTOR)), y = in_grid(ey, vector / row % ey.all), z = in_grid(ez, vector / plane);
+            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
+            const int x = in_grid(ex, place - (bz * plane + by * row) * VECTOR), y = in_grid(ey, by), z = in_grid(ez, bz);
             const Real value = update_pair(c, sweep + s, before + place, steps, kind_of[place] & ~INTERIOR, entry >> 24,
                                            entry >> 16, x, y, z);
             if (s < STEPS - 1) after[place] = value;
@@ -219,7 +238,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const unsigned int entry = *(list_end - 1 - i);
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
             const int place = entry & 0xFFFFu, vector = place / VECTOR;
-            const int bx = place % (row * VECTOR), by = vector / row % ey.all, bz = vector / plane;
+            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
+            const int bx = place - (bz * plane + by * row) * VECTOR;
             const bool at_end[6] = {first(ex, bx), last(ex, bx), first(ey, by), last(ey, by), first(ez, bz), last(ez, bz)};
             Real values[6];
             int beside[6];

@@ -1,8 +1,8 @@
 """07 on composite bodies: where it is wrong, boxes of cells are stepped anew.
 
 07 steps every cell as if its patch were of one kind and at no face. That is wrong in cells that touch another kind, in
-patches of several, and at faces that let heat through; in each step of a sweep but the first it spreads by one cell. Boxes
-over the cells that are wrong after a sweep are stepped anew by ``mended.cu`` from the field before it, with all that there is:
+patches of several, and at faces that let heat through; in each step of a sweep but the first it spreads by one cell.
+Boxes over the cells that are wrong after a sweep are stepped anew from the field before it, with all that there is:
 
     07         every cell, plain      T ──► T_new        wrong along interfaces and faces
     mended.cu  boxes over those       T ──► T_new        right; enters the ledger
@@ -22,7 +22,9 @@ from heatsim.kernels.launch import Build, CudaKernel, Launch
 from heatsim.physics.medium import Medium
 
 # Not on the ladder: it steps no grid on its own.
-MENDER = KernelSpec("mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True)
+MENDER = KernelSpec(
+    "mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True
+)
 
 # Shared memory of a block: two of them on a multiprocessor of an H100, one loads while the other steps.
 _ROOM = 115_712
@@ -120,7 +122,7 @@ def cover(
             n = shape[axis]
             beside[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
             brick_layers[-(face % 2)] += BRICK**2
-    values, bytes_a_cell = 2 * build.itemsize, 1
-    return mending_boxes.cover(
-        needed, special, shape, wraps, steps, values + bytes_a_cell, _ENTRY, room - _SLACK
-    )  # type: ignore[no-any-return]
+    cell_bytes = 2 * build.itemsize + 1  # before and after a step, and its kind
+    return np.asarray(
+        mending_boxes.cover(needed, special, shape, wraps, steps, build.access, cell_bytes, _ENTRY, room - _SLACK)
+    )

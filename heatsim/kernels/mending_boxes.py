@@ -14,7 +14,7 @@ _KIND = 0x7F
 _WORTH = 5.0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def mark(
     cells: NDArray[np.uint8],
     patch_x: int,
@@ -32,7 +32,8 @@ def mark(
 
     Args:
         cells: a byte a cell, shape (nz, ny, nx).
-        patch_x, patch_y: cells of a patch.
+        patch_x: cells of a patch in x.
+        patch_y: cells of a patch in y.
         vector: cells that are stepped as what the first of them is, where boxes are made anew.
         steps: of a sweep.
         wraps: which of z, y, x are periodic.
@@ -65,7 +66,7 @@ def mark(
                     _mark_around(needed, z, y, x, reach, (nz, ny, nx), wraps)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _mark_around(
     needed: NDArray[np.bool_],
     z: int,
@@ -84,7 +85,7 @@ def _mark_around(
                 needed[at_z // BRICK, at_y // BRICK, at_x // BRICK] = True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _place(i: int, n: int, wraps: bool) -> int:
     """A position of an axis of n cells; beyond an end the end, or what is there where it wraps."""
     if wraps:
@@ -92,13 +93,14 @@ def _place(i: int, n: int, wraps: bool) -> int:
     return min(max(i, 0), n - 1)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def cover(
     needed: NDArray[np.bool_],
     special: NDArray[np.int32],
     shape: tuple[int, int, int],
     wraps: tuple[bool, bool, bool],
     steps: int,
+    vector: int,
     cell_bytes: int,
     entry_bytes: int,
     room: int,
@@ -114,7 +116,9 @@ def cover(
         shape: of the grid in cells.
         wraps: which of z, y, x are periodic.
         steps: of a sweep.
-        cell_bytes, entry_bytes: shared memory that a cell takes, and one that is not plain.
+        vector: cells that lie together.
+        cell_bytes: shared memory that a cell takes.
+        entry_bytes: what one that is not plain takes beside it.
         room: of a block.
     """
     taken = np.zeros(needed.shape, dtype=np.bool_)
@@ -140,7 +144,10 @@ def cover(
                             continue
                         larger = _volume(start, trial, shape, wraps, steps)
                         entries = _special(special, start, trial, wraps)
-                        if larger * cell_bytes + entries * entry_bytes > room:
+                        if (
+                            _stored(start, trial, shape, wraps, steps, vector) * cell_bytes + entries * entry_bytes
+                            > room
+                        ):
                             continue
                         cost = (larger - volume) / (new * BRICK**3)
                         if cost < best:
@@ -160,20 +167,52 @@ def cover(
     return rows
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _volume(
-    start: NDArray[np.int64], size: NDArray[np.int64], shape: tuple[int, int, int], wraps: tuple[bool, bool, bool], steps: int
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
 ) -> int:
     """Cells of a box with its halo."""
     volume = 1
     for axis in range(3):
-        first, last = start[axis] * BRICK, min((start[axis] + size[axis]) * BRICK, shape[axis])
-        halo = 2 * steps if wraps[axis] else min(steps, first) + min(steps, shape[axis] - last)
-        volume *= last - first + halo
+        volume *= _length(axis, start, size, shape, wraps, steps)
     return volume
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
+def _stored(
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+    vector: int,
+) -> int:
+    """Cells that a box with its halo takes room for: a plane is an odd number of vectors."""
+    rows = _length(1, start, size, shape, wraps, steps)
+    plane = rows * _length(2, start, size, shape, wraps, steps) // vector | 1
+    return plane * vector * _length(0, start, size, shape, wraps, steps)
+
+
+@njit(cache=True)
+def _length(
+    axis: int,
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+) -> int:
+    """Cells of a box with its halo along an axis."""
+    first, last = start[axis] * BRICK, min((start[axis] + size[axis]) * BRICK, shape[axis])
+    halo = 2 * steps if wraps[axis] else min(steps, first) + min(steps, shape[axis] - last)
+    return int(last - first + halo)
+
+
+@njit(cache=True)
 def _layer(
     needed: NDArray[np.bool_], taken: NDArray[np.bool_], start: NDArray[np.int64], size: NDArray[np.int64], axis: int
 ) -> int:
@@ -191,7 +230,7 @@ def _layer(
     return new
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _special(
     special: NDArray[np.int32], start: NDArray[np.int64], size: NDArray[np.int64], wraps: tuple[bool, bool, bool]
 ) -> int:
@@ -208,7 +247,7 @@ def _special(
     return total
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _brick(i: int, n: int, wraps: bool) -> int:
     """A brick's place on an axis of n; −1 where there is none."""
     if wraps:

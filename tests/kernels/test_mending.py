@@ -47,7 +47,9 @@ def wrong_cells(
     for face in range(6):
         if faces[face] and not periodic[face // 2]:
             np.moveaxis(wild, 2 - face // 2, 0)[-(face % 2)] = True
-    first = kinds[:, np.arange(ny)[:, None] // build.spec.rows * build.spec.rows, np.arange(nx) // build.vector * build.vector]
+    first = kinds[
+        :, np.arange(ny)[:, None] // build.spec.rows * build.spec.rows, np.arange(nx) // build.vector * build.vector
+    ]
     wrong = np.zeros_like(wild)
     for stage in range(steps):
         taken = np.roll(first, -stage, axis=0)

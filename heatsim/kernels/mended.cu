@@ -9,10 +9,10 @@
 //        0 1 1 1 1 1 1 1 1 0      of its kind in registers
 //        0 1 2 a a b b 2 1 0
 //        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: made anew after the plain ones, one a thread, from
-//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all steps. Where two kinds meet, three coefficients of a cell's
+//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all sweeps. Where two kinds meet, three coefficients of a cell's
 //        0 1 1 1 1 1 1 1 1 0      own kind and three of the pair do; faces and corners between more kinds take the long way.
 //
-// Expected: limited by shared memory and its latency; with boxes of 8 x 16 x 20 cells 4.2 values loaded and 2.0 made for each
+// Expected: limited by shared memory and its latency; with boxes of 8 x 28 x 32 cells 3.2 values loaded and 1.7 made for each
 // that is needed.
 
 #include "vector.cuh"
@@ -20,9 +20,10 @@
 #define THREADS TILE_X
 #define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
 
-// A box, as mending.py lays it out: its first cell and how many it has.
+// A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
 struct Segment {
     int x, y, z, size_x, size_y, size_z;
+    int entries, pairs, others;  // the first, how many are pairs, how many others follow
 };
 
 // One axis of a box: where the halo begins in the grid, its cells before the box, those of the box, all.
@@ -89,20 +90,15 @@ __device__ __forceinline__ int quotient(int i, const Divisor& d)
     return d.by == 1 ? i : (int)((unsigned long long)(unsigned)i * d.inverse >> 32);
 }
 
-// An entry of the list: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in
-// bits 16 to 21, whether the box owns it in bit 22, that kind in bits 24 to 31.
+// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
+// whether the box owns it in bit 22, that kind in bits 24 to 31.
 #define OWNED (1u << 22)
 
-struct Lists {
-    int plain_pairs, others;
-};
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
     extern __shared__ Cells memory[];
-    __shared__ Lists lists;
     const Medium& medium = c.medium;
     const Segment box = grid.segments[blockIdx.x];
     const Extent ex = extent(box.x, box.size_x, grid.nx, grid.periodic & 1, HALO_X);
@@ -110,69 +106,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Extent ez = extent(box.z, box.size_z, grid.nz, grid.periodic & 4, STEPS);
     // Planes are an odd number of vectors apart: cells above each other lie in different banks.
     const int row = ex.all / VECTOR, in_plane = row * ey.all, plane = in_plane | 1, vectors = plane * ez.all;
-    const Divisor by_row = divisor(row), by_plane = divisor(plane), by_height = divisor(ez.all);
+    const Divisor by_row = divisor(row), by_plane = divisor(plane);
     Bytes* const kinds = reinterpret_cast<Bytes*>(memory + 2 * vectors);
-    unsigned int* const list = reinterpret_cast<unsigned int*>(memory + 2 * vectors) + (vectors * VECTOR + 3) / 4;
-    unsigned int* const list_end = reinterpret_cast<unsigned int*>(memory) + ROOM / 4;
+    const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
+    const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
     const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
 
     // 1. All cells of the box and its halo.
-    if (threadIdx.x == 0) lists = {0, 0};
 #pragma unroll 4
     for (int i = threadIdx.x; i < vectors; i += THREADS) {
         const int bz = quotient(i, by_plane), rest = i - bz * plane, by = min(quotient(rest, by_row), ey.all - 1);
         const int lane = min(rest - by * row, row - 1);
         const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
         copy_async<sizeof(Cells)>(memory + i, T + cell);
+#if MATERIALS && VECTOR == 4
+        copy_async<4>(kinds + i, medium.cells + cell);
+#else
         kinds[i] = load_kinds(medium, cell);
+#endif
     }
     commit_copies();
     wait_for_copies<0>();
     __syncthreads();
-
-    // 2. The list of cells that are not plain.
-    const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
-    for (int j = threadIdx.x; j < in_plane * ez.all; j += THREADS) {
-        // Up first: neighbours in the list are neighbours in z.
-        const int column = quotient(j, by_height), bz = j - column * ez.all, i = bz * plane + column;
-        const unsigned int special = not_plain(kinds[i]);
-        const int by = quotient(column, by_row), bx = (column - by * row) * VECTOR;
-        if (by < low(ey, STEPS - 1) || by >= high(ey, STEPS - 1) || bz < low(ez, STEPS - 1) || bz >= high(ez, STEPS - 1)) continue;
-        const bool row_at_face = (medium.open & 4 && first(ey, by)) || (medium.open & 8 && last(ey, by)) ||
-                                 (medium.open & 16 && first(ez, bz)) || (medium.open & 32 && last(ez, bz));
-#pragma unroll
-        for (int n = 0; n < VECTOR; ++n) {
-            const int x = bx + n;
-            if (x < low(ex, STEPS - 1) || x >= high(ex, STEPS - 1)) continue;
-            const bool at_face = row_at_face || (medium.open & 1 && first(ex, x)) || (medium.open & 2 && last(ex, x));
-            if (!at_face && !(special >> 8 * n & 0x80u)) continue;
-            const int place = i * VECTOR + n, kind = kind_of[place] & ~INTERIOR;
-            const bool at_end[6] = {first(ex, x), last(ex, x), first(ey, by), last(ey, by), first(ez, bz), last(ez, bz)};
-            unsigned int differing = 0;
-            int other = kind;
-            bool pair = !at_face;
-#pragma unroll
-            for (int d = 0; d < 6; ++d) {
-                if (at_end[d]) {
-                    pair = false;
-                    continue;
-                }
-                const int beside = kind_of[place + steps[d]] & ~INTERIOR;
-                if (beside == kind) continue;
-                if (other != kind && beside != other) pair = false;
-                other = beside;
-                differing |= 1u << d;
-            }
-            if (medium.void_condition >= 0 && other == medium.void_kind) pair = false;
-            const bool owned = x >= ex.before && x < ex.before + ex.size && by >= ey.before && by < ey.before + ey.size &&
-                               bz >= ez.before && bz < ez.before + ez.size;
-            const unsigned int entry = place | differing << 16 | (owned ? OWNED : 0u) | (unsigned)other << 24;
-            if (pair) list[atomicAdd(&lists.plain_pairs, 1)] = entry;
-            else *(list_end - 1 - atomicAdd(&lists.others, 1)) = entry;
-        }
-    }
-    __syncthreads();
-    const int pairs = lists.plain_pairs, others = lists.others;
 
 #pragma unroll 1
     for (int s = 0; s < STEPS; ++s) {
@@ -180,7 +135,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         Cells* const to = memory + (s & 1 ? 0 : vectors);
         const int more = STEPS - 1 - s;  // steps after this one
 
-        // 3. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
+        // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
         const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
         const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
@@ -216,12 +171,12 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         }
         __syncthreads();  // what follows overwrites some
 
-        // 4. Cells where two kinds meet.
+        // 3. Cells where two kinds meet.
         const Real* const before = from[0].at;
         Real* const after = to[0].at;
 #pragma unroll 1
-        for (int i = threadIdx.x; i < pairs; i += THREADS) {
-            const unsigned int entry = list[i];
+        for (int i = threadIdx.x; i < box.pairs; i += THREADS) {
+            const unsigned int entry = entries[i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
             const int place = entry & 0xFFFFu, vector = place / VECTOR;
             const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
@@ -232,10 +187,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             else T_new[cell_index(grid, x, y, z)] = value;
         }
 
-        // 5. All others. Heat is entered by the box that owns the cell.
+        // 4. All others. Heat is entered by the box that owns the cell.
 #pragma unroll 1
-        for (int i = threadIdx.x; i < others; i += THREADS) {
-            const unsigned int entry = *(list_end - 1 - i);
+        for (int i = threadIdx.x; i < box.others; i += THREADS) {
+            const unsigned int entry = entries[box.pairs + i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
             const int place = entry & 0xFFFFu, vector = place / VECTOR;
             const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);

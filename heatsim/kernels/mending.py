@@ -26,10 +26,7 @@ MENDER = KernelSpec(
     "mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True
 )
 
-# Shared memory of a block: two of them on a multiprocessor of an H100, one loads while the other steps.
-_ROOM = 115_712
-_ENTRY = 4  # bytes of an entry of the list
-_SLACK = 64  # bytes by which what lies in shared memory is aligned
+_COLUMNS = 9  # of struct Segment
 
 # Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
 MOST = 0.5
@@ -63,9 +60,7 @@ class MendedKernel(CudaKernel):
 
 def mender(build: Build, block_memory: int) -> Build:
     """The build that steps boxes as deep as a build of 07, in blocks with at most so many bytes of shared memory."""
-    return replace(
-        build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=min(_ROOM, block_memory)
-    )
+    return replace(build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=block_memory)
 
 
 def boxes(
@@ -86,6 +81,8 @@ def boxes(
         block_memory: bytes of shared memory that a block may have.
         most: cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
     """
+    from heatsim.kernels import mending_boxes
+
     grid = medium.grid
     table = cover(build, medium, periodic, open_faces, mender(build, block_memory).room)
     if table[:, 6].sum(dtype=np.int64) > most * grid.cell_count:
@@ -94,8 +91,20 @@ def boxes(
         return ()
     # The largest first, so that all blocks finish together.
     rows = np.ascontiguousarray(table[np.argsort(-table[:, 6], kind="stable"), :6])
+    entries, lists = mending_boxes.entries(
+        rows,
+        medium.cells,
+        grid.shape,
+        (periodic[2], periodic[1], periodic[0]),
+        np.array(open_faces),
+        -1 if medium.void is None or medium.exposure is None else medium.void,
+        build.access,
+        build.spec.steps,
+    )
+    lists[:, 0] += len(rows) * _COLUMNS
+    segments = np.concatenate((np.hstack((rows, lists)).ravel(), entries.view(np.int32)))
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
-    return (Launch((len(rows), 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), rows),)
+    return (Launch((len(rows), 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), segments),)
 
 
 def cover(
@@ -111,18 +120,14 @@ def cover(
 
     shape, steps = medium.grid.shape, build.spec.steps
     bricks = tuple(ceil(n / BRICK) for n in shape)
-    needed, special = np.zeros(bricks, dtype=np.bool_), np.zeros(bricks, dtype=np.int32)
+    needed = np.zeros(bricks, dtype=np.bool_)
     wraps = (periodic[2], periodic[1], periodic[0])
     if not medium.uniform:
-        mending_boxes.mark(medium.cells, build.vector, build.spec.rows, build.access, steps, wraps, needed, special)
+        mending_boxes.mark(medium.cells, build.vector, build.spec.rows, steps, wraps, needed)
     for face, is_open in enumerate(open_faces):
         if is_open and not periodic[face // 2]:
             axis = 2 - face // 2
-            beside, brick_layers = np.moveaxis(needed, axis, 0), np.moveaxis(special, axis, 0)
-            n = shape[axis]
-            beside[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
-            brick_layers[-(face % 2)] += BRICK**2
+            layers, n = np.moveaxis(needed, axis, 0), shape[axis]
+            layers[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
     cell_bytes = 2 * build.itemsize + 1  # before and after a step, and its kind
-    return np.asarray(
-        mending_boxes.cover(needed, special, shape, wraps, steps, build.access, cell_bytes, _ENTRY, room - _SLACK)
-    )
+    return np.asarray(mending_boxes.cover(needed, shape, wraps, steps, build.access, cell_bytes, room))

@@ -1,4 +1,6 @@
-"""Boxes over the cells of a composite body that 07 gets wrong, compiled by numba: loops over every cell.
+"""Boxes over the cells of a composite body that 07 gets wrong, and lists of their cells that are not plain.
+
+Compiled by numba: loops over every cell.
 
 All positions are counted in bricks of 4 × 4 × 4 cells, the last of an axis shorter where it has to be.
 """
@@ -12,6 +14,8 @@ _INTERIOR = 0x80
 _KIND = 0x7F
 # An axis of a box grows as long as each brick that is needed costs at most so many cells, halo included.
 _WORTH = 5.0
+_MOST_CELLS = 1 << 16  # of a box, as its places have 16 bits
+_BANKS = 32  # of shared memory
 
 
 @njit(cache=True)
@@ -19,13 +23,11 @@ def mark(
     cells: NDArray[np.uint8],
     patch_x: int,
     patch_y: int,
-    vector: int,
     steps: int,
     wraps: tuple[bool, bool, bool],
     needed: NDArray[np.bool_],
-    special: NDArray[np.int32],
 ) -> None:
-    """Mark the bricks with cells that are wrong after a sweep, and count those in each that are not plain.
+    """Mark the bricks with cells that are wrong after a sweep.
 
     A cell is wrong where it is beside another kind, where a stage of the pipeline takes it for what the first cell of
     its patch is that many planes above, and as far as either spreads in the steps that follow.
@@ -34,11 +36,9 @@ def mark(
         cells: a byte a cell, shape (nz, ny, nx).
         patch_x: cells of a patch in x.
         patch_y: cells of a patch in y.
-        vector: cells that are stepped as what the first of them is, where boxes are made anew.
         steps: of a sweep.
         wraps: which of z, y, x are periodic.
         needed: of each brick whether it has wrong cells; entries are added.
-        special: of each brick how many cells are not plain; added to.
     """
     nz, ny, nx = cells.shape
     for z in range(nz):
@@ -47,10 +47,7 @@ def mark(
             for x in range(nx):
                 byte = cells[z, y, x]
                 kind = byte & _KIND
-                wild = byte < _INTERIOR
-                reach = steps - 1 if wild else -1
-                if wild or kind != cells[z, y, x - x % vector] & _KIND:
-                    special[z // BRICK, y // BRICK, x // BRICK] += 1
+                reach = steps - 1 if byte < _INTERIOR else -1
                 column = x - x % patch_x
                 for stage in range(steps):
                     if reach >= steps - 1 - stage:
@@ -96,13 +93,11 @@ def _place(i: int, n: int, wraps: bool) -> int:
 @njit(cache=True)
 def cover(
     needed: NDArray[np.bool_],
-    special: NDArray[np.int32],
     shape: tuple[int, int, int],
     wraps: tuple[bool, bool, bool],
     steps: int,
     vector: int,
     cell_bytes: int,
-    entry_bytes: int,
     room: int,
 ) -> NDArray[np.int32]:
     """Disjoint boxes over all bricks needed, as rows (x, y, z, cells in x, in y, in z, cells with the halo).
@@ -112,13 +107,11 @@ def cover(
 
     Args:
         needed: bricks.
-        special: of each brick how many cells are not plain.
         shape: of the grid in cells.
         wraps: which of z, y, x are periodic.
         steps: of a sweep.
         vector: cells that lie together.
         cell_bytes: shared memory that a cell takes.
-        entry_bytes: what one that is not plain takes beside it.
         room: of a block.
     """
     taken = np.zeros(needed.shape, dtype=np.bool_)
@@ -143,11 +136,7 @@ def cover(
                         if new <= 0:
                             continue
                         larger = _volume(start, trial, shape, wraps, steps)
-                        entries = _special(special, start, trial, wraps)
-                        if (
-                            _stored(start, trial, shape, wraps, steps, vector) * cell_bytes + entries * entry_bytes
-                            > room
-                        ):
+                        if _stored(start, trial, shape, wraps, steps, vector) * cell_bytes > room:
                             continue
                         cost = (larger - volume) / (new * BRICK**3)
                         if cost < best:
@@ -231,25 +220,127 @@ def _layer(
 
 
 @njit(cache=True)
-def _special(
-    special: NDArray[np.int32], start: NDArray[np.int64], size: NDArray[np.int64], wraps: tuple[bool, bool, bool]
-) -> int:
-    """The most entries that the list of a box can have: those of its bricks and of the ones around it."""
-    total = 0
-    for dz in range(-1, size[0] + 1):
-        z = _brick(start[0] + dz, special.shape[0], wraps[0])
-        for dy in range(-1, size[1] + 1):
-            y = _brick(start[1] + dy, special.shape[1], wraps[1])
-            for dx in range(-1, size[2] + 1):
-                x = _brick(start[2] + dx, special.shape[2], wraps[2])
-                if z >= 0 and y >= 0 and x >= 0:
-                    total += special[z, y, x]
-    return total
+def entries(
+    boxes: NDArray[np.int32],
+    cells: NDArray[np.uint8],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    open_faces: NDArray[np.bool_],
+    void: int,
+    vector: int,
+    steps: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """The cells of each box that are not plain, as ``mended.cu`` wants them.
+
+    Args:
+        boxes: as from ``cover``.
+        cells: a byte a cell, shape (nz, ny, nx); empty where there is one kind.
+        shape: of the grid in cells.
+        wraps: which of z, y, x are periodic.
+        open_faces: which of x_min … z_max let heat through.
+        void: the kind of void, if heat passes its surfaces; else −1.
+        vector: cells that are stepped as what the first of them is.
+        steps: of a sweep.
+
+    Returns:
+        The entries of all boxes, and a row for each box: the first entry, how many are pairs, how many others follow.
+    """
+    table, used = np.empty(1 << 16, np.uint32), 0
+    rows = np.zeros((len(boxes), 3), np.int32)
+    pairs, others = np.empty(_MOST_CELLS, np.uint32), np.empty(_MOST_CELLS, np.uint32)
+    at_end, kinds = np.zeros(6, np.bool_), np.zeros(6, np.int64)
+    for number in range(len(boxes)):
+        start = (boxes[number, 2], boxes[number, 1], boxes[number, 0])
+        size = (boxes[number, 5], boxes[number, 4], boxes[number, 3])
+        before_z, behind_z = _halo(0, start, size, shape, wraps, steps)
+        before_y, behind_y = _halo(1, start, size, shape, wraps, steps)
+        before_x, behind_x = _halo(2, start, size, shape, wraps, steps)
+        row = before_x + size[2] + behind_x
+        plane = (row // vector * (before_y + size[1] + behind_y) | 1) * vector
+        reach, n_pairs, n_others = steps - 1, 0, 0
+        for dz in range(-min(before_z, reach), size[0] + min(behind_z, reach)):
+            z = (start[0] + dz) % shape[0]
+            for dy in range(-min(before_y, reach), size[1] + min(behind_y, reach)):
+                y = (start[1] + dy) % shape[1]
+                for dx in range(-min(before_x, reach), size[2] + min(behind_x, reach)):
+                    x = (start[2] + dx) % shape[2]
+                    at_end[0], at_end[1] = not wraps[2] and x == 0, not wraps[2] and x == shape[2] - 1
+                    at_end[2], at_end[3] = not wraps[1] and y == 0, not wraps[1] and y == shape[1] - 1
+                    at_end[4], at_end[5] = not wraps[0] and z == 0, not wraps[0] and z == shape[0] - 1
+                    at_face = False
+                    for side in range(6):
+                        at_face |= at_end[side] and open_faces[side]
+                    kind, special = 0, at_face
+                    if cells.size:
+                        kind = cells[z, y, x] & _KIND
+                        special |= cells[z, y, x] < _INTERIOR or kind != cells[z, y, x - x % vector] & _KIND
+                    if not special:
+                        continue
+                    other, differing, pair = kind, 0, not at_face
+                    if cells.size:
+                        kinds[0], kinds[1] = cells[z, y, x - 1], cells[z, y, (x + 1) % shape[2]]
+                        kinds[2], kinds[3] = cells[z, y - 1, x], cells[z, (y + 1) % shape[1], x]
+                        kinds[4], kinds[5] = cells[z - 1, y, x], cells[(z + 1) % shape[0], y, x]
+                    for side in range(6):
+                        pair &= not at_end[side]
+                        beside = kinds[side] & _KIND
+                        if cells.size and not at_end[side] and beside != kind:
+                            pair &= other in (kind, beside)
+                            other = beside
+                            differing |= 1 << side
+                    pair &= other != void
+                    owned = 0 <= dz < size[0] and 0 <= dy < size[1] and 0 <= dx < size[2]
+                    place = (before_z + dz) * plane + (before_y + dy) * row + before_x + dx
+                    entry = place | differing << 16 | owned << 22 | other << 24
+                    if pair:
+                        pairs[n_pairs] = entry
+                        n_pairs += 1
+                    else:
+                        others[n_others] = entry
+                        n_others += 1
+        if used + n_pairs + n_others > len(table):
+            larger = np.empty(2 * (used + n_pairs + n_others), np.uint32)
+            larger[:used] = table[:used]
+            table = larger
+        rows[number, 0], rows[number, 1], rows[number, 2] = used, n_pairs, n_others
+        used = _deal(pairs[:n_pairs], table, used)
+        used = _deal(others[:n_others], table, used)
+    return table[:used].copy(), rows
 
 
 @njit(cache=True)
-def _brick(i: int, n: int, wraps: bool) -> int:
-    """A brick's place on an axis of n; −1 where there is none."""
-    if wraps:
-        return i % n
-    return i if 0 <= i < n else -1
+def _halo(
+    axis: int,
+    start: tuple[int, int, int],
+    size: tuple[int, int, int],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+) -> tuple[int, int]:
+    """Cells of the halo before and behind a box along an axis."""
+    if wraps[axis]:
+        return steps, steps
+    return min(steps, start[axis]), min(steps, shape[axis] - start[axis] - size[axis])
+
+
+@njit(cache=True)
+def _deal(found: NDArray[np.uint32], table: NDArray[np.uint32], used: int) -> int:
+    """Put entries into the table so that those beside each other lie in different banks; how many there are then."""
+    counts = np.zeros(_BANKS + 1, np.int64)
+    for entry in found:
+        counts[entry % _BANKS + 1] += 1
+    ends = np.cumsum(counts)
+    order, filled = np.empty(len(found), np.uint32), ends[:-1].copy()
+    for entry in found:
+        order[filled[entry % _BANKS]] = entry
+        filled[entry % _BANKS] += 1
+    taken = ends[:-1].copy()
+    left = len(found)
+    while left:
+        for bank in range(_BANKS):
+            if taken[bank] < ends[bank + 1]:
+                table[used] = order[taken[bank]]
+                taken[bank] += 1
+                used += 1
+                left -= 1
+    return used

@@ -19,10 +19,8 @@
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
-#elif __CUDA_ARCH__ < 900
-#define RESIDENT (sizeof(Real) == 4 && SCHEME != STOCHASTIC ? 1152 : sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 && SCHEME != STOCHASTIC ? 1152 : 1024)
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1024 : 1152) : MATERIALS && __CUDA_ARCH__ == 900 ? 1024 : 896)
 #else
 #define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
 #endif

@@ -29,7 +29,7 @@ MENDER = KernelSpec(
 _COLUMNS = 9  # of struct Segment
 
 # Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
-MOST = 0.5
+MOST = 0.45
 
 
 @dataclass(frozen=True)

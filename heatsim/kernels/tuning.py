@@ -128,7 +128,7 @@ def choose(
     if remembered is not None:
         return Choice(remembered, "remembered")
     cells = task.grid.cell_count
-    if steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) < _WORTH_TRYING:
+    if not is_worth_trying(cells, steps):
         return Choice(shapes[0], "by rule")
     times = _try(task, shapes, T, T_new, coefficients, timer or seconds)
     if not times:
@@ -136,6 +136,11 @@ def choose(
     fastest = min(times, key=lambda shape: times[shape])
     _write(path, task, fastest, times)
     return Choice(fastest, "tried")
+
+
+def is_worth_trying(cells: int, steps: float) -> bool:
+    """Whether a run is long enough for trying out what is fastest."""
+    return steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) >= _WORTH_TRYING
 
 
 def candidates(task: Task) -> tuple[Shape, ...]:

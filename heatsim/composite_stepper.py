@@ -210,8 +210,7 @@ class CompositeStepping:
 
 def composite_arrays(problem: HeatProblem, body: Body, field: Field) -> CompositeArrays:
     """The body's arrays on the field's device."""
-    beams = body.sources.beam_faces()
     return CompositeArrays(
         *(field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision),
-        open_faces=tuple(body.conditions.exchanging(face) or face in beams for face in range(6)),
+        open_faces=body.open_faces,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
-from heatsim.kernels import catalog
+from heatsim.kernels import catalog, mending
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
@@ -69,6 +69,8 @@ class Plan:
         if problem.body is not None:
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+            if kernel.steps > 1:
+                body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))

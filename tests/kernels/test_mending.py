@@ -167,3 +167,11 @@ def test_bodies_with_too_much_to_mend_are_left_to_single_steps() -> None:
     found = mending.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, most=1.01 * share)
     assert found is not None
     assert found[0].blocks == (len(needed), 1, 1)
+
+
+def test_the_table_takes_about_what_is_planned_for_it() -> None:
+    case = cases()[6]
+    found = mending.boxes(pipeline("float32", case.grid), case.medium, case.periodic, OPEN, BLOCK_MEMORY, most=np.inf)
+    assert found is not None
+    assert found[0].segments is not None
+    assert 0.5 < found[0].segments.nbytes / mending.table_bytes(case.medium, OPEN) < 2.0

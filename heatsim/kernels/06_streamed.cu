@@ -59,8 +59,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
 #if FACES
     __shared__ Noted noted_cells;
-    if (threadIdx.x == 0 && threadIdx.y == 0) noted_cells.count = 0;
-    __syncthreads();  // before the first is noted
+    begin_noting(noted_cells);
     unsigned int noted = 0;
     Own own = own_of(c, sweep, 0);
 #endif

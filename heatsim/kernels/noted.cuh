@@ -26,6 +26,12 @@ struct Noted {
 };
 static_assert(TILE_X * TILE_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
 
+__device__ __forceinline__ void begin_noting(Noted& shared)
+{
+    if (threadIdx.x == 0 && threadIdx.y == 0) shared.count = 0;
+    __syncthreads();  // before anything is noted
+}
+
 // Makes the noted cells anew, by all threads of the block; bits as above. What has been stored wrongly is overwritten after
 // the barrier.
 __device__ __forceinline__ void update_noted(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,

@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class Field:
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the bit from deviations in K, as a checkpoint keeps them."""
+        """Set the field to the bit from deviations in K, as a checkpoint keeps them, or from one for all cells."""
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 
@@ -69,13 +69,11 @@ class Field:
         """Temperatures in K on the host, shape (nz, ny, nx), float64."""
         return self.device.to_host(self.deviation).astype(np.float64) + self.reference
 
-    def temperature_slabs(self) -> Iterator[NDArray[Any]]:
-        """Temperatures in K on the host in the field's precision, from the bottom up, a few planes at a time."""
-        nz, ny, nx = self.grid.shape
-        planes = max(1, 2**24 // (nx * ny))
-        for first in range(0, nz, planes):
-            slab = self.device.to_host(self.deviation[first : first + planes])
-            yield (slab.astype(np.float64) + self.reference).astype(self.precision)
+    def temperatures_of(self, deviation: Any) -> Any:
+        """Temperatures in K of some of the deviations, on the device: added in float64, rounded to their precision."""
+        xp = self.device.xp
+        out = xp.empty(deviation.shape, dtype=deviation.dtype)
+        return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
     def statistics(self, before: Any = None) -> Statistics:
         """Sums, extremes and the number of values that are not finite, of the deviations in K; one pass, made once.

@@ -7,7 +7,7 @@ two half cells in series, with a contact's resistance between them (Incropera, *
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -109,6 +109,11 @@ class Medium:
     def kind_at(self, x: int, y: int, z: int) -> int:
         """The kind of a cell."""
         return 0 if self.uniform else int(self.cells[z, y, x]) & ~INTERIOR
+
+    def materials(self) -> Iterator[NDArray[np.uint8]]:
+        """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""
+        places = np.array([kind.material for kind in self.kinds], dtype=np.uint8)
+        return (places[self.cells[z : z + 1] & ~np.uint8(INTERIOR)] for z in range(self.grid.shape[0]))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:
         """The material of a cell."""

@@ -450,7 +450,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
         const Place place = find_place(grid, ledger, shared.segment);
+#if !FACES
         find_side_sums(shared, grid, ledger);
+#endif
 
         // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
         // from memory is gone. Below the first plane of the box there is nothing to start from.

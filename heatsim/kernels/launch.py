@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_PLANES_NOTED = 4  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
@@ -53,7 +54,7 @@ def medium_dtype(precision: str) -> np.dtype[Any]:
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
-            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
         ],
         align=True,
     )
@@ -105,6 +106,8 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        heated: whether sources heat some of the kinds of cells.
+        room: bytes of shared memory for boxes of any size, in kernels that take them.
     """
 
     spec: KernelSpec
@@ -114,6 +117,8 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    heated: bool = False
+    room: int = 0
 
     @property
     def itemsize(self) -> int:
@@ -144,6 +149,8 @@ class Build:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
+        if self.room:
+            return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
             return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
@@ -171,6 +178,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": int(self.materials),
+            "HEATED": int(self.heated),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
@@ -246,6 +254,8 @@ def launches(
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
+    if kernel.faces and kernel.spec.vectorised:
+        planes = min(planes, _PLANES_NOTED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
@@ -312,6 +322,7 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    heated: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
@@ -319,11 +330,15 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
-    if spec.steps == 1 or faces:
+    if spec.steps == 1 or (faces and spec.boxed):
         return (single,)
-    several = build(spec, precision, scheme, grid)
+    several = replace(build(spec, precision, scheme, grid, faces, materials), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
+    if faces:
+        # What patches and bricks of mending.py have in common with the grid.
+        filled &= nx % several.vector == 0 and ny % spec.rows == 0
+        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

@@ -8,7 +8,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from cuda_host.machine import HostKernel, compile_kernel
@@ -31,6 +31,9 @@ class HostArray(np.ndarray[Any, Any]):
 
     def set(self, values: NDArray[Any]) -> None:
         self[...] = values
+
+    def get(self, out: NDArray[Any]) -> None:
+        out[...] = self
 
 
 class HostEvent:
@@ -59,14 +62,20 @@ class HostStream:
 
     def __init__(self, non_blocking: bool = False) -> None:
         assert non_blocking, "work on the default stream would end the capture of a blocking one"
+        self.captures = False
 
     def __enter__(self) -> "HostStream":
         return self
 
     def __exit__(self, *error: object) -> None:
-        HostStream.capturing = None
+        if self.captures:
+            HostStream.capturing = None
+
+    def wait_event(self, event: object) -> None:
+        """What was queued before is done."""
 
     def begin_capture(self) -> None:
+        self.captures = True
         HostStream.capturing = []
 
     def end_capture(self) -> HostGraph:
@@ -75,6 +84,21 @@ class HostStream:
         HostStream.capturing = None
         HostStream.graphs.append(graph)
         return graph
+
+
+class HostNumber:
+    """The only device that there is, by its number."""
+
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def __enter__(self) -> "HostNumber":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def do_or_record(work: Callable[[], object]) -> None:
@@ -107,26 +131,30 @@ def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
 
 def host_device(free: int = 2**30) -> Device:
     """The device, with so many bytes of free memory."""
-    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
     xp: Any = SimpleNamespace(
         __version__="0.0",
         zeros=zeros,
         empty=empty,
+        empty_like=lambda array: empty(array.shape, array.dtype),
         asarray=asarray,
         ascontiguousarray=asarray,
         asnumpy=np.array,
         where=np.where,
         positive=np.positive,
+        add=np.add,
         isfinite=np.isfinite,
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(
-            Device=lambda: SimpleNamespace(attributes=attributes),
+            Device=HostNumber,
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
-            runtime=SimpleNamespace(memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda: None),
+            alloc_pinned_memory=bytearray,
+            runtime=SimpleNamespace(
+                memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000, getDevice=lambda: 0
+            ),
         ),
     )
     return Device("cuda", xp, "a host that takes itself for a GPU")

@@ -62,7 +62,10 @@ class EnsembleStepper:
     @cached_property
     def _stack(self) -> Stack:
         task, shape = self._task, self.choice.shape
-        return Stack(task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, task.members)
+        recorded = any(member.recorded for member in self._members)
+        return Stack(
+            task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, task.members, recorded
+        )
 
 
 def _at_rest(member: Stepper) -> Turn:

@@ -59,7 +59,9 @@ class Stepper:
         self._ledger = ledger
         self._spec = spec
         self._composite = (
-            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+            None
+            if problem.body is None
+            else CompositeStepping(problem, problem.body, field, ledger, spec, arrays, tuned)
         )
         self._constant_faces = self._composite is None and problem.faces.constant()
         self._constant_terms: dict[float, tuple[NDArray[Any], NDArray[Any]]] = {}
@@ -137,12 +139,17 @@ class Stepper:
         sweeps["step"] = np.arange(self.step, until) & 0xFFFFFFFF
         return dt, sweeps
 
+    @property
+    def recorded(self) -> bool:
+        """Whether heat through faces is entered into the ledger."""
+        return any(sums.size for sums in self._ledger.faces)
+
     @cached_property
     def choice(self) -> Choice:
         """The kernel and its launch shape; where it is still to be tried out, the spare buffer is written to."""
         problem, field, spec = self.problem, self.field, self._spec
         if self._composite is not None:
-            return Choice(Shape(self._composite.spec), "by rule")
+            return self._composite.choice
         if not self._tuned:
             return Choice(Shape(spec), "asked for")
         dt = float(problem.timeline.dts[problem.timeline.interval(self.step)])
@@ -166,7 +173,7 @@ class Stepper:
             (
                 build.spec.steps,
                 launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes),
+                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes, self.recorded),
             )
             for build, planes in zip(builds, (shape.planes, None), strict=False)
         ]

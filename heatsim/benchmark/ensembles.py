@@ -136,7 +136,7 @@ class _Ensemble:
         builds = launch.builds(
             *(spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
         )
-        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, None, members)
+        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, None, members, energy)
         self.reach = builds[0].spec.steps
 
     def advance(self, steps: int) -> None:

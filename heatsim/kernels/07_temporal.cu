@@ -10,7 +10,8 @@
 //
 // A stage holds two planes in registers: the centre, whose x and y neighbours it needs, and the one below, of which a
 // thread needs its own cells only. The plane above comes from the stage before. The centre plane was made an iteration
-// ago and its edges published then, so one barrier an iteration serves all stages.
+// ago and its edges published then, so one barrier an iteration serves all stages. A warp says there that it has read and
+// published everything before its last stage is done, and goes on when all have said so.
 //
 // A thread owns a patch of VECTOR cells in x and ROWS in y. Patches lie `lanes` beside each other, 32 or fewer, so x
 // neighbours come by shuffle; of y neighbours only those of a patch's first and last row come from shared memory.
@@ -34,6 +35,9 @@
 // Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
 // Other grids take single steps.
 //
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; composite_pipeline.cuh.
+// Where that is wrong, and as far as it spreads in STEPS steps, mended.cu steps the cells anew; heat through faces is entered there.
+//
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
 // change roles by moves, which cost less than a loop unrolled to avoid them.
@@ -47,8 +51,10 @@
 #define LANES_LEAST 8
 #if MEMBERS
 #define KEPT(name) shared.name
+#define COEFFICIENTS (sizeof(Real) == 8 ? shared.c : c)  // seven doubles are too many for registers
 #else
 #define KEPT(name) name
+#define COEFFICIENTS c
 #endif
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
@@ -85,6 +91,7 @@ struct Shared {
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 where nothing is to be entered
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
+    unsigned long long barrier;
     Segment segment;
 #if MEMBERS
     // Read where they are needed: registers for so much more there are none.
@@ -122,6 +129,37 @@ __device__ __forceinline__ int own_slot()
     return slot;
 }
 
+// A barrier in two halves: a thread says early that others may go on, and asks late whether it may. The phases of the
+// barrier are even and odd in turn. Older GPUs do both at once, late.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void start_barrier(Shared& shared)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned int)__cvta_generic_to_shared(&shared.barrier)),
+                 "n"(THREADS)
+                 : "memory");
+}
+
+__device__ __forceinline__ void arrive(Shared& shared)
+{
+    asm volatile("{.reg .b64 state; mbarrier.arrive.shared.b64 state, [%0];}" ::"r"(
+                     (unsigned int)__cvta_generic_to_shared(&shared.barrier))
+                 : "memory");
+}
+
+__device__ __forceinline__ void wait(Shared& shared, int phase)
+{
+    asm volatile("{\n.reg .pred done;\n"
+                 "AGAIN: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+                 "@!done bra AGAIN;\n}" ::"r"((unsigned int)__cvta_generic_to_shared(&shared.barrier)),
+                 "r"(phase & 1)
+                 : "memory");
+}
+#else
+__device__ __forceinline__ void start_barrier(Shared&) {}
+__device__ __forceinline__ void arrive(Shared&) {}
+__device__ __forceinline__ void wait(Shared&, int) { __syncthreads(); }
+#endif
+
 // Position i of a periodic axis of n cells taken into the box.
 __device__ __forceinline__ int into(int i, int n)
 {
@@ -155,13 +193,17 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             if (y + r >= segment.y_begin && y + r < segment.y_end) place.flags |= WRITTEN << r;
+#if !FACES
     for (int face = 0; face < 6; ++face)
         if (ledger.face[face]) place.flags |= RECORDED;
+#endif
 #if SCHEME == STOCHASTIC
     place.seed = dither_seed(0, x_box, y_box, 0);
 #endif
     return place;
 }
+
+#include "composite_pipeline.cuh"
 
 struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
@@ -183,7 +225,7 @@ __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], cons
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < VECTOR; i += ACCESS)
-            copy_async<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
+            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
     commit_copies();
 }
 
@@ -228,6 +270,7 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     return sum;
 }
 
+#if !FACES
 // Adds the heat through faces in x and y. Without branches: they would keep the compiler from moving loads across them.
 // Halo cells need the heat too, for their values.
 template <int boundaries>
@@ -350,12 +393,27 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
     }
 }
 
+#endif
+
+// What stage s makes of its centre, plane p - 1 - s, before the plane above is known.
+template <int boundaries>
+__device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
+                                             int p, int s, const Patch& centre, Patch& below)
+{
+    const int room = p - 1 & (ROOMS - 1), half = p & 1;
+    const Cells* const first_rows = s == 0 ? shared.fetched[room][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
+    const Cells* const last_rows = s == 0 ? shared.fetched[room][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
+    if (boundaries & Z && !(grid.periodic & 4) && p - 1 - s == 0) below = centre;  // no plane below the first
+    return sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, below);
+}
+
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
-                                                 const Grid& grid, const Coefficients& c,
+                                                 const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS])
+                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep,
+                                                 PatchKind& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
@@ -363,10 +421,19 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
+#if FACES
+    const unsigned int arriving = arriving_byte(all.medium, grid, place, p);
+    const Coefficients c = coefficients_of(all, own);
+#else
+    const Coefficients& c = all;
+#endif
     Patch above;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
+#if !MEMBERS
+    Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], below[0]);
+#endif
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
@@ -377,15 +444,21 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
             shared.edges[1 - half][s - 1][1][slot] = above.row[ROWS - 1];
         }
 
-        // 3. The stage's new values.
+        // 3. The next stage sets out, so that what it loads is on its way while this one ends. Behind the last of them the
+        // others may overwrite what has been read.
         const Patch& T_here = centre[s];
-        if (ends_in_z && z == 0) below[s] = T_here;  // no plane below the first
-        const Cells* const first_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
-        const Cells* const last_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
-        Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, T_here, below[s]);
 #if MEMBERS
+        // Registers for the sums of the next stage, beside the coefficients, there are none.
+        Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, below[s]);
+        if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
         asm volatile("" ::: "memory");  // coefficients from here on are read from here on
+#else
+        Patch sum = next_sum;
+        if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], below[s + 1]);
+        else if (boundaries == NONE) arrive(shared);
 #endif
+
+        // 4. The stage's new values.
         const bool top = ends_in_z && z == grid.nz - 1;  // no plane above the last
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -394,8 +467,15 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
                 const Real T_above = top ? T_here.row[r].at[i] : above.row[r].at[i];
                 sum.row[r].at[i] = add_above(c, T_here.row[r].at[i], T_above, sum.row[r].at[i]);
             }
+#if FACES
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i) sum.row[r].at[i] = source_of(own, s) + sum.row[r].at[i];
+#else
         add_sides<boundaries>(shared, place.flags, half, s, T_here, sum);
         if (ends_in_z && (z == 0 || z == grid.nz - 1)) add_end(shared, shared.terms[s][z == 0 ? 4 : 5], T_here, sum);
+#endif
 #if SCHEME != SEVEN_TERM
 #if SCHEME == STOCHASTIC
         const unsigned int seed = place.seed + dither_seed(shared.step[s], 0, 0, grid.periodic & 4 ? into(z, grid.nz) : z);
@@ -411,7 +491,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #endif
 #endif
 
-        // 4. The planes change roles.
+        // 5. The planes change roles.
         below[s] = centre[s];
         centre[s] = above;
         above = sum;
@@ -419,18 +499,26 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 
     const int z = p - STEPS;
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
-    __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
+#if FACES
+    change_kind(own, all, sweep, arriving);
+#endif
+    if (boundaries != NONE) arrive(shared);  // heat is entered by others too
+    wait(shared, p);  // what was published is read in the next iteration, and overwritten in the one after it
+#if !FACES
     if (place.flags & RECORDED) {
         enter_sides<boundaries>(shared, grid, ledger, half, p);
         if (ends_in_z) enter_end(shared, grid, ledger, p);
     }
+#endif
 }
 
 // What faces and rounding need, step by step.
 __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
 {
     const int slot = threadIdx.y * WARP + threadIdx.x;
+#if !FACES
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
+#endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
 }
 
@@ -443,6 +531,8 @@ advance(RUN)
 #if !MEMBERS
     copy_sweep(shared, sweep);
 #endif
+    if (slot == 0) start_barrier(shared);
+    int phase = 0;
 
 #pragma unroll 1
     for (int i = 0; i < grid.planes; ++i) {
@@ -465,13 +555,20 @@ advance(RUN)
         __syncthreads();  // the pipeline reads them
 #endif
         const Place place = find_place(grid, ledger, shared.segment);
+#if !FACES
         find_side_sums(shared, grid, ledger);
+#endif
 
         // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
         // from memory is gone. Below the first plane of the box there is nothing to start from.
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
+        if (p - phase & 1) {
+            arrive(shared);
+            wait(shared, phase);
+        }
         Patch centre[STEPS] = {}, below[STEPS] = {};
+        PatchKind own = {};
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
@@ -482,30 +579,31 @@ advance(RUN)
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, KEPT(c), KEPT(ledger), shared, place, p, centre, below);
+                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             }
         }
+        phase = p;
         wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes
     }
 }

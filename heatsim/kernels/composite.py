@@ -60,6 +60,7 @@ class CompositeArrays:
     Attributes:
         device: where they are.
         body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
+        open_faces: which faces of the box let heat through.
     """
 
     def __init__(
@@ -70,12 +71,14 @@ class CompositeArrays:
         void_condition: int | None,
         reference: float,
         precision: str,
+        open_faces: tuple[bool, ...] = (True,) * 6,
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
         self.device = device
         self.precision = precision
         self.medium = medium
+        self.open_faces = open_faces
         self.body = HostBody(
             cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
@@ -138,6 +141,7 @@ class CompositeArrays:
         medium["reference"] = body.reference
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
+        medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         return struct, arrays
 
     def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:

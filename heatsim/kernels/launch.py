@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
@@ -21,7 +21,10 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_PLANES_NOTED = 4  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
+_BARRIER = 16  # bytes of one, and as many as align it
+_SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
@@ -51,7 +54,7 @@ def medium_dtype(precision: str) -> np.dtype[Any]:
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
-            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
         ],
         align=True,
     )
@@ -114,6 +117,8 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        heated: whether sources heat some of the kinds of cells.
+        room: bytes of shared memory for boxes of any size, in kernels that take them.
         members: whether a launch steps the members of an ensemble.
     """
 
@@ -124,6 +129,8 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    heated: bool = False
+    room: int = 0
     members: bool = False
 
     @property
@@ -140,7 +147,8 @@ class Build:
     def tile(self) -> tuple[int, int, int]:
         """Cells along x, y, z that a block writes, in kernels without a pipeline."""
         x, y, z = self.spec.tile
-        return (x if self.spec.boxed else x * self.vector), y, z
+        rows = 1 if self.faces else self.spec.rows  # code for faces needs the registers
+        return (x if self.spec.boxed else x * self.vector), y * rows, z
 
     @property
     def pipeline(self) -> tiling.Pipeline | None:
@@ -154,6 +162,8 @@ class Build:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
+        if self.room:
+            return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
             return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
@@ -164,9 +174,8 @@ class Build:
         narrowest = min(tiling.LANES)
         border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
         heats, terms = 2 * pipeline.steps * border, 12 * pipeline.steps
-        size = (
-            (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps) + tiling.SEGMENT.itemsize
-        )
+        size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
+        size += tiling.SEGMENT.itemsize + _BARRIER
         if self.members:
             size += member_dtype(self.precision).itemsize
         return ceil(size / 16) * 16
@@ -185,6 +194,7 @@ class Build:
             "FACES": int(self.faces),
             "MATERIALS": int(self.materials),
             "MEMBERS": int(self.members),
+            "HEATED": int(self.heated),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
@@ -204,7 +214,7 @@ def build(
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials, members)
+    return Build(spec, precision, scheme, vector, access, faces, materials, members=members)
 
 
 @dataclass(frozen=True)
@@ -243,32 +253,48 @@ def launches(
     periodic: tuple[bool, bool, bool],
     multiprocessors: int = _MULTIPROCESSORS,
     planes: int | None = None,
+    recorded: bool = False,
     members: int = 1,
 ) -> list[Launch]:
-    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
+    """The launches that together cover a grid, one if they can.
 
-    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has;
-    ``members`` is of how many grids, for a kernel that steps an ensemble.
+    There are more if a launch would have more blocks along y or z than it may, or if a slab of planes, as blocks march
+    through, is too large for L2: the plane between two slabs is to be there still when the second needs it.
+
+    Args:
+        kernel: what is launched.
+        grid: the cells.
+        periodic: which axes wrap.
+        multiprocessors: of the device.
+        planes: that a block of a kernel that marches along z goes through; None for as many as its tile has.
+        recorded: whether heat is entered into a ledger.
+        members: of how many grids, for a kernel that steps an ensemble.
     """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     if kernel.pipeline is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, members)
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
+    if kernel.faces and kernel.spec.vectorised:
+        planes = min(planes, _PLANES_NOTED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
+    most_y = LARGEST_GRID_YZ
+    if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
+        parts = ceil(2 * nx * ny * planes * kernel.itemsize / _SLAB)
+        most_y = min(most_y, ceil(y / parts))
     covering = []
     for first_z in range(0, z, LARGEST_GRID_YZ):
         layers = min(z - first_z, LARGEST_GRID_YZ)
         together = LARGEST_GRID_YZ // layers  # members
-        for first_y in range(0, y, LARGEST_GRID_YZ):
+        for first_y in range(0, y, most_y):
             for member in range(0, members, together):
                 begin = (first_y * tile_y, first_z * planes)
                 blocks_z = layers * min(members - member, together)
                 struct = _grid(kernel, grid, bits, begin, planes, layers, member)
-                covering.append(Launch((x, min(y - first_y, LARGEST_GRID_YZ), blocks_z), struct))
+                covering.append(Launch((x, min(y - first_y, most_y), blocks_z), struct))
     return covering
 
 
@@ -352,6 +378,7 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    heated: bool = False,
     members: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
@@ -360,11 +387,15 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, members)
-    if spec.steps == 1 or faces:
+    if spec.steps == 1 or (faces and spec.boxed):
         return (single,)
-    several = build(spec, precision, scheme, grid, members=members)
+    several = replace(build(spec, precision, scheme, grid, faces, materials, members), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
+    if faces:
+        # What patches and bricks of mending.py have in common with the grid.
+        filled &= nx % several.vector == 0 and ny % spec.rows == 0
+        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

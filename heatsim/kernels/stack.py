@@ -87,6 +87,7 @@ class Stack:
         grid, periodic: of each member.
         planes: planes that a block of the first build marches through, if not as many as its tile has.
         members: how many there are at most.
+        recorded: whether heat is entered into ledgers.
     """
 
     def __init__(
@@ -97,11 +98,13 @@ class Stack:
         periodic: tuple[bool, bool, bool],
         planes: int | None,
         members: int,
+        recorded: bool,
     ) -> None:
         self._device = device
         self._grid = grid
         self._periodic = periodic
         self._members = members
+        self._recorded = recorded
         self._kernels = [launch.compile_kernel(build) for build in builds]
         # The shape is that of the first, which does nearly all steps.
         self._planes = [planes, *(None for _ in builds[1:])]
@@ -185,7 +188,7 @@ class Stack:
         if (kernel, members) not in self._launches:
             self._launches[kernel, members] = launch.launches(
                 *(self._kernels[kernel].build, self._grid, self._periodic, self._device.multiprocessors()),
-                *(self._planes[kernel], members),
+                *(self._planes[kernel], self._recorded, members),
             )
         return self._launches[kernel, members]
 

@@ -36,7 +36,7 @@ _SHORTEST_STEP = 1e-6
 
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
-_LARGE_GRID = 1 << 23
+LARGE_GRID = 1 << 23
 # Of an ensemble by pipelines from so many cells in all on; in boxes where the members are narrower than so many cells
 # in x or y, which is a small part of a pipeline's tile.
 _LARGE_ENSEMBLE = 1 << 20
@@ -152,8 +152,7 @@ def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice
     remembered = _read(path, shapes)
     if remembered is not None:
         return Choice(remembered, "remembered")
-    cells = task.cells
-    if steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) < _WORTH_TRYING:
+    if not is_worth_trying(task.cells, steps):
         return Choice(shapes[0], "by rule")
     times = _try(task, shapes, sweep_of, timer)
     if not times:
@@ -161,6 +160,11 @@ def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice
     fastest = min(times, key=lambda shape: times[shape])
     _write(path, task, fastest, times)
     return Choice(fastest, "tried")
+
+
+def is_worth_trying(cells: int, steps: float) -> bool:
+    """Whether a run is long enough for trying out what is fastest."""
+    return steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) >= _WORTH_TRYING
 
 
 def candidates(task: Task) -> tuple[Shape, ...]:
@@ -178,7 +182,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
     together = task.members > 1
     if boxed and (cells <= _SMALL_GRID or (together and min(task.grid.cells[:2]) < _NARROW)):
         return (*boxed, *streamed, *temporal)
-    if temporal and cells >= (_LARGE_ENSEMBLE if together else _LARGE_GRID):
+    if temporal and cells >= (_LARGE_ENSEMBLE if together else LARGE_GRID):
         return (*temporal, *streamed, *boxed)
     return (*streamed, *temporal, *boxed)
 
@@ -247,7 +251,7 @@ def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callab
     """Queues a sweep of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
-        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, task.members)
+        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False, task.members)
     )
     return trial(kernel, launches, task.device, turns)
 

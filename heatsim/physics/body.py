@@ -93,6 +93,12 @@ class Body:
         films = conditions.largest_films(scenario.time.end)
         return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films)
 
+    @property
+    def open_faces(self) -> tuple[bool, ...]:
+        """Which of x_min … z_max let heat through."""
+        beams = self.sources.beam_faces()
+        return tuple(self.conditions.exchanging(face) or face in beams for face in range(6))
+
     def ledger_bytes(self) -> int:
         """Bytes of the ledger beside those of the faces."""
         nx, ny, nz = self.medium.grid.cells

@@ -8,7 +8,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from cuda_host.machine import HostKernel, compile_kernel
@@ -62,21 +62,20 @@ class HostStream:
 
     def __init__(self, non_blocking: bool = False) -> None:
         assert non_blocking, "work on the default stream would end the capture of a blocking one"
-        self._captures = False
+        self.captures = False
 
     def __enter__(self) -> "HostStream":
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Others that are entered by the writer's thread meanwhile end no capture.
-        if self._captures:
+        if self.captures:
             HostStream.capturing = None
 
-    def wait_event(self, event: HostEvent) -> None:
-        event.synchronize()
+    def wait_event(self, event: object) -> None:
+        """What was queued before is done."""
 
     def begin_capture(self) -> None:
-        self._captures = True
+        self.captures = True
         HostStream.capturing = []
 
     def end_capture(self) -> HostGraph:
@@ -85,6 +84,21 @@ class HostStream:
         HostStream.capturing = None
         HostStream.graphs.append(graph)
         return graph
+
+
+class HostNumber:
+    """The only device that there is, by its number."""
+
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def __enter__(self) -> "HostNumber":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def do_or_record(work: Callable[[], object]) -> None:
@@ -143,24 +157,24 @@ def host_device(free: int = 2**30) -> Device:
         zeros=zeros,
         empty=empty,
         empty_like=lambda array: empty(array.shape, array.dtype),
-        add=np.add,
         asarray=asarray,
         ascontiguousarray=asarray,
         asnumpy=np.array,
         where=np.where,
         positive=np.positive,
+        add=np.add,
         isfinite=np.isfinite,
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(
-            Device=HostDevice,
+            Device=HostNumber,
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=recorded_event),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda: None),
             alloc_pinned_memory=bytearray,
             runtime=SimpleNamespace(
-                getDevice=lambda: 0, memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000
+                memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000, getDevice=lambda: 0
             ),
         ),
     )

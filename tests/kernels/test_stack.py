@@ -85,7 +85,7 @@ def stacked(
     members = [kind(where, case, precision) for case in cases]
     grid, periodic = cases[0].grid, cases[0].periodic
     builds = launch.builds(spec, precision, scheme, grid, periodic, where.block_memory(), members=True)
-    stack = Stack(where, builds, grid, periodic, None, len(members))
+    stack = Stack(where, builds, grid, periodic, None, len(members), True)
     for counts in turns:
         buffers = stack.advance([member.turn(count) for member, count in zip(members, counts, strict=True)])
         for member, (T, T_new) in zip(members, buffers, strict=True):
@@ -219,7 +219,7 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     where, case = device.choose("cuda"), random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
     builds = launch.builds(spec, "float32", "seven_term", grid, case.periodic, where.block_memory(), members=True)
-    stack = Stack(where, builds, grid, case.periodic, None, members)
+    stack = Stack(where, builds, grid, case.periodic, None, members, False)
     coefficients = np.array((case.c,), launch.coefficients_dtype("float32"))
     first = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     zeros, last = cupy.zeros_like(first), first.copy()

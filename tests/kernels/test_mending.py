@@ -256,3 +256,10 @@ def test_noted_cells_have_no_races_and_wait_for_all_to_be_noted(tmp_path: Path) 
     right = one_sweep(case, None)
     assert same(one_sweep(case, None, "reverse"), right)
     assert not all(same(one_sweep(case, None, order, mutant), right) for order in ORDERS)
+
+
+def test_a_body_of_one_material_is_mended_in_sums_of_seven_terms_too() -> None:
+    one = {name: getattr(cases()[3], name) for name in CompositeSteps.__dataclass_fields__}
+    case = CompositeSteps(**{**one, "c": (0.25, *[0.125] * 6)})
+    seven = on_host(PIPELINE, case, "float32", "seven_term")
+    seven.assert_same_bits(on_host(NAIVE, case, "float32", "seven_term"))

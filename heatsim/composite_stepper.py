@@ -90,6 +90,7 @@ class CompositeStepping:
             device.block_memory(),
             faces=True,
             materials=not self._body.medium.uniform,
+            varying=self._body.medium.varies,
         )
         return [
             (

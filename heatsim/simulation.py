@@ -149,12 +149,17 @@ class Simulation:
         plan.check_capacity(target)
         if saved is None:
             initial = InitialField.from_scenario(scenario)
-            temperatures = Field(plan.device, problem.grid, problem.precision, initial.reference)
-            temperatures.load_temperatures(initial.slabs())
+            reference = initial.reference
         else:
-            temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
+            initial, reference = None, float(saved.values["reference"])
+        temperatures = Field(plan.device, problem.grid, problem.precision, reference)
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
+        if arrays is not None:
+            temperatures.thermometer = arrays.thermometer
+        if initial is not None:
+            contents = () if problem.body is None else (problem.body.medium.contents,)
+            temperatures.load_temperatures(initial.slabs(), *contents)
         state = RunState(problem, temperatures, ledger, target, arrays=arrays)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
@@ -351,7 +356,7 @@ class Simulation:
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
         extremes = state.extremes()
-        mean = state.total() / problem.grid.cell_count + state.field.reference
+        mean = state.field.mean_temperature()
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {
             "title": problem.scenario.title,

@@ -13,6 +13,9 @@
 
 #include "vector.cuh"
 
+#if MATERIALS == 2
+#include "varying_streamed.cuh"
+#else
 #if FACES
 // Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
@@ -92,3 +95,4 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     update_left(T, T_new, grid, c, sweep, ledger, x, y, z_begin, left);
 #endif
 }
+#endif

@@ -88,17 +88,21 @@ __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* swe
     return flux;
 }
 
-// sum, plus the heat through every face of the box that the cell touches.
+// sum, plus the heat through every face of the box that the cell touches; `conducting` is the cell's conductivity over that
+// at the reference temperature.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
-                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum)
+                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
+                                                  Real conducting = Real(1))
 {
 #pragma unroll 1
     for (int face = 0; face < 6; ++face) {
         const int axis = face >> 1;
         const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
         if (at != (face & 1 ? n - 1 : 0) || grid.periodic >> axis & 1) continue;
-        const HalfCell half = medium.halves[3 * kind + axis];
+        HalfCell half = medium.halves[3 * kind + axis];
         if (half.conductance == Real(0)) continue;
+        half.conductance *= conducting;
+        half.share *= conducting;
 
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
@@ -124,7 +128,8 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
 
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum)
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            Real conducting = Real(1))
 {
     const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
     const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
@@ -134,7 +139,9 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
     for (int axis = 0; axis < 3; ++axis) {
         const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
         if (surfaces == 0) continue;
-        const HalfCell half = medium.halves[3 * kind + axis];
+        HalfCell half = medium.halves[3 * kind + axis];
+        half.conductance *= conducting;
+        half.share *= conducting;
         const Condition& condition = sweep->conditions[medium.void_condition];
         const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
         heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
@@ -154,16 +161,21 @@ __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c
 #endif
 }
 
-// The byte of a cell.
+// The byte of a cell; a body of one kind has none.
 __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
 {
-#if MATERIALS
+#if MATERIALS == 2
+    return medium.cells ? medium.cells[cell] : INTERIOR;
+#elif MATERIALS
     return medium.cells[cell];
 #else
     return INTERIOR;
 #endif
 }
 
+#if MATERIALS == 2
+#include "varying.cuh"
+#else
 // As update(), for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
@@ -193,6 +205,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
     return finish(sweep, x, y, z, T, sum);
 }
+#endif
 
 // The same with the values loaded from the field, one neighbour after another: fewest registers.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
@@ -215,22 +228,33 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         const size_t beside = cell_index(grid, neighbour_x(grid, x + (axis == 0 ? step : 0)),
                                          neighbour_y(grid, y + (axis == 1 ? step : 0)),
                                          neighbour_z(grid, z + (axis == 2 ? step : 0)));
-#if MATERIALS
+#if MATERIALS == 2
+        const int other = byte_of(medium, beside) & ~INTERIOR;
+        const Drop drop = drop_between(medium, axis, kind, T, other, field[beside]);
+        sides |= (unsigned)(other == medium.void_kind) << n;
+#elif MATERIALS
         const int other = medium.cells[beside] & ~INTERIOR;
         const Real link = medium.links[(axis * medium.kinds + kind) * medium.kinds + other];
         sides |= (unsigned)(other == medium.void_kind) << n;
 #else
         const Real link = n == 0 ? c.c1 : n == 1 ? c.c2 : n == 2 ? c.c3 : n == 3 ? c.c4 : n == 4 ? c.c5 : c.c6;
 #endif
-#if SCHEME == SEVEN_TERM
+#if MATERIALS == 2
+        sum = multiply_add(drop.share, drop.difference, sum);
+#elif SCHEME == SEVEN_TERM
         sum = multiply_add(link, field[beside], sum);
 #else
         sum = multiply_add(link, field[beside] - T, sum);
 #endif
     }
     sum = source_heat(medium, sweep, kind) + sum;
+    Real degrees = T, conducting = Real(1);
+#if MATERIALS == 2
+    degrees = temperature(medium.laws, medium.laws.of_kind[kind], T, conducting);
+#endif
     if (sides && medium.void_condition >= 0 && kind != medium.void_kind)
-        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, conducting);
+    if (touches_face(grid, x, y, z))
+        sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, conducting);
     return finish(sweep, x, y, z, T, sum);
 }

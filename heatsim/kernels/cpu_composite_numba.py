@@ -23,11 +23,14 @@ from heatsim.physics.medium import INTERIOR
 
 _KIND = INTERIOR - 1
 _CONDUCTANCE, _SHARE, _GAIN = 0, 1, 2
+# Of the tables of heatsim.kernels.laws.Laws.
+_PLACES, _BASES, _POTENTIALS, _STATES, _RESISTANCES, _ONE = 0, 1, 2, 3, 4, 5
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
 def advance(
     T: Any,
+    driving: Any,
     T_new: Any,
     periodic_x: bool,
     periodic_y: bool,
@@ -43,6 +46,7 @@ def advance(
     before: Any,
     area: Any,
     scale: Any,
+    laws: Any,
     first_heated: int,
     void: int,
     void_condition: int,
@@ -73,16 +77,29 @@ def advance(
     from_beam_z_max: Any,
     exposed: Any,
 ) -> None:
-    """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu_composite.advance_numpy`."""
+    """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu_composite.advance_numpy`.
+
+    ``driving`` is T, or where materials change with temperature the memory for what drives heat in place of it.
+    """
     nz, ny, nx = T.shape
     uniform = cells.size == 0
+    if laws[_BASES].size:
+        for row in prange(nz * ny):
+            z = row // ny
+            y = row - z * ny
+            if uniform:
+                _look_up_row(laws, 0, T[z, y], driving[z, y])
+            else:
+                for x in range(nx):
+                    driving[z, y, x] = _potential(laws, cells[z, y, x] & _KIND, T[z, y, x])
     for row in prange(nz * ny):
         z = row // ny
         y = row - z * ny
         y_south, y_north = _neighbour(y - 1, ny, periodic_y), _neighbour(y + 1, ny, periodic_y)
         z_below, z_above = _neighbour(z - 1, nz, periodic_z), _neighbour(z + 1, nz, periodic_z)
-        centre, new = T[z, y], T_new[z, y]
-        south, north, below, above = T[z, y_south], T[z, y_north], T[z_below, y], T[z_above, y]
+        contents, centre, new = T[z, y], driving[z, y], T_new[z, y]
+        south, north = driving[z, y_south], driving[z, y_north]
+        below, above = driving[z_below, y], driving[z_above, y]
         if uniform:
             if scheme == SEVEN_TERM:
                 _sum_seven_term(c, centre, south, north, below, above, periodic_x, new)
@@ -111,14 +128,35 @@ def advance(
                     south_kind, north_kind = cells[z, y_south, x] & _KIND, cells[z, y_north, x] & _KIND
                     below_kind, above_kind = cells[z_below, y, x] & _KIND, cells[z_above, y, x] & _KIND
                     here = centre[x]
-                    total = (
-                        links[0, kind, west_kind] * (centre[x_west] - here)
-                        + links[0, kind, east_kind] * (centre[x_east] - here)
-                        + links[1, kind, south_kind] * (south[x] - here)
-                        + links[1, kind, north_kind] * (north[x] - here)
-                        + links[2, kind, below_kind] * (below[x] - here)
-                        + links[2, kind, above_kind] * (above[x] - here)
-                    )
+                    if laws[_BASES].size:
+                        own_content = contents[x]
+                        total = _pass_between(
+                            laws, links, halves, 0, kind, west_kind, own_content, contents[x_west], here, centre[x_west]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 0, kind, east_kind, own_content, contents[x_east], here, centre[x_east]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 1, kind, south_kind, own_content, T[z, y_south, x], here, south[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 1, kind, north_kind, own_content, T[z, y_north, x], here, north[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 2, kind, below_kind, own_content, T[z_below, y, x], here, below[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 2, kind, above_kind, own_content, T[z_above, y, x], here, above[x]
+                        )
+                    else:
+                        total = (
+                            links[0, kind, west_kind] * (centre[x_west] - here)
+                            + links[0, kind, east_kind] * (centre[x_east] - here)
+                            + links[1, kind, south_kind] * (south[x] - here)
+                            + links[1, kind, north_kind] * (north[x] - here)
+                            + links[2, kind, below_kind] * (below[x] - here)
+                            + links[2, kind, above_kind] * (above[x] - here)
+                        )
                     if kind >= first_heated:
                         total = heat[kind] + total
                     if void_condition >= 0 and kind != void:
@@ -128,15 +166,16 @@ def advance(
                         if free_x + free_y + free_z > 0:
                             rank = _rank(bits, before, (z * ny + y) * nx + x)
                             condition = conditions[void_condition]
+                            degrees, conducting = _state(laws, kind, contents[x])
                             gained = here - here
                             gained = _add_exposed(
-                                condition, halves[kind, 0], scale, here, free_x, area[rank, 0], gained
+                                condition, halves[kind, 0], scale, degrees, conducting, free_x, area[rank, 0], gained
                             )
                             gained = _add_exposed(
-                                condition, halves[kind, 1], scale, here, free_y, area[rank, 1], gained
+                                condition, halves[kind, 1], scale, degrees, conducting, free_y, area[rank, 1], gained
                             )
                             gained = _add_exposed(
-                                condition, halves[kind, 2], scale, here, free_z, area[rank, 2], gained
+                                condition, halves[kind, 2], scale, degrees, conducting, free_z, area[rank, 2], gained
                             )
                             total += gained
                             if exposed.size:
@@ -147,7 +186,7 @@ def advance(
         # Faces in the order of composite.cuh, so that edges and corners add up alike.
         if not periodic_x:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 1,
@@ -164,11 +203,12 @@ def advance(
                 conditions,
                 beam_x_min,
                 scale,
+                laws,
                 x_min,
                 from_beam_x_min,
             )
             _add_face(
-                centre,
+                contents,
                 new,
                 nx - 1,
                 nx,
@@ -185,12 +225,13 @@ def advance(
                 conditions,
                 beam_x_max,
                 scale,
+                laws,
                 x_max,
                 from_beam_x_max,
             )
         if y == 0 and not periodic_y:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -207,12 +248,13 @@ def advance(
                 conditions,
                 beam_y_min,
                 scale,
+                laws,
                 y_min,
                 from_beam_y_min,
             )
         if y == ny - 1 and not periodic_y:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -229,12 +271,13 @@ def advance(
                 conditions,
                 beam_y_max,
                 scale,
+                laws,
                 y_max,
                 from_beam_y_max,
             )
         if z == 0 and not periodic_z:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -251,12 +294,13 @@ def advance(
                 conditions,
                 beam_z_min,
                 scale,
+                laws,
                 z_min,
                 from_beam_z_min,
             )
         if z == nz - 1 and not periodic_z:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -273,15 +317,16 @@ def advance(
                 conditions,
                 beam_z_max,
                 scale,
+                laws,
                 z_max,
                 from_beam_z_max,
             )
 
         if scheme == INCREMENTS:
             for x in range(nx):
-                new[x] = centre[x] + new[x]
+                new[x] = contents[x] + new[x]
         elif scheme == STOCHASTIC:
-            _round_row(centre, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
+            _round_row(contents, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
 
 
 @njit
@@ -304,6 +349,68 @@ def _sum_interior(
         )
 
 
+@njit(inline="always")
+def _step(laws: Any, kind: int, content: Any) -> Any:
+    """The entry of the tables that holds for a content, and how far into its step this lies."""
+    place = laws[_PLACES][kind]
+    steps = content * place[0]
+    step = np.floor(steps)
+    if not step > place[1]:
+        step = place[1]
+    if step > place[2]:
+        step = place[2]
+    return laws[_BASES][kind] + np.int64(step), steps - step
+
+
+@njit(inline="always")
+def _potential(laws: Any, kind: int, content: Any) -> Any:
+    entry, into = _step(laws, kind, content)
+    value, rise = laws[_POTENTIALS][entry, 0], laws[_POTENTIALS][entry, 1]
+    return value + rise * into
+
+
+@njit
+def _look_up_row(laws: Any, kind: int, contents: Any, potentials: Any) -> None:
+    for x in range(contents.size):
+        potentials[x] = _potential(laws, kind, contents[x])
+
+
+@njit
+def _state(laws: Any, kind: int, content: Any) -> Any:
+    """Temperature as a deviation, and conductivity over that at the reference temperature."""
+    if laws[_BASES].size == 0:
+        return content, laws[_ONE][0]
+    entry, into = _step(laws, kind, content)
+    state = laws[_STATES][entry]
+    return state[0] + state[1] * into, state[2] + state[3] * into
+
+
+@njit(error_model="numpy")
+def _pass_between(
+    laws: Any,
+    links: Any,
+    halves: Any,
+    axis: int,
+    kind: int,
+    other: int,
+    content: Any,
+    content_there: Any,
+    potential: Any,
+    potential_there: Any,
+) -> Any:
+    """What a neighbour gives to a cell, in K of the cell; see drop_between() in varying.cuh."""
+    if laws[_BASES][kind] == laws[_BASES][other]:
+        return links[axis, kind, other] * (potential_there - potential)
+    half, further = halves[kind, axis], halves[other, axis]
+    if half[_CONDUCTANCE] == 0 or further[_CONDUCTANCE] == 0:
+        return content - content
+    degrees, conducting = _state(laws, kind, content)
+    degrees_there, conducting_there = _state(laws, other, content_there)
+    one = laws[_ONE][0]
+    resistance = one / (half[_CONDUCTANCE] * conducting) + one / (further[_CONDUCTANCE] * conducting_there)
+    return half[_GAIN] / (resistance + laws[_RESISTANCES][kind, other]) * (degrees_there - degrees)
+
+
 @njit
 def _rank(bits: Any, before: Any, cell: int) -> Any:
     """How many exposed cells there are before one."""
@@ -317,11 +424,14 @@ def _rank(bits: Any, before: Any, cell: int) -> Any:
 
 
 @njit
-def _add_exposed(condition: Any, half: Any, scale: Any, T: Any, surfaces: int, area: Any, gained: Any) -> Any:
+def _add_exposed(
+    condition: Any, half: Any, scale: Any, T: Any, conducting: Any, surfaces: int, area: Any, gained: Any
+) -> Any:
     if surfaces == 0:
         return gained
     weight = area if surfaces == 1 else area + area
-    return gained + weight * half[_SHARE] * _surface_rise(condition, half[_CONDUCTANCE], scale, T, T - T)
+    rise = _surface_rise(condition, half[_CONDUCTANCE] * conducting, scale, T, T - T)
+    return gained + weight * (half[_SHARE] * conducting) * rise
 
 
 @njit
@@ -343,6 +453,7 @@ def _add_face(
     conditions: Any,
     beams: Any,
     scale: Any,
+    laws: Any,
     ledger: Any,
     beam_ledger: Any,
 ) -> None:
@@ -355,7 +466,9 @@ def _add_face(
             continue
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[x] - T[x]
-        heat = half[_SHARE] * _surface_rise(conditions[number], half[_CONDUCTANCE], scale, T[x], beam)
+        degrees, conducting = _state(laws, kind, T[x])
+        rise = _surface_rise(conditions[number], half[_CONDUCTANCE] * conducting, scale, degrees, beam)
+        heat = half[_SHARE] * conducting * rise
         from_beam = half[_GAIN] * beam
         total[x] += heat
         if ledger.size:

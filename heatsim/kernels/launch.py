@@ -43,8 +43,17 @@ BEAM = np.dtype(
 )
 
 
-def medium_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Medium."""
+def law_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Law."""
+    size = 16 if precision == "float32" else 32
+    names, formats = ["place", "base"], [(precision, 3), np.int32]
+    offsets = [0, 3 * np.dtype(precision).itemsize]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
+    """The layout of struct Medium; of that with laws for materials that change with temperature."""
+    laws = [("laws", np.uint64, 4)] if varying else []
     return np.dtype(
         [
             *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
@@ -52,14 +61,15 @@ def medium_dtype(precision: str) -> np.dtype[Any]:
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+            *laws,
         ],
         align=True,
     )
 
 
-def general_coefficients_dtype(precision: str) -> np.dtype[Any]:
+def general_coefficients_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
     """The layout of struct Coefficients with a medium."""
-    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision))], align=True)
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -103,6 +113,7 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        varying: whether materials change with temperature.
     """
 
     spec: KernelSpec
@@ -112,6 +123,7 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    varying: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -164,7 +176,7 @@ class Build:
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
-            "MATERIALS": int(self.materials),
+            "MATERIALS": 2 if self.varying else int(self.materials),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
@@ -172,13 +184,19 @@ class Build:
 
 
 def build(
-    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, faces: bool = False, materials: bool = False
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    faces: bool = False,
+    materials: bool = False,
+    varying: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials)
+    return Build(spec, precision, scheme, vector, access, faces, materials, varying)
 
 
 @dataclass(frozen=True)
@@ -292,13 +310,14 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    varying: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials)
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying)
     if spec.steps == 1 or faces:
         return (single,)
     several = build(spec, precision, scheme, grid)

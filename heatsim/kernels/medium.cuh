@@ -40,6 +40,20 @@ struct __align__(16) HalfCell {
     Real unused;
 };
 
+#if MATERIALS == 2
+struct Law;
+struct Potential;
+struct State;
+
+// How materials change with temperature: varying.cuh.
+struct Laws {
+    const Law* of_kind;
+    const Potential* potentials;
+    const State* states;
+    const Real* resistances;  // of contacts, [a][b], m2 K/W
+};
+#endif
+
 struct Medium {
     const unsigned char* cells;       // the bytes
     const Inner* inner;               // of each kind
@@ -53,6 +67,9 @@ struct Medium {
     int kinds, first_heated;          // kinds from first_heated on have sources
     int beams;
     int void_kind, void_condition;    // -1 where there are none
+#if MATERIALS == 2
+    Laws laws;
+#endif
 };
 
 struct Ledger {

@@ -57,7 +57,7 @@ def _heat_flux(state: RunState) -> Iterator[NDArray[np.float64]]:
     nz, ny, nx = field.grid.shape
 
     def temperatures(first: int, last: int) -> NDArray[np.float64]:
-        return field.device.to_host(field.deviation[first:last]).astype(np.float64) + field.reference
+        return field.device.to_host(field.degrees(slice(first, last))).astype(np.float64) + field.reference
 
     planes = max(1, _CELLS_AT_ONCE // (nx * ny))
     for first in range(0, nz, planes):

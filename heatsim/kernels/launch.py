@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil, prod
 from pathlib import Path
@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
 
@@ -193,6 +194,9 @@ def build(
     varying: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
+    if varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
+        x, y, z = spec.block
+        spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest

@@ -84,24 +84,23 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
     const int kind = byte & ~INTERIOR;
     const Law law = medium.laws.of_kind[kind];
-    const Real contents[6] = {west, east, south, north, below, above};
     unsigned int sides = 0;
     Real sum = Real(0);
     if (byte & INTERIOR) {
-        const Inner own = medium.inner[kind];
-        const Real here = potential(medium.laws, law, T);
-#pragma unroll
-        for (int n = 0; n < 6; ++n)
-            sum = multiply_add(n < 2 ? own.x : n < 4 ? own.y : own.z, potential(medium.laws, law, contents[n]) - here, sum);
+        sum = neighbour_sum(inner_coefficients(c, kind), potential(medium.laws, law, T),
+                            potential(medium.laws, law, west), potential(medium.laws, law, east),
+                            potential(medium.laws, law, south), potential(medium.laws, law, north),
+                            potential(medium.laws, law, below), potential(medium.laws, law, above));
     } else {
-        const int beside[6] = {kind_at(grid, medium, x - 1, y, z), kind_at(grid, medium, x + 1, y, z),
-                               kind_at(grid, medium, x, y - 1, z), kind_at(grid, medium, x, y + 1, z),
-                               kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
-#pragma unroll
-        for (int n = 0; n < 6; ++n) {
-            const Drop drop = drop_between(medium, n >> 1, kind, T, beside[n], contents[n]);
+#pragma unroll 1
+        for (int n = 0; n < 6; ++n) {  // one after another: fewest registers
+            const int axis = n >> 1, step = (n & 1) * 2 - 1;
+            const int other = kind_at(grid, medium, x + (axis == 0 ? step : 0), y + (axis == 1 ? step : 0),
+                                      z + (axis == 2 ? step : 0));
+            const Real beside = n == 0 ? west : n == 1 ? east : n == 2 ? south : n == 3 ? north : n == 4 ? below : above;
+            const Drop drop = drop_between(medium, axis, kind, T, other, beside);
             sum = multiply_add(drop.share, drop.difference, sum);
-            sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+            sides |= (unsigned)(other == medium.void_kind) << n;
         }
         if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
     }

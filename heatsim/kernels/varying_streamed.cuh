@@ -9,7 +9,11 @@
 // goes once, as in 06; expected: the speed at which L1 gathers.
 
 // Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
+#if __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 768 : 640)
+#else
+#define RESIDENT 512
+#endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 

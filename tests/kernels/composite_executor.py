@@ -143,7 +143,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             step += build.spec.steps
     for zone in (*zones, *ledger):
         zone.assert_guards_untouched()
-    assert len(keep) == 3
+    assert len(keep) == 3 + steps.medium.varies
     return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
 
 
@@ -166,7 +166,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
             T, T_new = T_new, T
             step += build.spec.steps
     gpu.synchronise()
-    assert len(keep) == 3
+    assert len(keep) == 3 + steps.medium.varies
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
@@ -174,7 +174,8 @@ def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
     return launch.builds(
-        spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform
+        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory),
+        *(True, not steps.medium.uniform, steps.medium.varies),
     )
 
 

@@ -104,7 +104,9 @@ class Field:
         """The mean over all cells in K, summed in float64 in a fixed order."""
         if self.thermometer is None:
             return self.total() / self.grid.cell_count + self.reference
-        return sum(float(self.degrees(planes).sum()) for planes in self._slabs()) / self.grid.cell_count + self.reference
+        return (
+            sum(float(self.degrees(planes).sum()) for planes in self._slabs()) / self.grid.cell_count + self.reference
+        )
 
     def _slabs(self) -> Iterator[slice]:
         """A few planes at a time, together the grid."""

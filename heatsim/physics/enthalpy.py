@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 
 # At most so many steps of a table: of 500 K each is a quarter of a kelvin, and its 16 KiB in float32 stay in a GPU's L1.
 STEPS = 2048
+_FEWEST = 6  # as a power of 2
+_PRECISION = 1e-6  # of the contents that a table spans; where functions bend sharply so many steps do not reach it
 # Temperatures among which properties are looked at and integrated.
 _SAMPLES = 2**15
 _NARROWEST = 1e-3  # K; a law that is followed over less has steps of this all the same
@@ -125,14 +127,8 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> L
     here = int(np.searchsorted(T, reference))
     content, potential, deviation = content - content[here], potential - potential[here], T - reference
 
-    span = max(float(content[-1] - content[0]), _NARROWEST)
-    step = 2.0 ** ceil(log2(span / (STEPS - 2)))
-    # A step more at each end, which lies beyond what is followed: going on straight from there holds the last values.
-    first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
-    nodes = np.arange(first, last + 1) * step
-    warming = specific_heat / cp[[0, -1]]
-    temperatures = _along(nodes, content, deviation, warming)
-    potentials = _along(temperatures, deviation, potential, k[[0, -1]] / max(conductivity))
+    slopes = (specific_heat / cp[[0, -1]], k[[0, -1]] / max(conductivity))
+    step, first, temperatures, potentials = _tables(content, deviation, potential, *slopes)
     return Law(
         conductivity=conductivity,
         heat_capacity=heat_capacity,
@@ -145,6 +141,34 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> L
         conductivity_range=(float(k.min()), float(k.max())),
         specific_heat_range=(float(cp.min()), float(cp.max())),
     )
+
+
+def _tables(
+    content: Array, deviation: Array, potential: Array, warming: Array, conducting: Array
+) -> tuple[float, int, Array, Array]:
+    """The step, the first node, and temperatures and potentials at the nodes.
+
+    Steps are as long as precision allows: the fewer there are, the fewer lines of a cache do neighbouring cells look at.
+
+    Args:
+        content, deviation, potential: of the same temperatures, ascending, in K.
+        warming, conducting: dT/dθ and k/k at the two ends.
+    """
+    span = max(float(content[-1] - content[0]), _NARROWEST)
+    for steps in (2**power for power in range(_FEWEST, STEPS.bit_length())):
+        step = 2.0 ** ceil(log2(span / (steps - 2)))
+        # A step more at each end, which lies beyond what is followed: going on straight from there holds the last values.
+        first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
+        nodes = np.arange(first, last + 1) * step
+        temperatures = _along(nodes, content, deviation, warming)
+        potentials = _along(temperatures, deviation, potential, conducting)
+        errors = (
+            np.interp(content, nodes, tabulated) - exact
+            for tabulated, exact in ((temperatures, deviation), (potentials, potential))
+        )
+        if max(float(np.abs(error).max()) for error in errors) <= _PRECISION * span:
+            break
+    return step, first, temperatures, potentials
 
 
 def _samples(material: Material, low: float, high: float, reference: float) -> Array:

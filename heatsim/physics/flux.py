@@ -80,7 +80,8 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array
     material = np.array([kind.material for kind in medium.kinds])
     potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - body.reference) for kind, T in (one, other)
+        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - body.reference)
+        for kind, T in (one, other)
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
     between = (T_a - T_b) / (half_a + medium.resistance[kind_a, kind_b] + half_b)

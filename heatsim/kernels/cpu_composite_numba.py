@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from heatsim.kernels.cpu_cells import compiled
 from heatsim.kernels.cpu_numba import (
     INCREMENTS,
     SEVEN_TERM,
@@ -87,11 +88,16 @@ def advance(
         for row in prange(nz * ny):
             z = row // ny
             y = row - z * ny
-            if uniform:
-                _look_up_row(laws, 0, T[z, y], driving[z, y])
-            else:
-                for x in range(nx):
-                    driving[z, y, x] = _potential(laws, cells[z, y, x] & _KIND, T[z, y, x])
+            start = 0
+            while start < nx:
+                end = nx
+                kind = 0
+                if not uniform:
+                    kind, end = cells[z, y, start] & _KIND, start + 1
+                    while end < nx and cells[z, y, end] & _KIND == kind:
+                        end += 1
+                _look_up(laws, kind, T, driving, z, y, start, end)
+                start = end
     for row in prange(nz * ny):
         z = row // ny
         y = row - z * ny
@@ -349,43 +355,35 @@ def _sum_interior(
         )
 
 
-@njit(inline="always")
-def _step(laws: Any, kind: int, content: Any) -> Any:
-    """The entry of the tables that holds for a content, and how far into its step this lies."""
-    place = laws[_PLACES][kind]
-    steps = content * place[0]
-    step = np.floor(steps)
-    if not step > place[1]:
-        step = place[1]
-    if step > place[2]:
-        step = place[2]
-    return laws[_BASES][kind] + np.int64(step), steps - step
+@compiled
+def _look_up(laws: Any, kind: int, contents: Any, found: Any, z: int, y: int, start: int, end: int) -> None:
+    """Potentials of cells of one kind."""
+    places, base, potentials = laws[_PLACES], laws[_BASES][kind], laws[_POTENTIALS]
+    per_kelvin, first, last = places[kind, 0], places[kind, 1], places[kind, 2]
+    for x in range(start, end):
+        steps = contents[z, y, x] * per_kelvin
+        step = np.floor(steps)
+        step = step if step > first else first  # NaN finds its place too
+        step = step if step < last else last
+        entry = np.uint64(base + np.int64(step))
+        found[z, y, x] = potentials[entry, 0] + potentials[entry, 1] * (steps - step)
 
 
-@njit(inline="always")
-def _potential(laws: Any, kind: int, content: Any) -> Any:
-    entry, into = _step(laws, kind, content)
-    value, rise = laws[_POTENTIALS][entry, 0], laws[_POTENTIALS][entry, 1]
-    return value + rise * into
-
-
-@njit
-def _look_up_row(laws: Any, kind: int, contents: Any, potentials: Any) -> None:
-    for x in range(contents.size):
-        potentials[x] = _potential(laws, kind, contents[x])
-
-
-@njit
+@compiled
 def _state(laws: Any, kind: int, content: Any) -> Any:
     """Temperature as a deviation, and conductivity over that at the reference temperature."""
     if laws[_BASES].size == 0:
         return content, laws[_ONE][0]
-    entry, into = _step(laws, kind, content)
-    state = laws[_STATES][entry]
-    return state[0] + state[1] * into, state[2] + state[3] * into
+    places, states = laws[_PLACES], laws[_STATES]
+    steps = content * places[kind, 0]
+    step = np.floor(steps)
+    step = step if step > places[kind, 1] else places[kind, 1]
+    step = step if step < places[kind, 2] else places[kind, 2]
+    entry, into = laws[_BASES][kind] + np.int64(step), steps - step
+    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into
 
 
-@njit(error_model="numpy")
+@compiled
 def _pass_between(
     laws: Any,
     links: Any,
@@ -401,14 +399,14 @@ def _pass_between(
     """What a neighbour gives to a cell, in K of the cell; see drop_between() in varying.cuh."""
     if laws[_BASES][kind] == laws[_BASES][other]:
         return links[axis, kind, other] * (potential_there - potential)
-    half, further = halves[kind, axis], halves[other, axis]
-    if half[_CONDUCTANCE] == 0 or further[_CONDUCTANCE] == 0:
+    half, further = halves[kind, axis, _CONDUCTANCE], halves[other, axis, _CONDUCTANCE]
+    if half == 0 or further == 0:
         return content - content
     degrees, conducting = _state(laws, kind, content)
     degrees_there, conducting_there = _state(laws, other, content_there)
     one = laws[_ONE][0]
-    resistance = one / (half[_CONDUCTANCE] * conducting) + one / (further[_CONDUCTANCE] * conducting_there)
-    return half[_GAIN] / (resistance + laws[_RESISTANCES][kind, other]) * (degrees_there - degrees)
+    resistance = one / (half * conducting) + one / (further * conducting_there) + laws[_RESISTANCES][kind, other]
+    return halves[kind, axis, _GAIN] / resistance * (degrees_there - degrees)
 
 
 @njit

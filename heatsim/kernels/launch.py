@@ -114,7 +114,7 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
-        varying: whether materials change with temperature.
+        varying: whether materials change with temperature; ``materials`` then too.
     """
 
     spec: KernelSpec
@@ -200,7 +200,7 @@ def build(
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials, varying)
+    return Build(spec, precision, scheme, vector, access, faces, materials or varying, varying)
 
 
 @dataclass(frozen=True)

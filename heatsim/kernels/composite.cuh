@@ -205,7 +205,6 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
     return finish(sweep, x, y, z, T, sum);
 }
-#endif
 
 // The same with the values loaded from the field, one neighbour after another: fewest registers.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
@@ -228,33 +227,23 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         const size_t beside = cell_index(grid, neighbour_x(grid, x + (axis == 0 ? step : 0)),
                                          neighbour_y(grid, y + (axis == 1 ? step : 0)),
                                          neighbour_z(grid, z + (axis == 2 ? step : 0)));
-#if MATERIALS == 2
-        const int other = byte_of(medium, beside) & ~INTERIOR;
-        const Drop drop = drop_between(medium, axis, kind, T, other, field[beside]);
-        sides |= (unsigned)(other == medium.void_kind) << n;
-#elif MATERIALS
+#if MATERIALS
         const int other = medium.cells[beside] & ~INTERIOR;
         const Real link = medium.links[(axis * medium.kinds + kind) * medium.kinds + other];
         sides |= (unsigned)(other == medium.void_kind) << n;
 #else
         const Real link = n == 0 ? c.c1 : n == 1 ? c.c2 : n == 2 ? c.c3 : n == 3 ? c.c4 : n == 4 ? c.c5 : c.c6;
 #endif
-#if MATERIALS == 2
-        sum = multiply_add(drop.share, drop.difference, sum);
-#elif SCHEME == SEVEN_TERM
+#if SCHEME == SEVEN_TERM
         sum = multiply_add(link, field[beside], sum);
 #else
         sum = multiply_add(link, field[beside] - T, sum);
 #endif
     }
     sum = source_heat(medium, sweep, kind) + sum;
-    Real degrees = T, conducting = Real(1);
-#if MATERIALS == 2
-    degrees = temperature(medium.laws, medium.laws.of_kind[kind], T, conducting);
-#endif
     if (sides && medium.void_condition >= 0 && kind != medium.void_kind)
-        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, conducting);
-    if (touches_face(grid, x, y, z))
-        sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, conducting);
+        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
     return finish(sweep, x, y, z, T, sum);
 }
+#endif

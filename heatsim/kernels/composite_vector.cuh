@@ -19,9 +19,6 @@ typedef unsigned char Bytes;
 #endif
 __device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
 {
-#if MATERIALS == 2
-    if (!medium.cells) return ALL_INTERIOR;
-#endif
     return *reinterpret_cast<const Bytes*>(medium.cells + cell);
 }
 #else

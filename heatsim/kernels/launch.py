@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_PLANES_MARCHED = 8  # MARCHED of varying_streamed.cuh
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _REAL = {"float32": "float", "float64": "double"}
@@ -252,6 +253,8 @@ def launches(
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
+    if kernel.varying and kernel.spec.vectorised:
+        planes = min(planes, _PLANES_MARCHED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     return [
         Launch(

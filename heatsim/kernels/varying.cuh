@@ -55,7 +55,7 @@ __device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Re
     return multiply_add(entry.warming, into, entry.temperature);
 }
 
-// What drives heat from a neighbour, in K, and what a kelvin of it gives to the cell.
+// Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins.
 struct Drop {
     Real share, difference;
 };
@@ -63,16 +63,48 @@ struct Drop {
 __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside)
 {
     const Laws& laws = medium.laws;
-    const Law own = laws.of_kind[kind], its = laws.of_kind[other];
-    if (own.base == its.base)
-        return {medium.links[(axis * medium.kinds + kind) * medium.kinds + other],
-                potential(laws, its, beside) - potential(laws, own, content)};
     const HalfCell half = medium.halves[3 * kind + axis], further = medium.halves[3 * other + axis];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
-    const Real T = temperature(laws, own, content, conducting), T_there = temperature(laws, its, beside, conducting_there);
+    const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
+    const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
     return {half.gain / (resistance + laws.resistances[kind * medium.kinds + other]), T_there - T};
+}
+
+// The new content of a cell from the kinds and contents of its neighbours, in the order of the directions. All potentials
+// are looked up at once, by the cell's own law, which is nearly all neighbours' too.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6])
+{
+    const Medium& medium = c.medium;
+    const Laws& laws = medium.laws;
+    const Law law = laws.of_kind[kind];
+    const Real here = potential(laws, law, T);
+    Real there[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) there[n] = potential(laws, law, values[n]);
+    unsigned int sides = 0;
+    Real sum = Real(0);
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        const int axis = n >> 1, other = beside[n];
+        Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there[n] - here};
+        if (other != kind && laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, values[n]);
+        sum = multiply_add(drop.share, drop.difference, sum);
+        sides |= (unsigned)(other == medium.void_kind) << n;
+    }
+    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    sum = source_heat(medium, sweep, kind) + sum;
+    const bool at_face = touches_face(grid, x, y, z);
+    if (sides || at_face) {
+        Real conducting;
+        const Real degrees = temperature(laws, law, T, conducting);
+        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, conducting);
+        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, conducting);
+    }
+    return finish(sweep, x, y, z, T, sum);
 }
 
 // As update(), for any cell.
@@ -83,33 +115,35 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     const Medium& medium = c.medium;
     const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
     const int kind = byte & ~INTERIOR;
-    const Law law = medium.laws.of_kind[kind];
-    unsigned int sides = 0;
-    Real sum = Real(0);
-    if (byte & INTERIOR) {
-        sum = neighbour_sum(inner_coefficients(c, kind), potential(medium.laws, law, T),
-                            potential(medium.laws, law, west), potential(medium.laws, law, east),
-                            potential(medium.laws, law, south), potential(medium.laws, law, north),
-                            potential(medium.laws, law, below), potential(medium.laws, law, above));
-    } else {
-#pragma unroll 1
-        for (int n = 0; n < 6; ++n) {  // one after another: fewest registers
-            const int axis = n >> 1, step = (n & 1) * 2 - 1;
-            const int other = kind_at(grid, medium, x + (axis == 0 ? step : 0), y + (axis == 1 ? step : 0),
-                                      z + (axis == 2 ? step : 0));
-            const Real beside = n == 0 ? west : n == 1 ? east : n == 2 ? south : n == 3 ? north : n == 4 ? below : above;
-            const Drop drop = drop_between(medium, axis, kind, T, other, beside);
-            sum = multiply_add(drop.share, drop.difference, sum);
-            sides |= (unsigned)(other == medium.void_kind) << n;
-        }
-        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    int beside[6] = {kind, kind, kind, kind, kind, kind};
+    if (!(byte & INTERIOR)) {
+        beside[0] = kind_at(grid, medium, x - 1, y, z);
+        beside[1] = kind_at(grid, medium, x + 1, y, z);
+        beside[2] = kind_at(grid, medium, x, y - 1, z);
+        beside[3] = kind_at(grid, medium, x, y + 1, z);
+        beside[4] = kind_at(grid, medium, x, y, z - 1);
+        beside[5] = kind_at(grid, medium, x, y, z + 1);
     }
-    sum = source_heat(medium, sweep, kind) + sum;
-    if (sides || at_face) {
-        Real conducting;
-        const Real degrees = temperature(medium.laws, law, T, conducting);
-        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, conducting);
-        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, conducting);
+    const Real values[6] = {west, east, south, north, below, above};
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
+}
+
+// The same with the values loaded from the field.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const size_t cell = cell_index(grid, x, y, z);
+    const ptrdiff_t row = grid.nx, plane = row * grid.ny;
+    const size_t places[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
+                              cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
+                              cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
+    Real values[6];
+    int beside[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        values[n] = field[places[n]];
+        beside[n] = byte_of(c.medium, places[n]) & ~INTERIOR;
     }
-    return finish(sweep, x, y, z, T, sum);
+    const int kind = byte_of(c.medium, cell) & ~INTERIOR;
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, field[cell], values);
 }

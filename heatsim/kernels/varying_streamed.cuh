@@ -1,21 +1,48 @@
 // 06 for materials that change with temperature: its march along z, with potentials in place of temperatures.
 //
 //        above      contents, just loaded, and their potentials
-//        current    contents and potentials in registers; potentials of x and y neighbours from contents, looked up anew
+//        current    contents and potentials in registers; the potentials of y neighbours from the warps beside through shared
+//                   memory, of x neighbours from the contents of the lanes beside
 //        below      potentials in registers
 //
-// A cell's potential is looked up once for its own column and twice for the columns beside it: loads of 8 or 16 bytes from a
-// table that L1 holds, of few lines where neighbouring cells have similar temperatures. From memory a cell comes once and
-// goes once, as in 06; expected: the speed at which L1 gathers.
+// A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
+// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, as in 06. All vectors are stored as if
+// their cells were of one kind and at no face; cells that are not are noted, a bit a cell, and made anew by the whole block
+// when it has no planes left. Expected: some 10 operations and a gather a cell more than 06, two thirds of its speed.
 
-// Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
+// Threads on a multiprocessor.
 #if __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? 768 : 640)
+#define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
 #else
 #define RESIDENT 512
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+
+#define MARCHED 8  // planes at the most; the bits of a byte note the cells of a column
+#if VECTOR == 4
+typedef unsigned int VectorBytes;
+#define EACH 0x01010101u  // a bit of the byte of each cell
+#elif VECTOR == 2
+typedef unsigned short VectorBytes;
+#define EACH 0x0101u
+#else
+typedef unsigned char VectorBytes;
+#define EACH 1u
+#endif
+
+__device__ __forceinline__ unsigned int vector_bytes(const Medium& medium, size_t cell)
+{
+    return medium.cells ? *reinterpret_cast<const VectorBytes*>(medium.cells + cell) : EACH * INTERIOR;
+}
+
+// Bit 8 i for cell i of the vector that is not interior, or not of the first one's kind.
+__device__ __forceinline__ unsigned int not_alike(unsigned int bytes, int first_kind)
+{
+    const unsigned int differs = bytes ^ EACH * (first_kind | INTERIOR);
+    const unsigned int low = EACH * 0x7Fu;
+    return (((differs & low) + low | differs) & ~low) >> 7 & EACH;
+}
 
 __device__ __forceinline__ Cells potentials(const Laws& laws, const Law& law, const Cells& contents)
 {
@@ -29,14 +56,18 @@ extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    const int lane = threadIdx.x;
+    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the one before
+    __shared__ unsigned short noted_cells[TILE_X * TILE_Y * VECTOR * MARCHED];
+    __shared__ unsigned int noted_count;
+    const int lane = threadIdx.x, row = threadIdx.y, thread = row * TILE_X + lane;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
-    const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
+    const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
     const Laws& laws = c.medium.laws;
+    if (thread == 0) noted_count = 0;
 
-    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.
+    // 1. Rows end where they end: lanes beyond take part with a copy of the last vector, and store nothing.
     const bool updates = x < grid.nx && y < grid.ny;
     const int x_load = min(x, grid.nx - VECTOR), y_load = min(y, grid.ny - 1);
     const Real* centre = T + cell_index(grid, x_load, y_load, 0);
@@ -45,7 +76,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_west = neighbour_x(grid, x_load - 1) - x_load;
     const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
     const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
-    const bool at_side = updates && (x == 0 || x + VECTOR == grid.nx || y == 0 || y == grid.ny - 1);
+    // The rows beside that other warps of the block have: not across the ends of a periodic axis.
+    const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
 
     // 2. The plane before the march, and what the column is known of: the kind whose law its potentials are from.
     const Real* here = centre + z_begin * plane;
@@ -53,23 +85,29 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells current = load(here), below, driving;
     int kind = INTERIOR;
     Law law = {};
-    unsigned int left = 0;  // a bit for each plane in which the vector is not plain
+    unsigned int noted = 0;  // bit 8 i + n for cell i in plane z_begin + n
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew; potentials of cells of
-        //    other kinds are wrong, and belong to no plain vector.
+        // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells of
+        //    other kinds are wrong, and reach none but noted cells.
         const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
-        const Kinds kinds = load_kinds(c.medium, cell_index(grid, x_load, y_load, z));
-        const int own = kinds & 0xFFu & ~INTERIOR;
+        const unsigned int bytes = vector_bytes(c.medium, here - T);
+        const int own = bytes & 0xFFu & ~INTERIOR;
         if (own != kind) {
             kind = own;
             law = laws.of_kind[kind];
             below = potentials(laws, law, load(z > 0 ? here - plane : centre + neighbour_z(grid, -1) * plane));
             driving = potentials(laws, law, current);
         }
+        const unsigned int strange = not_alike(bytes, own);
+        noted |= strange << (z - z_begin);
 
-        // 4. Neighbours in y from L1, in x from the lanes beside, which may be of another kind: contents, not potentials.
-        const Cells south = potentials(laws, law, load(here + to_south)), north = potentials(laws, law, load(here + to_north));
+        // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x contents, for the lanes beside may
+        //    look up by another law.
+        rows[z & 1][row][lane] = driving;
+        __syncthreads();  // read below; written again two planes on, after the next barrier
+        const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane] : potentials(laws, law, load(here + to_south));
+        const Cells north = north_beside && !strange ? rows[z & 1][row + 1][lane] : potentials(laws, law, load(here + to_north));
         Real west = __shfl_up_sync(ALL_LANES, current.at[VECTOR - 1], 1);
         Real east = __shfl_down_sync(ALL_LANES, current.at[0], 1);
         if (first_lane) west = here[to_west];
@@ -89,9 +127,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                                                   below.at[i], driving_above.at[i]);
             updated.at[i] = finish(sweep, x + i, y, z, current.at[i], sum);
         }
-        const bool plain = all_interior(kinds) && !at_side && z > 0 && z < grid.nz - 1;
-        if (updates && plain) store(out, updated);
-        if (updates && !plain) left |= 1u << (z - z_begin);
+        if (updates) store(out, updated);
 
         // 6. One plane up.
         below = driving;
@@ -101,6 +137,25 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         out += plane;
     }
 
-    // 7. What the march has left.
-    update_left(T, T_new, grid, c, sweep, ledger, x, y, z_begin, left);
+    // 7. Note the cells at faces too, and make all that are noted anew.
+    const unsigned int planes = (1u << (z_end - z_begin)) - 1u;
+    if (x == 0) noted |= planes;
+    if (x + VECTOR == grid.nx) noted |= planes << 8 * (VECTOR - 1);
+    if (y == 0 || y == grid.ny - 1) noted |= EACH * planes;
+    if (z_begin == 0) noted |= EACH;
+    if (z_end == grid.nz) noted |= EACH << (z_end - 1 - z_begin);
+    if (updates && noted) {
+        unsigned int place = atomicAdd(&noted_count, __popc(noted));
+        for (; noted; noted &= noted - 1) noted_cells[place++] = thread << 5 | (__ffs(noted) - 1);
+    }
+    __syncthreads();  // all cells are noted and all vectors stored: what was stored wrongly is overwritten
+    const int count = noted_count;
+#pragma unroll 1
+    for (int n = thread; n < count; n += TILE_X * TILE_Y) {
+        const int cell = noted_cells[n], owner = cell >> 5;
+        const int own_x = (blockIdx.x * WARP + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
+        const int own_y = grid.first_y + blockIdx.y * TILE_Y + owner / TILE_X, own_z = z_begin + (cell & 7);
+        T_new[cell_index(grid, own_x, own_y, own_z)] =
+            update_from_memory(T, grid, c, sweep, ledger, own_x, own_y, own_z);
+    }
 }

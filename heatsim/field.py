@@ -26,8 +26,8 @@ class Extremes:
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
 
-    Where materials change with temperature the buffers hold contents in place of deviations (heatsim/physics/enthalpy.py);
-    whoever wants temperatures asks for them here.
+    Where materials change with temperature the buffers hold contents in place of deviations
+    (heatsim/physics/enthalpy.py); whoever wants temperatures asks for them here.
 
     Attributes:
         device: where the buffers are.
@@ -117,7 +117,7 @@ class Field:
             yield slice(first, min(first + planes, nz))
 
     def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and the number of values that are not finite, of what the buffer holds in K; one pass, made once.
+        """Sums, extremes and the number of values that are not finite, of what the buffer holds; one pass, made once.
 
         Args:
             before: a device array like ``deviation``; the largest change since then is found in a pass of its own.

@@ -195,16 +195,28 @@ def _materials(problem: HeatProblem) -> list[str]:
     scenario = problem.scenario
     parts = regions.paint(scenario)
     lines = []
-    for material, cells in zip(survey(scenario), parts.material_cells, strict=False):
+    palette = () if problem.body is None else problem.body.medium.palette
+    for material, cells in zip(survey(scenario, palette), parts.material_cells, strict=False):
         kx, ky, kz = material.conductivity
         k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
-        at = "" if material.at is None else f" at {material.at:.6g} K"
+        at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
             f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
         ]
+        if law is not None:
+            (low, high), (least, most), (least_cp, most_cp) = (
+                law.followed,
+                law.conductivity_range,
+                law.specific_heat_range,
+            )
+            lines.append(
+                f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
+                f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
+            )
         for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
-            numbers = ", ".join(f"{c:.6g}" for c in material.coefficients(dt))
+            pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
+            numbers = ", ".join(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))) for pair in pairs)
             lines.append(f"             dt = {dt:.6g} s: c0…c6 = {numbers}")
     if scenario.uses_void:
         lines.append(f"void         {parts.material_cells[-1]:,} cells")

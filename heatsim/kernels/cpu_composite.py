@@ -267,9 +267,9 @@ def advance_numba(
     laws, c, driving = body.laws, tables.c, T
     if laws.vary:
         c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
-        driving = _potentials_of.get(body)
-        if driving is None:
-            driving = _potentials_of[body] = np.empty_like(T)
+        if body not in _potentials_of:
+            _potentials_of[body] = np.empty_like(T)
+        driving = _potentials_of[body]
     advance(
         T,
         driving,

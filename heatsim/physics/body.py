@@ -69,8 +69,8 @@ class Body:
         """Paint the regions and tell the kinds of cells apart.
 
         Raises:
-            ScenarioError: a region paints no cell, a source heats none, there are too many kinds of cells, or a material
-                makes no sense at a temperature that can occur.
+            ScenarioError: a region paints no cell, a source heats none, there are too many kinds of cells, or a
+                material makes no sense at a temperature that can occur.
         """
         conditions = Conditions.from_scenario(scenario)
         painted = scenario.regions or any(source.shape is not None for source in scenario.sources)

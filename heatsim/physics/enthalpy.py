@@ -1,16 +1,16 @@
 """Materials that change with temperature: what is stored of them, and what follows from it.
 
-Where the heat capacity varies it is heat that is conserved, not temperature (Voller & Cross, *Int. J. Heat Mass Transfer*
-24 (1981) 545). What a cell holds is its enthalpy from the reference temperature on, in kelvins of a constant heat capacity
-C, that of the material at the reference temperature, and conduction is driven by Kirchhoff's potential (Carslaw & Jaeger,
-*Conduction of Heat in Solids*, 2nd ed., §1.6) in kelvins of a constant conductivity k, likewise:
+Where the heat capacity varies it is heat that is conserved, not temperature (Voller & Cross, *Int. J. Heat Mass
+Transfer* 24 (1981) 545). What a cell holds is its enthalpy from the reference temperature on, in kelvins of a constant
+heat capacity C, that of the material at the reference temperature, and conduction is driven by Kirchhoff's potential
+(Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd ed., §1.6) in kelvins of a constant conductivity k, likewise:
 
     content    θ = 1/C ∫ ρ·cp dT  (+ ρ·L/C while it melts)        potential  φ = 1/k ∫ k(T) dT
 
 so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref where nothing varies. T and φ follow from θ by tables with
 equal steps in θ, linear in between and going on straight beyond their ends. As tabulated they *are* the material's law,
-the same for whoever asks, so that energy closes whatever the tables leave out. Latent heat is taken up evenly from solidus
-to liquidus.
+the same for whoever asks, so that energy closes whatever the tables leave out. Latent heat is taken up evenly from
+solidus to liquidus.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from heatsim.scenario import Material, MaterialFunction
 
 Array = NDArray[np.float64]
 
-# At most so many steps of a table: of 500 K each is a quarter of a kelvin, and its 16 KiB in float32 stay in a GPU's L1.
+# At most so many steps of a table: over 500 K each is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1.
 STEPS = 2048
 _FEWEST = 6  # as a power of 2
 _PRECISION = 1e-6  # of the contents that a table spans; where functions bend sharply so many steps do not reach it
@@ -71,7 +71,7 @@ class Law:
     @cached_property
     def contents(self) -> Array:
         """θ in K at the nodes."""
-        return (self.first + np.arange(self.steps + 1)) * self.step
+        return np.asarray((self.first + np.arange(self.steps + 1)) * self.step, dtype=np.float64)
 
     @cached_property
     def warming(self) -> float:
@@ -82,6 +82,11 @@ class Law:
     def driving(self) -> float:
         """The largest dφ/dθ: the largest diffusivity over that at the reference temperature."""
         return float(np.diff(self.potentials).max()) / self.step
+
+    @property
+    def least_driving(self) -> float:
+        """The smallest dφ/dθ; small where a material melts."""
+        return float(np.diff(self.potentials).min()) / self.step
 
     @cached_property
     def conducting(self) -> float:
@@ -114,7 +119,8 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> L
     Args:
         material: its functions are finite and positive between ``low`` and ``high``.
         reference: T_ref in K, where content and potential are 0.
-        low, high: temperatures in K between which the functions are followed; beyond them the values at the ends hold.
+        low: the temperature in K from which on the functions are followed; below it their values there hold.
+        high: that up to which they are followed, likewise.
     """
     conductivity, specific_heat = material.conductivity_at(reference), material.specific_heat_at(reference)
     heat_capacity = material.density * specific_heat
@@ -148,18 +154,22 @@ def _tables(
 ) -> tuple[float, int, Array, Array]:
     """The step, the first node, and temperatures and potentials at the nodes.
 
-    Steps are as long as precision allows: the fewer there are, the fewer lines of a cache do neighbouring cells look at.
+    Steps are as long as precision allows: the fewer there are, the fewer lines of a cache are looked at.
 
     Args:
-        content, deviation, potential: of the same temperatures, ascending, in K.
-        warming, conducting: dT/dθ and k/k at the two ends.
+        content: θ in K of some temperatures, ascending.
+        deviation: T − T_ref of these in K.
+        potential: φ of these in K.
+        warming: dT/dθ at the two ends.
+        conducting: k(T)/k at the two ends.
     """
     span = max(float(content[-1] - content[0]), _NARROWEST)
     for steps in (2**power for power in range(_FEWEST, STEPS.bit_length())):
         step = 2.0 ** ceil(log2(span / (steps - 2)))
-        # A step more at each end, which lies beyond what is followed: going on straight from there holds the last values.
+        # A step more at each end, which lies beyond what is followed: going on straight from there holds the last
+        # values.
         first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
-        nodes = np.arange(first, last + 1) * step
+        nodes = np.arange(first, last + 1, dtype=np.float64) * step
         temperatures = _along(nodes, content, deviation, warming)
         potentials = _along(temperatures, deviation, potential, conducting)
         errors = (

@@ -1,8 +1,8 @@
 """Heat-flux vectors at the centres of cells, from the conductances between them.
 
 What passes between two centres is the conductance between them times their difference, so that two cells of different
-materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material that
-changes with temperature it is their potentials that differ.
+materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material
+that changes with temperature it is their potentials that differ.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
     between = (T_a - T_b) / (half_a + medium.resistance[kind_a, kind_b] + half_b)
-    return np.where(material[kind_a] == material[kind_b], within, between)
+    return np.asarray(np.where(material[kind_a] == material[kind_b], within, between))
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:

@@ -7,8 +7,8 @@ two half cells in series, with a contact's resistance between them (Incropera, *
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 
 Of a material that changes with temperature these are the numbers at the reference temperature; its law says how they
-change. Within one such material it is the potential that drives heat, so the link's own number holds at all temperatures;
-between two of them the half cells have the conductivities of their own centres.
+change. Within one such material it is the potential that drives heat, so the link's own number holds at all
+temperatures; between two of them the half cells have the conductivities of their own centres.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -186,7 +186,7 @@ class Medium:
         d = np.reshape(self.grid.spacing, (3, 1, 1))
         between = link * (self._per_heat_capacity * self.warming)[:, None] / d
         driving = np.array([law.driving for law in self.laws])
-        return np.where(material[:, None] == material, rates * driving[:, None], between)
+        return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))
 
     @cached_property
     def least_half(self) -> Array:

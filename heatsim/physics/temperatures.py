@@ -1,10 +1,10 @@
 """The temperatures that can occur in a run, over which materials are followed.
 
 Conduction makes no new extremes: without heat set free in the body the temperature stays between the lowest and the
-highest of the initial field and of what surrounds the body. Heat from sources, beams and given fluxes can raise it, at the
-most by what it would come to if it all stayed in the cell that gets most of it (the comparison principle: Protter &
-Weinberger, *Maximum Principles in Differential Equations*, ch. 3). That bound is wide where the heat is carried away, which
-costs tables nothing; an expression has to make sense all the way, or be given a range of its own.
+highest of the initial field and of what surrounds the body. Heat from sources, beams and given fluxes can raise it, at
+the most by what it would come to if it all stayed in the cell that gets most of it (the comparison principle: Protter
+& Weinberger, *Maximum Principles in Differential Equations*, ch. 3). That bound is wide where the heat is carried
+away, which costs tables nothing; an expression has to make sense all the way, or be given a range of its own.
 """
 
 from collections.abc import Iterator
@@ -144,7 +144,7 @@ def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tup
     if sources.volumetric:
         for start, stop in pairwise((0.0, *scenario.switching_times, end)):
             dt = (stop - start) / _PARTS
-            heat = sources.heat(start + dt * np.arange(_PARTS), dt) * medium.heat_capacity
+            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * medium.heat_capacity
             gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
@@ -169,7 +169,7 @@ def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tup
 
 
 def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:
-    """By how many K an energy in J/m³ changes the temperature of the material that takes it worst; infinite if by too many.
+    """By how many K an energy in J/m³ changes the temperature where that takes least; infinite where nothing bounds it.
 
     An expression that makes no sense somewhere ends the way there: nothing is known of what lies beyond.
     """

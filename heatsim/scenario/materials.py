@@ -191,8 +191,8 @@ class Material(BaseModel):
     """A material.
 
     Conductivity in W/(m K): (kx, ky, kz), or one function of T for all axes. Density in kg/m³. Specific heat in
-    J/(kg K): a number or a function of T. Latent heat in J/kg, taken up between solidus and liquidus (K). Expressions are
-    followed within ``temperature_range`` (K) if one is given; beyond it their values at its ends hold.
+    J/(kg K): a number or a function of T. Latent heat in J/kg, taken up between solidus and liquidus (K). Expressions
+    are followed within ``temperature_range`` (K) if one is given; beyond it their values at its ends hold.
     """
 
     model_config = STRICT

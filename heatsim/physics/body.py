@@ -215,7 +215,10 @@ class Body:
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
     """The materials; those that change with temperature as they are at the reference temperature."""
-    reference = start.reference if start is not None else 0.0
+    reference = 0.0
+    if start is not None:
+        temperatures.check(scenario, Occurring(start.lowest, start.highest))
+        reference = start.reference
     return tuple(
         media.VOID
         if material is None

@@ -69,6 +69,8 @@ class Plan:
         if problem.body is not None:
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+        # The CPU's fast kernel keeps the potentials of a step.
+        varies = problem.body is not None and problem.body.medium.varies
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
@@ -82,6 +84,7 @@ class Plan:
             device_bytes=2 * field_bytes + ledger_bytes + body_bytes + compared_bytes,
             # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
             host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
+            + field_bytes * (varies and kernel.name == "numba")
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)

@@ -107,9 +107,8 @@ class CompositeArrays:
         """Makes temperatures of what the field holds; None where it holds temperatures."""
         if not self.medium.varies:
             return None
-        cells, xp = self.body.cells, self.device.xp
-        one = xp.zeros((), dtype=np.uint8)
-        return Thermometer(xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else one)
+        cells = self.body.cells
+        return Thermometer(self.device.xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else 0)
 
     def content(self, deviation: Any, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the magnitudes if ``absolute``.

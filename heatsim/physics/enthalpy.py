@@ -222,29 +222,25 @@ class Thermometer:
     Args:
         xp: NumPy, or CuPy.
         laws: that of each kind of cell.
-        kinds: gives the kinds of the cells at an index of the field, on the device.
+        kinds: gives the kinds of the cells at an index of the field, on the device; 0 where all are of one.
     """
 
     def __init__(self, xp: Any, laws: Sequence[Law], kinds: Callable[[Any], Any]) -> None:
         self._xp = xp
         self._kinds = kinds
-        bases = np.cumsum([0, *(law.steps for law in laws[:-1])])
-        self._places = xp.asarray(
-            np.array(
-                [
-                    (1.0 / law.step, law.first, law.first + law.steps - 1, base - law.first)
-                    for law, base in zip(laws, bases, strict=True)
-                ]
-            )
-        )
+        starts = np.cumsum([0, *(law.steps for law in laws[:-1])])
+        self._per_kelvin = xp.asarray(np.array([1.0 / law.step for law in laws]))
+        self._first = xp.asarray(np.array([float(law.first) for law in laws]))
+        self._last = xp.asarray(np.array([float(law.first + law.steps - 1) for law in laws]))
+        self._base = xp.asarray(np.array([start - law.first for start, law in zip(starts, laws, strict=True)]))
         self._values = xp.asarray(np.concatenate([law.temperatures[:-1] for law in laws]))
         self._slopes = xp.asarray(np.concatenate([np.diff(law.temperatures) for law in laws]))
 
     def __call__(self, contents: Any, place: Any) -> Any:
         """T − T_ref in K, float64, of contents that stand at an index of the field; NaN stays NaN."""
-        xp = self._xp
-        per_kelvin, first, last, base = (self._places[self._kinds(place), column] for column in range(4))
-        x = contents.astype(np.float64) * per_kelvin
-        node = xp.clip(xp.floor(xp.where(xp.isfinite(x), x, 0.0)), first, last)
-        entry = (base + node).astype(np.int64)
+        xp, kinds = self._xp, self._kinds(place)
+        x = contents.astype(np.float64) * self._per_kelvin[kinds]
+        node = xp.floor(xp.where(xp.isfinite(x), x, 0.0))
+        node = xp.minimum(xp.maximum(node, self._first[kinds]), self._last[kinds])
+        entry = self._base[kinds] + node.astype(np.int64)
         return self._values[entry] + self._slopes[entry] * (x - node)

@@ -1,5 +1,6 @@
 """Advance the field of a composite body by whole steps."""
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +60,8 @@ class CompositeStepping:
         """Compile the kernel."""
         if self.spec.backend == "cuda":
             _ = self._compiled
+        elif self.spec.name == "numba" and self._problem.timeline.last_step > 0:
+            self._rehearse()
 
     def advance(self, first: int, until: int) -> None:
         """Do steps ``first`` … ``until`` − 1, all of one interval between due times.
@@ -119,6 +122,15 @@ class CompositeStepping:
             run = Sweeps(kernel, launches, coefficients, ledger)
             field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
             step += steps
+
+    def _rehearse(self) -> None:
+        """Have numba compile by the first step, which ends in the spare buffer and in sums that nobody looks at."""
+        ledger = self._entries
+        faces, beams = ([np.zeros_like(sums) for sums in of_faces] for of_faces in (ledger.faces, ledger.beams))
+        stand_in = copy(self)
+        stand_in._field = copy(self._field)
+        stand_in._entries = Entries(faces, beams, np.zeros_like(ledger.exposed))
+        stand_in.advance(0, 1)
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays

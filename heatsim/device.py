@@ -1,5 +1,6 @@
 """Where a field lives: the host's memory with NumPy, or a GPU's with CuPy. The only place that chooses."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -52,6 +53,19 @@ class Device:
         """Wait for all queued work."""
         if self.backend == "cuda":
             self.xp.cuda.get_current_stream().synchronize()
+
+    def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
+        """The same work for another thread: on the GPU that is current in this one."""
+        if self.backend == "cpu":
+            return work
+        cuda = self.xp.cuda
+        number = cuda.runtime.getDevice()
+
+        def on_this_gpu() -> object:
+            with cuda.Device(number):
+                return work()
+
+        return on_this_gpu
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """A NumPy array with the values of a device array; on the CPU the array itself."""

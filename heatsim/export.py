@@ -20,9 +20,9 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
 
     Args:
         folder: what a run wrote.
-        format: ``"vti"`` for ``temperature_0000.vti`` and so on, with the cell data ``temperature`` in K and the time
-            as field data ``TimeValue`` in s; ``"pvd"`` for these and ``temperature.pvd``, which ParaView opens as a
-            series with the exact times.
+        format: ``"vti"`` for ``temperature_0000.vti`` and so on, with the cell data ``temperature`` in K, the heat flux
+            in W/m² and the numbers of the materials where the run wrote them, and the time as field data ``TimeValue``
+            in s; ``"pvd"`` for these and ``temperature.pvd``, which ParaView opens as a series with the exact times.
 
     Returns:
         The files' paths, the PVD file last.
@@ -49,6 +49,11 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
                 dimensions=(nx + 1, ny + 1, nz + 1), spacing=reader.grid.spacing, origin=reader.grid.origin
             )
             image.cell_data["temperature"] = reader.read(index).reshape(-1)
+            if reader.has_heat_flux:
+                image.cell_data["heat_flux"] = reader.read_heat_flux(index).reshape(-1, 3)
+            if reader.materials:
+                image.cell_data["material"] = reader.read_materials().reshape(-1)
+            image.set_active_scalars("temperature", preference="cell")
             image.field_data["TimeValue"] = np.array([time])
             path = target / f"temperature_{index:0{digits}d}.vti"
             try:

@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from heatsim.grid import Grid
 from heatsim.kernels.reductions.fused import Statistics, statistics
 from heatsim.physics.enthalpy import Thermometer
 
-_CELLS_AT_ONCE = 2**24
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -78,43 +78,34 @@ class Field:
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the bit from deviations in K, as a checkpoint keeps them."""
+        """Set the field to the bit from deviations in K, as a checkpoint keeps them, or from one for all cells."""
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 
-    def degrees(self, place: Any) -> Any:
-        """Deviations in temperature in K of the cells at an index of the field, a device array."""
-        values = self.deviation[place]
+    def degrees(self, values: Any, place: Any) -> Any:
+        """Deviations in temperature in K of cells at an index of the field, from what the buffer holds of them."""
         return values if self.thermometer is None else self.thermometer(values, place)
 
     def temperature(self) -> NDArray[np.float64]:
         """Temperatures in K on the host, shape (nz, ny, nx), float64."""
         temperature = np.empty(self.grid.shape)
-        for planes in self._slabs():
-            temperature[planes] = self.device.to_host(self.degrees(planes)).astype(np.float64) + self.reference
+        count = max(1, _CELLS_AT_ONCE // temperature[0].size)
+        for first in range(0, len(temperature), count):
+            planes = slice(first, min(first + count, len(temperature)))
+            deviation = self.degrees(self.deviation[planes], planes)
+            temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
         return temperature
 
-    def temperature_slabs(self) -> Iterator[NDArray[Any]]:
-        """Temperatures in K on the host in the field's precision, from the bottom up, a few planes at a time."""
-        for planes in self._slabs():
-            slab = self.device.to_host(self.degrees(planes))
-            yield (slab.astype(np.float64) + self.reference).astype(self.precision)
+    def temperatures_of(self, values: Any, planes: Any) -> Any:
+        """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
 
-    def mean_temperature(self) -> float:
-        """The mean over all cells in K, summed in float64 in a fixed order."""
-        if self.thermometer is None:
-            return self.total() / self.grid.cell_count + self.reference
-        return (
-            sum(float(self.degrees(planes).sum()) for planes in self._slabs()) / self.grid.cell_count + self.reference
-        )
-
-    def _slabs(self) -> Iterator[slice]:
-        """A few planes at a time, together the grid."""
-        nz, ny, nx = self.grid.shape
-        at_once = _CELLS_AT_ONCE if self.thermometer is None else _CELLS_AT_ONCE // 8
-        planes = max(1, at_once // (nx * ny))
-        for first in range(0, nz, planes):
-            yield slice(first, min(first + planes, nz))
+        Args:
+            values: what the buffer holds of them, now or at a time before.
+            planes: their index.
+        """
+        xp, deviation = self.device.xp, self.degrees(values, planes)
+        out = xp.empty(values.shape, dtype=values.dtype)
+        return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
     def statistics(self, before: Any = None) -> Statistics:
         """Sums, extremes and the number of values that are not finite, of what the buffer holds; one pass, made once.
@@ -144,5 +135,5 @@ class Field:
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
         """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""
         xp = self.device.xp
-        values = self.degrees((xp.asarray(z), xp.asarray(y), xp.asarray(x)))
-        return self.device.to_host(values).astype(np.float64) + self.reference
+        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
+        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference

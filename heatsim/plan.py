@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
+from heatsim.frame import SLAB_BYTES
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import regions
@@ -33,6 +34,8 @@ class Plan:
         device: where it would run.
         kernel: what would run it.
         device_bytes: memory of the two buffers, the ledger and what the cells are made of.
+        copy_bytes: memory of a copy of the field there, from which it is written while the run goes on; where it does
+            not fit, the run waits meanwhile.
         host_bytes: memory on the host beside those, the painted regions among it.
         disk_bytes: the most that fields, tables and checkpoints ever take.
         fields: number of fields written.
@@ -43,6 +46,7 @@ class Plan:
     device: devices.Device
     kernel: KernelSpec
     device_bytes: int
+    copy_bytes: int
     host_bytes: int
     disk_bytes: int
     fields: int
@@ -65,13 +69,16 @@ class Plan:
         ledger_bytes = 8 * sum(
             cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
         )
-        body_bytes = 0
+        body_bytes = material_bytes = 0
         if problem.body is not None:
+            material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
         # The CPU's fast kernel keeps the potentials of a step.
         varies = problem.body is not None and problem.body.medium.varies
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
+        # What a GPU has written passes through the host in slabs, and what the ledger holds as a whole.
+        passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, nx * ny * itemsize)) + ledger_bytes
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
         columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
@@ -81,13 +88,16 @@ class Plan:
             problem=problem,
             device=device,
             kernel=kernel,
-            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + compared_bytes,
-            # A checkpoint passes through the host as a whole; the NumPy oracle makes whole-array temporaries.
-            host_bytes=(field_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
+            # What was compared with last may be on its way into a checkpoint when the next comes.
+            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + 2 * compared_bytes,
+            copy_bytes=field_bytes,
+            # The NumPy oracle makes whole-array temporaries.
+            host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
             + field_bytes * (varies and kernel.name == "numba")
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + material_bytes * scenario.output.fields
             + _CHECKPOINTS * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
@@ -98,6 +108,12 @@ class Plan:
     def tuned(self) -> bool:
         """Whether the run itself finds out which kernel is fastest."""
         return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
+
+    @property
+    def room_for_copy(self) -> bool:
+        """Whether what is free before the run has begun would hold a copy of the field too."""
+        needed = self.device_bytes + self.copy_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
+        return needed <= self.device.free_memory()
 
     def check_capacity(self, folder: Path) -> None:
         """See that it fits the device, the host and the disk that ``folder`` will be on.
@@ -117,7 +133,7 @@ class Plan:
             )
         if self.device.backend == "cuda" and self.host_bytes > devices.host_memory():
             raise CapacityError(
-                f"{self.problem.scenario.path}: needs {size(self.host_bytes)} of host memory for its checkpoints, "
+                f"{self.problem.scenario.path}: needs {size(self.host_bytes)} of host memory beside, "
                 f"{size(devices.host_memory())} are free; {advice}"
             )
         existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
@@ -185,7 +201,8 @@ def describe(plan: Plan) -> str:
     if problem.scenario.composite:
         lines += _materials(problem)
     lines += [
-        f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} more on the host",
+        f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more to write a copy from "
+        f"meanwhile, {size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
         f"time         {plan.estimate_seconds():.3g} s of stepping if the kernel ran at the speed of a copy here",
     ]

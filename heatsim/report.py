@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 
@@ -15,6 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+_PARTS_OF_WALL_TIME = (
+    ("preparing", "preparing_time"),
+    ("stepping", "stepping_time"),
+    ("rows and copies", "observing_time"),
+    ("waiting for files", "waiting_time"),
+)
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 # What each file is; in the order in which a reader looks for them.
@@ -113,11 +118,7 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _describe_wall_time(summary: Mapping[str, Any]) -> str:
-    parts = [
-        f"{name} {summary[key]:.3g} s"
-        for name, key in (("preparing", "preparing_time"), ("stepping", "stepping_time"), ("writing", "observing_time"))
-        if key in summary
-    ]
+    parts = [f"{name} {summary[key]:.3g} s" for name, key in _PARTS_OF_WALL_TIME if key in summary]
     return f"{summary['wall_time']:.3g} s: {', '.join(parts)}" if "wall_time" in summary else ", ".join(parts)
 
 
@@ -134,11 +135,13 @@ def _coefficient_table(coefficients: list[Mapping[str, Any]]) -> "Table":
 
 
 def _energy_table(row: Mapping[str, float], bound: float | None) -> "Table":
+    from rich.text import Text
+
     table = _new_table(f"Energy balance at {row['time']:g} s", "heat into the body", "J")
     table.add_row("stored", f"{row['stored']:.9g}")
-    for name in ("sources", *FACES):
-        if row.get(name):
-            table.add_row(name if name == "sources" else f"through {name}", f"{row[name]:.9g}")
+    for name in row:
+        if name not in ("time", "stored", "residual") and row[name]:
+            table.add_row(Text(name if name == "sources" else f"through {name}"), f"{row[name]:.9g}")
     verdict = ""
     if bound is not None:
         verdict = f" (bound {bound:.2g} J: {'closed' if abs(row['residual']) <= bound else 'NOT CLOSED'})"

@@ -5,7 +5,7 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
-from heatsim.stop import Stop, stop_on_signals
+from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
@@ -50,12 +50,14 @@ class Timing:
     Attributes:
         preparing: reading the initial field and compiling.
         stepping: the kernels.
-        observing: summing, writing fields, rows and checkpoints.
+        observing: summing, copying the field for what is written beside the run, writing rows.
+        waiting: for fields and checkpoints that were still being written.
     """
 
     preparing: float = 0.0
     stepping: float = 0.0
     observing: float = 0.0
+    waiting: float = 0.0
 
 
 @dataclass
@@ -147,6 +149,7 @@ class Simulation:
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem)
         plan.check_capacity(target)
+        copies = plan.room_for_copy
         if saved is None:
             initial = InitialField.from_scenario(scenario)
             reference = initial.reference
@@ -157,10 +160,12 @@ class Simulation:
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
         if arrays is not None:
             temperatures.thermometer = arrays.thermometer
-        if initial is not None:
+        if initial is not None and initial.uniform:
+            temperatures.load_deviations(np.zeros((1, 1, 1)))
+        elif initial is not None:
             contents = () if problem.body is None else (problem.body.medium.contents,)
             temperatures.load_temperatures(initial.slabs(), *contents)
-        state = RunState(problem, temperatures, ledger, target, arrays=arrays)
+        state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
         )
@@ -225,6 +230,7 @@ class Simulation:
             observers = self._observers(progress, watchers)
             for observer in observers:
                 stack.callback(observer.close)
+            stack.enter_context(self.state.writer)
             self._loop(observers, stack.enter_context(stop_on_signals(stop)))
             folder.write_summary(self.folder, self._summary())
 
@@ -255,18 +261,22 @@ class Simulation:
         started = time.perf_counter()
         for observer in observers:
             observer.prepare()
-        stepper.prepare()
+        if not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+            raise Interrupted(
+                f"interrupted while the kernel was compiled, at step {state.step:,}; go on with "
+                f"`{resume_command(self.folder)}`"
+            )
         self._choice = stepper.choice
         timing.preparing += time.perf_counter() - started
 
         saved = self._saved
         due = [observer.due(state) for observer in observers]
-        with _timed(timing, "observing"):
+        with self._observing():
             for observer in observers:
                 observer.start(state, saved)
             if saved is None:
                 self._notify(observers, due)
-        batch, begun = 1, Timing(timing.preparing, timing.stepping, timing.observing)
+        batch, begun = 1, replace(timing)
         while not state.finished:
             next_due = min(_next_after(state.step, steps) for steps in due)
             while state.step < next_due:
@@ -276,16 +286,19 @@ class Simulation:
                 seconds = self._advance(stepper, steps)
                 if steps == batch or seconds > _BATCH_SECONDS:
                     batch = max(1, min(2 * steps, int(steps * _BATCH_SECONDS / max(seconds, 1e-9))))
-                with _timed(timing, "observing"):
+                with self._observing():
+                    state.writer.check()
                     # At a due step observers are notified first: a checkpoint counts what has been written.
                     if state.step == next_due:
                         self._notify(observers, due)
                     for observer in observers:
                         observer.poll(state)
-        self._compare(timing.stepping - begun.stepping, timing.observing - begun.observing)
-        with _timed(timing, "observing"):
+        writing = timing.observing + timing.waiting
+        self._compare(timing.stepping - begun.stepping, writing - begun.observing - begun.waiting)
+        with self._observing():
             for observer in observers:
                 observer.finish(state)
+            state.writer.wait()
 
     def _compare(self, stepping: float, observing: float) -> None:
         """Warn where what is written costs more seconds than the steps in between."""
@@ -312,11 +325,24 @@ class Simulation:
 
     def _interrupt(self, checkpoints: Observer) -> None:
         assert isinstance(checkpoints, Checkpoints)
-        self._saved = checkpoints.write(self.state)
+        with self._observing():
+            self._saved = checkpoints.write(self.state)
+            self.state.writer.wait()
         raise Interrupted(
             f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
             f"go on with `{resume_command(self.folder)}`"
         )
+
+    @contextmanager
+    def _observing(self) -> Iterator[None]:
+        """Time what happens between steps, waiting for the writer apart from the rest."""
+        started, waited = time.perf_counter(), self.state.writer.waited
+        try:
+            yield
+        finally:
+            waited = self.state.writer.waited - waited
+            self.timing.waiting += waited
+            self.timing.observing += time.perf_counter() - started - waited
 
     def _identity(self) -> Values:
         """What decides the bits of a run; a resumed one is compared with it."""
@@ -356,7 +382,6 @@ class Simulation:
     def _summary(self) -> dict[str, Any]:
         problem, state = self.plan.problem, self.state
         extremes = state.extremes()
-        mean = state.field.mean_temperature()
         names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
         summary: dict[str, Any] = {
             "title": problem.scenario.title,
@@ -377,11 +402,12 @@ class Simulation:
                 for dt, steps in problem.timeline.step_lengths.items()
             ],
             "reference_temperature": state.field.reference,
-            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": mean},
-            "wall_time": self.timing.preparing + self.timing.observing + state.wall_time,
+            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+            "wall_time": self.timing.preparing + self.timing.observing + self.timing.waiting + state.wall_time,
             "preparing_time": self.timing.preparing,
             "stepping_time": state.wall_time,
             "observing_time": self.timing.observing,
+            "waiting_time": self.timing.waiting,
             "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
         }
         if self.plan.device.backend == "cuda" and self._choice:
@@ -391,15 +417,6 @@ class Simulation:
             summary["energy"] = row
             summary["energy_bound"] = energy.bound(state, row)
         return summary
-
-
-@contextmanager
-def _timed(timing: Timing, part: str) -> Iterator[None]:
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        setattr(timing, part, getattr(timing, part) + time.perf_counter() - started)
 
 
 def _next_after(step: int, due: NDArray[np.int64]) -> int:

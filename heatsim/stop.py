@@ -2,8 +2,12 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_OF_GRACE = 0.3  # for work that is about to end
+_one_at_a_time = threading.Lock()
 
 
 class Stop:
@@ -29,3 +33,32 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:
+    """Do work that cannot be interrupted, such as compiling, in a thread of its own; whether it was waited for.
+
+    Once a stop is requested it is left to itself: it ends with the process, and the next such work waits for it.
+
+    Raises:
+        Exception: what the work raised.
+    """
+    errors: list[BaseException] = []
+
+    def do() -> None:
+        with _one_at_a_time:
+            try:
+                work()
+            except BaseException as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=do, name="heatsim-prepare", daemon=True)
+    thread.start()
+    while thread.is_alive() and not stop.requested:
+        thread.join(_SECONDS_BETWEEN_LOOKS)
+    thread.join(_SECONDS_OF_GRACE)
+    if thread.is_alive():
+        return False
+    if errors:
+        raise errors[0]
+    return True

@@ -62,7 +62,7 @@ LAST_STEP = 16
 FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
 
 # What a summary says of the clock on the wall.
-_TIMES = ("wall_time", "preparing_time", "stepping_time", "observing_time", "cells_per_second")
+_TIMES = ("wall_time", "preparing_time", "stepping_time", "observing_time", "waiting_time", "cells_per_second")
 
 
 class Killed(BaseException):

@@ -9,6 +9,7 @@ from heatsim.errors import FolderError, InputError
 from heatsim.export import export
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
+from heatsim.storage.vtkhdf import FieldWriter
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")
 
@@ -74,3 +75,19 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path: Path) -> N
     (folder / run_folder.FIELDS).unlink()
     with pytest.raises(FolderError, match=r"fields\.vtkhdf"):
         export(folder, "vti")
+
+
+def test_heat_flux_and_materials_go_with_the_temperature(tmp_path: Path) -> None:
+    import pyvista
+
+    folder = write_run(tmp_path / "run", GRID, times=[0.0])
+    flux = np.random.default_rng(5).normal(size=(*GRID.shape, 3)).astype(np.float32)
+    materials = (np.arange(60) % 3).astype(np.uint8).reshape(GRID.shape)
+    with FieldWriter.create(folder / run_folder.FIELDS, GRID, "float32", 0, True, ("void", "iron", "ice")) as writer:
+        writer.write_materials([materials])
+        writer.append(0.0, [gaussian(GRID, 0.0)], [flux])
+    (path,) = export(folder, "vti")
+    mesh = pyvista.read(path)
+    np.testing.assert_array_equal(mesh.cell_data["heat_flux"].reshape(flux.shape), flux)
+    np.testing.assert_array_equal(mesh.cell_data["material"].reshape(GRID.shape), materials)
+    assert mesh.active_scalars_name == "temperature"

@@ -2,6 +2,7 @@
 
 import resource
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,54 @@ def test_signals_stop_a_run_early_and_resume_completes_it(tmp_path: Path) -> Non
     assert 0 <= reached[0] <= reached[1] < steps
     assert main(["resume", str(parts), "--quiet"]) == 0
     assert runs.results(parts) == runs.results(whole)
+
+
+def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, compiled = tmp_path / "run", threading.Event()
+    scenario = runs.write(tmp_path)
+
+    def prepare(stepper: Stepper) -> None:
+        signal.raise_signal(signal.SIGINT)
+        assert compiled.wait(30.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "prepare", prepare)
+        assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130
+    err = capsys.readouterr().err
+    assert err.startswith("heatsim: interrupted while the kernel was compiled, at step 0; go on with `heatsim resume ")
+    assert not (target / folder.FIELDS).exists()
+    compiled.set()
+    assert main(["resume", str(target), "--quiet"]) == 0
+    assert runs.results(target) == runs.results(runs.run(tmp_path))
+
+
+def test_a_process_that_compiles_ends_cleanly_on_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "nothing compiled yet"))
+    target = tmp_path / "run"
+    process = runs.start("run", runs.write(tmp_path), "--output", target, "--quiet")
+    while not (target / folder.SCENARIO).exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert len(err.splitlines()) == 1
+    assert "interrupted while the kernel was compiled" in err
+    assert not list(tmp_path.glob("**/*.nbc")), "the compiler was not waited for"
+
+
+def test_an_error_of_the_compiler_is_raised_where_it_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(stepper: Stepper) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Stepper, "prepare", prepare)
+    with pytest.raises(ZeroDivisionError):
+        Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run").run()
 
 
 def test_signals_mean_what_they_did_before_when_a_run_is_over(tmp_path: Path) -> None:
@@ -227,7 +276,8 @@ def test_a_full_disk_ends_a_resumed_run_too(tmp_path: Path, capsys: pytest.Captu
         assert main(["run", str(tmp_path / "mixed.toml"), "--output", str(target), "--quiet"]) == 130
     before = (target / folder.CHECKPOINT).read_bytes()
     capsys.readouterr()
-    with full_disk(len(before)):
+    # Enough for the files as they are, and not for the room that going on wants to set aside.
+    with full_disk(len(before) + 2**16):
         assert main(["resume", str(target), "--quiet"]) == 1
     assert "free some disk space" in capsys.readouterr().err
     assert (target / folder.CHECKPOINT).read_bytes() == before

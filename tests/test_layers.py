@@ -22,6 +22,7 @@ LAYERS = (
     "physics",
     "kernels",
     "field",
+    "frame",
     "ledger",
     "composite_stepper",
     "stepper",

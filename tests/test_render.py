@@ -24,7 +24,7 @@ from heatsim.render.scales import (
 )
 from heatsim.render.scene import View, describe_stretch, drawn_size
 from heatsim.render.sections import choose_times, read_samples, read_sections
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.vtkhdf import FieldReader, FieldWriter
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")
 
@@ -229,9 +229,10 @@ def test_sections_are_linear_in_between_and_at_the_right_place(tmp_path: Path) -
         sections = read_sections(reader, 1)
         samples = read_samples(reader, 1, most=3)
     centre = [grid.origin[axis] + 0.5 * grid.size[axis] for axis in range(3)]
-    np.testing.assert_allclose(sections.x, 300.0 + 10.0 * centre[0] + 100.0 * y + 1000.0 * z[:, None], rtol=1e-14)
-    np.testing.assert_allclose(sections.y, 300.0 + 10.0 * x + 100.0 * centre[1] + 1000.0 * z[:, None], rtol=1e-14)
-    np.testing.assert_allclose(sections.z, 300.0 + 10.0 * x + 100.0 * y[:, None] + 1000.0 * centre[2], rtol=1e-14)
+    x_plane, y_plane, z_plane = (section.values for section in sections)
+    np.testing.assert_allclose(x_plane, 300.0 + 10.0 * centre[0] + 100.0 * y + 1000.0 * z[:, None], rtol=1e-14)
+    np.testing.assert_allclose(y_plane, 300.0 + 10.0 * x + 100.0 * centre[1] + 1000.0 * z[:, None], rtol=1e-14)
+    np.testing.assert_allclose(z_plane, 300.0 + 10.0 * x + 100.0 * y[:, None] + 1000.0 * centre[2], rtol=1e-14)
     assert [list(indices) for indices in samples.indices] == [[0, 3, 6], [0, 2, 3], [0, 2, 4]]
     np.testing.assert_array_equal(samples.values, linear(grid, 1.0)[np.ix_([0, 2, 4], [0, 2, 3], [0, 3, 6])])
 
@@ -266,13 +267,13 @@ def test_a_view_fits_the_box_and_keeps_directions() -> None:
 
 def test_a_view_projects_where_pyvista_draws() -> None:
     from heatsim.render.scene import Scene
-    from heatsim.render.sections import Sections
+    from heatsim.render.sections import Section
 
     grid = Grid((4, 4, 4), (1.0, 1.0, 1.0))
     view = View.fitting(300, 260, 20, drawn_size(grid))
-    cold, hot = np.full((4, 4), 0.0), np.full((4, 4), 1.0)
+    cold, hot = (Section(np.full((4, 4), value), np.zeros((4, 4), np.uint8), 0.5) for value in (0.0, 1.0))
     with Scene(grid, view) as scene:
-        image = scene.slices(Sections(x=cold, y=cold, z=hot), TemperatureScale(0.0, 1.0))
+        image = scene.slices((cold, cold, hot), TemperatureScale(0.0, 1.0))
     # A place near the corner x_min, y_min of the middle plane along z, which nothing hides.
     column, row = view.project(np.array([[0.12, 0.06, 0.5]]))[0]
     assert tuple(image[view.height - 1 - int(row), int(column)]) == tuple(TemperatureScale(0.0, 1.0).colours([1.0])[0])
@@ -319,3 +320,63 @@ def test_rounding_alone_is_uniform() -> None:
     assert TemperatureScale.spanning(300.0, last, np.float32).uniform
     assert not TemperatureScale.spanning(300.0, last, np.float64).uniform
     assert gaussian(BLOCK, 0.0).max() > 330.0
+
+
+def spot_on_top(grid: Grid, time: float) -> np.ndarray:
+    """Warm where x, y, z are cells 2, 7 and the last one of BLOCK."""
+    field = np.full(grid.shape, 300.0)
+    field[-1, 7, 2] = 400.0
+    return field
+
+
+def test_sections_leave_the_centre_for_where_temperatures_differ(tmp_path: Path) -> None:
+    def centred(grid: Grid, time: float) -> np.ndarray:
+        x, y, z = (np.sin(np.pi * (grid.centres(axis) - grid.origin[axis]) / grid.size[axis]) for axis in range(3))
+        return 300.0 + 80.0 * x[None, None, :] * y[None, :, None] * z[:, None, None]
+
+    for field, cells in ((spot_on_top, (2, 7, 5)), (centred, (5.5, 4, 2.5)), (uniform, (5.5, 4, 2.5))):
+        folder = write_run(tmp_path / field.__name__, BLOCK, field)
+        with FieldReader(folder / "fields.vtkhdf") as reader:
+            sections = read_sections(reader, 1)
+        places = [section.place for section in sections]
+        np.testing.assert_allclose(places, [(cell + 0.5) / n for cell, n in zip(cells, BLOCK.cells, strict=True)])
+    with FieldReader(tmp_path / "spot_on_top" / "fields.vtkhdf") as reader:
+        x, y, z = (section.values for section in read_sections(reader, 0))
+    assert (x[5, 7], y[5, 2], z[7, 2]) == (400.0, 400.0, 400.0)
+    assert [plane.sum() - 300.0 * plane.size for plane in (x, y, z)] == [100.0] * 3
+
+
+@pytest.fixture(scope="module")
+def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A block of two materials in void, which holds the hottest and the coldest cells of all."""
+    folder = write_run(tmp_path_factory.mktemp("part") / "run", BLOCK, times=[0.0], probes=())
+    materials = np.ones(BLOCK.shape, dtype=np.uint8)
+    materials[1:5, 2:7, 3:9] = 0
+    materials[1:5, 2:7, 6:9] = 2
+    field = np.where(materials == 1, 5000.0, 300.0 + 10.0 * np.arange(12))
+    with FieldWriter.create(folder / "fields.vtkhdf", BLOCK, "float32", materials=("tin", "void", "lead")) as writer:
+        writer.write_materials([materials])
+        writer.append(0.0, [field])
+    return folder
+
+
+def test_void_is_in_no_picture_and_no_scale(part_in_void: Path) -> None:
+    with FieldReader(part_in_void / "fields.vtkhdf") as reader:
+        assert reader.range(0) == (330.0, 380.0)
+        z = read_sections(reader, 0)[2]
+        assert np.isnan(z.values[0]).all()
+        assert np.nanmax(z.values) == 380.0
+        assert np.isnan(read_samples(reader, 0).values[0]).all()
+    paths = render(part_in_void)
+    assert names(paths) == ["slices_t0000.png", "surface_t0000.png", "energy.png"]
+    cold, hot = bytes_of([0.0, 1.0])
+    flat = pixels(paths[0])[:, 1000:1460]
+    assert (flat == cold).all(axis=-1).sum() > 1000
+    assert (flat == hot).all(axis=-1).sum() > 1000
+    # Most of each panel is void, and white.
+    assert (flat == 255).all(axis=-1).mean() > 0.8
+
+
+def test_lines_separate_the_materials(part_in_void: Path) -> None:
+    (grey,) = np.array([[0x8A, 0x9B, 0xA8]])
+    assert count_colour(render(part_in_void)[0], grey, within=40) > 500

@@ -54,6 +54,8 @@ def test_scenario_opens_with_a_comment_and_can_be_planned(path: Path) -> None:
 @pytest.mark.parametrize("path", COMPOSITE, ids=lambda path: path.stem)
 def test_regions_of_a_composite_scenario_are_all_there(path: Path) -> None:
     scenario = load(path)
+    if any(region.stl for region in scenario.regions):
+        pytest.importorskip("pyvista", reason="PyVista is not installed")
     parts = paint(scenario)
     assert sum(parts.material_cells) == scenario.grid.cell_count
     assert all(parts.region_cells)
@@ -195,3 +197,20 @@ def test_photograph_is_what_its_script_draws() -> None:
     assert drawn.shape == stored.shape == (192, 256)
     # The last bits of sines differ between machines, and with them a grey value here and there.
     assert np.mean(np.abs(drawn.astype(int) - stored) > 1) < 1e-3
+
+
+def test_the_gear_is_made_by_its_script_and_loses_its_heat_to_the_air(tmp_path: Path) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
+    made = runpy.run_path(str(SCENARIOS / "gear.py"))
+    stored = np.frombuffer((SCENARIOS / "gear.stl").read_bytes()[84:], dtype=made["TRIANGLE"])
+    np.testing.assert_array_equal(stored["corners"], made["gear"]().astype(np.float32))
+
+    simulation, probes = run("cooling_gear", tmp_path, "domain.cells=[40, 40, 10]", "time.end=60")
+    assert probes["hub"][-1] > probes["tooth"][-1] > probes["coldest"][-1]
+    assert probes["tooth"][-1] == pytest.approx(1199.0, abs=25.0)
+    names, rows = tables.read(simulation.folder / "energy.csv")
+    energy = dict(zip(names, rows[-1], strict=True))
+    assert energy["void"] < 0.0
+    assert abs(energy["residual"]) < 1e-3 * abs(energy["void"])
+    # By volume and area alone, as if at one temperature: hotter parts radiate more than that, colder ones less.
+    assert probes["mean"][-1] == pytest.approx(1284.0, abs=15.0)

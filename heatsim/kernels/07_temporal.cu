@@ -31,8 +31,8 @@
 // cells are computed. 13 operations a cell and step. Expected: float32 near what memory delivers, float64 at the rate of
 // its arithmetic.
 //
-// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile, or a periodic one,
-// consists of whole patches. Other grids take single steps.
+// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
+// Other grids take single steps.
 //
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
@@ -45,7 +45,9 @@
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
-#define LONGEST_SIDE (THREADS / LANES_LEAST * ROWS)  // rows of the narrowest tile; no tile has more columns
+#define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
+#define LONGEST_BORDER BORDER(LANES_LEAST)
+static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer border");
 
 // A tile and the planes of it that a block is to write, as tiling.py lays it out. `begin` and `end` bound what is written.
 struct Segment {
@@ -58,17 +60,24 @@ struct Patch {
     Cells row[ROWS];
 };
 
+// The cells of a patch beside a face in x.
+struct __align__(16) Column {
+    Real at[ROWS];
+};
+
 struct FaceTerm {
     Real f, g;
 };
 
 // What the threads of a block share. Heat waits here for the barrier after which it is entered into the ledger by
-// threads beside each other; that of stage s in [..][s].
+// threads beside each other; that of stage s in [..][s]. The border of a tile is its rows beside x_min, those beside
+// x_max, its columns beside y_min, those beside y_max.
 struct Shared {
     Cells edges[2][STEPS - 1][2][THREADS];  // first and last rows of what stages 1, 2, ... start from; two iterations
     Cells fetched[ROOMS][ROWS][THREADS];    // what stage 0 starts from: whole planes
-    Real side_heat[2][4][STEPS][LONGEST_SIDE];
+    Real side_heat[2][STEPS][LONGEST_BORDER];
     Cells end_heat[ROWS][THREADS];
+    int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 where nothing is to be entered
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
     Segment segment;
@@ -78,7 +87,8 @@ struct Shared {
 struct Place {
     unsigned int start;  // of its first cell in a plane, taken into the box
     int south, north;    // whose edges lie beside
-    unsigned int flags;  // FIRST_COLUMN ..., bits 4 to 7: rows to be written; bytes 1 and 2: its row and column in the tile
+    unsigned int flags;  // FIRST_COLUMN ..., bits 4 to 7: rows to be written; bytes 1 and 2: where the patch's column
+                         // beside a face in x begins in the border, and its row beside one in y, in vectors
 #if SCHEME == STOCHASTIC
     unsigned int seed;
 #endif
@@ -102,17 +112,21 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     const int column = slot % lanes * VECTOR, row = slot / lanes * ROWS;
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
     const int x = segment.x + column, y = segment.y + row;
-    const int x_box = periodic_x ? into(x, grid.nx) : min(x, grid.nx - VECTOR);
-    const int y_box = periodic_y ? into(y, grid.ny) : min(y, grid.ny - ROWS);
+    // A patch that begins in the box and does not end there is beyond the halo.
+    const int x_box = min(periodic_x ? into(x, grid.nx) : x, grid.nx - VECTOR);
+    const int y_box = min(periodic_y ? into(y, grid.ny) : y, grid.ny - ROWS);
     Place place;
     place.start = (unsigned)y_box * grid.nx + x_box;
     place.south = max(slot - lanes, 0);
     place.north = min(slot + lanes, THREADS - 1);
-    place.flags = (unsigned)row << 8 | (unsigned)column << 16;
+    const bool last_column = !periodic_x && x + VECTOR == grid.nx, last_row = !periodic_y && y + ROWS == grid.ny;
+    const int width = lanes * VECTOR, height = THREADS / lanes * ROWS;
+    const int beside_x = row + (last_column ? height : 0), beside_y = 2 * height + column + (last_row ? width : 0);
+    place.flags = (unsigned)beside_x << 8 | (unsigned)(beside_y / VECTOR) << 16;
     if (!periodic_x && x == 0) place.flags |= FIRST_COLUMN;
-    if (!periodic_x && x + VECTOR == grid.nx) place.flags |= LAST_COLUMN;
+    if (last_column) place.flags |= LAST_COLUMN;
     if (!periodic_y && y == 0) place.flags |= FIRST_ROW;
-    if (!periodic_y && y + ROWS == grid.ny) place.flags |= LAST_ROW;
+    if (last_row) place.flags |= LAST_ROW;
     // A patch on the border between two tiles is written by both, with the same bits.
     if (x + VECTOR > segment.x_begin && x < segment.x_end)
 #pragma unroll
@@ -197,38 +211,32 @@ template <int boundaries>
 __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, int half, int s, const Patch& T, Patch& sum)
 {
     const bool recorded = flags & RECORDED;
+    Real* const heats = shared.side_heat[half][s];
     if (boundaries & X) {
         const bool first = flags & FIRST_COLUMN, last = flags & LAST_COLUMN;
         const FaceTerm term = shared.terms[s][last ? 1 : 0];
-        Real* const heats = shared.side_heat[half][last ? 1 : 0][s] + (flags >> 8 & 255);
+        Column heat;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            const Real west = multiply_add(-term.g, T.row[r].at[0], term.f);
-            const Real east = multiply_add(-term.g, T.row[r].at[VECTOR - 1], term.f);
-            if (first) sum.row[r].at[0] += west;
-            if (last) sum.row[r].at[VECTOR - 1] += east;
-            if ((first || last) && recorded) heats[r] = last ? east : west;
+            heat.at[r] = multiply_add(-term.g, last ? T.row[r].at[VECTOR - 1] : T.row[r].at[0], term.f);
+            if (first) sum.row[r].at[0] += heat.at[r];
+            if (last) sum.row[r].at[VECTOR - 1] += heat.at[r];
         }
+        if ((first || last) && recorded) *reinterpret_cast<Column*>(heats + (flags >> 8 & 255)) = heat;
     }
-    if (boundaries & Y_MIN) {
-        const bool first = flags & FIRST_ROW;
-        const FaceTerm term = shared.terms[s][2];
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+        if (!(boundaries & (side ? Y_MAX : Y_MIN))) continue;
+        const bool here = flags & (side ? LAST_ROW : FIRST_ROW);
+        const FaceTerm term = shared.terms[s][2 + side];
+        const int r = side ? ROWS - 1 : 0;
+        Cells heat;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
-            const Real heat = multiply_add(-term.g, T.row[0].at[i], term.f);
-            if (first) sum.row[0].at[i] += heat;
-            if (first && recorded) shared.side_heat[half][2][s][(flags >> 16 & 255) + i] = heat;
+            heat.at[i] = multiply_add(-term.g, T.row[r].at[i], term.f);
+            if (here) sum.row[r].at[i] += heat.at[i];
         }
-    }
-    if (boundaries & Y_MAX) {
-        const bool last = flags & LAST_ROW;
-        const FaceTerm term = shared.terms[s][3];
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) {
-            const Real heat = multiply_add(-term.g, T.row[ROWS - 1].at[i], term.f);
-            if (last) sum.row[ROWS - 1].at[i] += heat;
-            if (last && recorded) shared.side_heat[half][3][s][(flags >> 16 & 255) + i] = heat;
-        }
+        if (here && recorded) *reinterpret_cast<Cells*>(heats + (flags >> 16 & 255) * VECTOR) = heat;
     }
 }
 
@@ -246,32 +254,56 @@ __device__ __forceinline__ void add_end(Shared& shared, const FaceTerm term, con
         }
 }
 
-// Enters into the ledger what add_sides left behind for one face in the iteration of plane p.
-__device__ __forceinline__ void enter_side(const Shared& shared, const Grid& grid, double* sums, int face, int half, int p)
+// Whether a face is one in x, and its sums, where it can only be one of some boundaries.
+template <int boundaries>
+__device__ __forceinline__ bool lies_in_x(int face)
 {
-    const Segment& segment = shared.segment;
-    if (!sums || !(segment.sides & 1 << face)) return;
-    const bool x_face = face < 2;
-    const int start = x_face ? segment.y : segment.x, row_length = x_face ? grid.ny : grid.nx;
-    const int begin = x_face ? segment.y_begin : segment.x_begin, end = x_face ? segment.y_end : segment.x_end;
-    const int slot = threadIdx.y * WARP + threadIdx.x;
-#pragma unroll
-    for (int e = slot; e < STEPS * LONGEST_SIDE; e += THREADS) {
-        const int s = e / LONGEST_SIDE, at = start + e % LONGEST_SIDE, z = p - 1 - s;
-        if (at >= begin && at < end && z >= segment.z_begin && z < segment.z_end)
-            atomicAdd(sums + ((size_t)z * row_length + at), (double)shared.side_heat[half][face][s][e % LONGEST_SIDE]);
-    }
+    return boundaries & X && (!(boundaries & Y) || face < 2);
 }
 
 template <int boundaries>
+__device__ __forceinline__ double* sums_of(const Ledger& ledger, int face)
+{
+    if (lies_in_x<boundaries>(face)) return face & 1 ? ledger.face[1] : ledger.face[0];
+    if ((boundaries & Y) == Y) return face & 1 ? ledger.face[3] : ledger.face[2];
+    return boundaries & Y_MIN ? ledger.face[2] : ledger.face[3];
+}
+
+// Finds which cells of the tile's border have sums that the block is to keep.
+__device__ __forceinline__ void find_side_sums(Shared& shared, const Grid& grid, const Ledger& ledger)
+{
+    const Segment& segment = shared.segment;
+    const int width = segment.lanes * VECTOR, height = THREADS / segment.lanes * ROWS;
+#pragma unroll 1
+    for (int e = threadIdx.y * WARP + threadIdx.x; e < LONGEST_BORDER; e += THREADS) {
+        const bool beside_x = e < 2 * height;
+        const int length = beside_x ? height : width, first = beside_x ? e : e - 2 * height, second = first >= length;
+        const int face = (beside_x ? 0 : 2) + second, at = (beside_x ? segment.y : segment.x) + first - second * length;
+        const bool written = beside_x ? at >= segment.y_begin && at < segment.y_end : at >= segment.x_begin && at < segment.x_end;
+        const bool kept = written && first < 2 * length && segment.sides & 1 << face && sums_of<X | Y>(ledger, face);
+        shared.side_sums[e] = kept ? 4 * at + face : -1;
+    }
+}
+
+// Enters into the ledger what add_sides left behind in the iteration of plane p: a thread for each cell of the border.
+template <int boundaries>
 __device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& grid, const Ledger& ledger, int half, int p)
 {
-    if (boundaries & X) {
-        enter_side(shared, grid, ledger.face[0], 0, half, p);
-        enter_side(shared, grid, ledger.face[1], 1, half, p);
+    if (!(boundaries & (X | Y))) return;
+    const int slot = threadIdx.y * WARP + threadIdx.x, z_begin = shared.segment.z_begin, z_end = shared.segment.z_end;
+#pragma unroll 1
+    for (int e = slot; e < LONGEST_BORDER; e += THREADS) {
+        const int kept = shared.side_sums[e];
+        if (kept < 0) continue;
+        const int row_length = lies_in_x<boundaries>(kept & 3) ? grid.ny : grid.nx;
+        double* const sums = sums_of<boundaries>(ledger, kept & 3) + (kept >> 2);
+#pragma unroll
+        for (int s = 0; s < STEPS; ++s) {
+            const int z = p - 1 - s;
+            if (z >= z_begin && z < z_end)
+                atomicAdd(sums + (size_t)z * row_length, (double)shared.side_heat[half][s][e]);
+        }
     }
-    if (boundaries & Y_MIN) enter_side(shared, grid, ledger.face[2], 2, half, p);
-    if (boundaries & Y_MAX) enter_side(shared, grid, ledger.face[3], 3, half, p);
 }
 
 // Enters what add_end left behind, if it did: each thread its own.
@@ -285,11 +317,14 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
     const int slot = threadIdx.y * WARP + threadIdx.x;
     const int x = segment.x + slot % segment.lanes * VECTOR, y = segment.y + slot / segment.lanes * ROWS;
 #pragma unroll 1
-    for (int r = 0; r < ROWS; ++r)
-#pragma unroll 1
+    for (int r = 0; r < ROWS; ++r) {
+        if (y + r < segment.y_begin || y + r >= segment.y_end) continue;
+        const Cells heat = shared.end_heat[r][slot];
+        double* const row = sums + ((size_t)(y + r) * grid.nx + x);
+#pragma unroll
         for (int i = 0; i < VECTOR; ++i)
-            if (x + i >= segment.x_begin && x + i < segment.x_end && y + r >= segment.y_begin && y + r < segment.y_end)
-                atomicAdd(sums + ((size_t)(y + r) * grid.nx + x + i), (double)shared.end_heat[r][slot].at[i]);
+            if (x + i >= segment.x_begin && x + i < segment.x_end) atomicAdd(row + i, (double)heat.at[i]);
+    }
 }
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
@@ -384,6 +419,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
         const Place place = find_place(grid, ledger, shared.segment);
+        find_side_sums(shared, grid, ledger);
 
         // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
         // from memory is gone. Below the first plane of the box there is nothing to start from.

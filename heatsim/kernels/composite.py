@@ -134,6 +134,17 @@ class CompositeArrays:
                 lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
         return lowest, highest
 
+    def mean(self, deviation: Any) -> float:
+        """The mean deviation in temperature of cells that are not void."""
+        total, count = 0.0, 0
+        for planes in _slabs(deviation):
+            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
+            if self.body.void >= 0:
+                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
+            total += float(slab.sum(dtype=np.float64))
+            count += slab.size
+        return total / count
+
     def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body

@@ -22,8 +22,6 @@ tiles, the threads and the steps that a call is asked for: neither fastmath nor 
 ledger once a step, in the order of steps, by the tile that owns the cell.
 """
 
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from numba import njit
@@ -44,10 +42,9 @@ from heatsim.kernels.cpu_cells import (
     sum_seven_term,
     wrap,
 )
+from heatsim.kernels.source_key import source_key
 
-# The default of an argument is part of the key under which numba keeps compiled code on disk; of this file it looks at
-# the date by itself, of others it does not.
-_OTHER_SOURCE = sha256(Path(cpu_cells.__file__).read_bytes()).hexdigest()
+_OTHER_SOURCES = source_key((cpu_cells,))
 
 
 class Plan(NamedTuple):
@@ -115,7 +112,7 @@ def advance(
     end_sweep: int,
     ring: Any,
     worker: int,
-    other_source: str = _OTHER_SOURCE,
+    other_sources: str = _OTHER_SOURCES,
 ) -> None:
     """One worker's share of some sweeps; after each of them it has to wait for the other workers, if there are any.
 
@@ -127,7 +124,7 @@ def advance(
         end_sweep: the one after the last.
         ring: room for a tile's levels, zeros at first.
         worker: the worker's number.
-        other_source: not to be given.
+        other_sources: not to be given.
     """
     steps, tiles_y, tiles_z = len(plan.f), -(-plan.ny // plan.tile_y), -(-plan.nz // plan.tile_z)
     for sweep in range(first_sweep, end_sweep):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from heatsim.kernels import cpu_cells, cpu_numba
 from heatsim.kernels.cpu_cells import compiled
 from heatsim.kernels.cpu_numba import (
     INCREMENTS,
@@ -19,16 +20,20 @@ from heatsim.kernels.cpu_numba import (
     _sum_increments,
     _sum_seven_term,
 )
+from heatsim.kernels.source_key import source_key
+from heatsim.physics import conditions as conditions_of_faces
+from heatsim.physics import medium
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.medium import INTERIOR
 
+_OTHER_SOURCES = source_key((cpu_cells, cpu_numba, conditions_of_faces, medium))
 _KIND = INTERIOR - 1
 _CONDUCTANCE, _SHARE, _GAIN = 0, 1, 2
 # Of the tables of heatsim.kernels.laws.Laws.
 _PLACES, _BASES, _POTENTIALS, _STATES, _RESISTANCES, _ONE = 0, 1, 2, 3, 4, 5
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
+@njit(parallel=True, cache=True, nogil=True, error_model="numpy")
 def advance(
     T: Any,
     driving: Any,
@@ -77,6 +82,7 @@ def advance(
     from_beam_z_min: Any,
     from_beam_z_max: Any,
     exposed: Any,
+    other_sources: str = _OTHER_SOURCES,
 ) -> None:
     """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu_composite.advance_numpy`.
 

@@ -162,8 +162,12 @@ class Build:
             return 0
         cells = pipeline.threads * pipeline.vector  # in a row of each thread
         edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
-        sides, terms = 2 * 4 * pipeline.steps * pipeline.height(min(tiling.LANES)), 12 * pipeline.steps
-        size = (edges + planes + sides + terms) * self.itemsize + 4 * pipeline.steps + tiling.SEGMENT.itemsize
+        narrowest = min(tiling.LANES)
+        border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
+        heats, terms = 2 * pipeline.steps * border, 12 * pipeline.steps
+        size = (
+            (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps) + tiling.SEGMENT.itemsize
+        )
         return ceil(size / 16) * 16
 
     @property

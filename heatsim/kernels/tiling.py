@@ -4,7 +4,8 @@ A tile is computed with a halo as wide as a sweep has steps, but none where it e
 
     n = 512, tiles of 128 cells, 4 steps     |<-- 124 -->|<- 120 ->|<- 120 ->|<- 120 ->|28|
 
-The first and last write 4 cells more than those between them. What is left in x may take a narrower tile of more rows,
+The first and last write 4 cells more than those between them. Along a periodic axis the first begins with a halo before
+cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What is left in x may take a narrower tile of more rows,
 here one of 32 × 128 cells beside those of 128 × 32: the halo is in x what it is in y, and fewer threads compute
 cells that nobody needs.
 
@@ -125,14 +126,14 @@ def _partitions(
     return [
         (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
         for widths in ways
-        if _filled(nx, widths[-1] * pipeline.vector, pipeline.vector, periodic[0])
-        and all(_filled(ny, pipeline.height(w), pipeline.rows, periodic[1]) for w in set(widths))
+        if _filled(nx, widths[-1] * pipeline.vector, pipeline.vector)
+        and all(_filled(ny, pipeline.height(w), pipeline.rows) for w in set(widths))
     ]
 
 
-def _filled(n: int, side: int, patch: int, periodic: bool) -> bool:
-    """Whether patches fill an axis of n cells: tiles that end with the box may begin anywhere."""
-    return n % patch == 0 or (not periodic and n >= side)
+def _filled(n: int, side: int, patch: int) -> bool:
+    """Whether patches fill an axis of n cells: those of the tiles at its ends begin or end with it."""
+    return n % patch == 0 or n >= side
 
 
 def _count(n: int, side: int, halo: int, periodic: bool) -> int:
@@ -145,15 +146,16 @@ def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[in
     spans: list[tuple[int, int, int, int]] = []
     end = 0
     for i, side in enumerate(sides):
+        first, last = i == 0, i == len(sides) - 1
         if periodic:
-            start, begin, end = end - halo, end, min(end + side - 2 * halo, n)
+            # Patches meet at the seam, where the axis goes on at its other end.
+            start = n + halo - side if last and not first else end - halo
+            begin, end = 0 if first else start + halo, n if last else start + side - halo
         else:
-            last = i == len(sides) - 1
             start = max(n - side, 0) if last else max(end - halo, 0)
-            begin = 0 if i == 0 else start + halo
-            if spans:
-                spans[-1] = (*spans[-1][:2], begin, spans[-1][3])  # up to here the tile before is right as well
-            end = n if last else start + side - halo
+            begin, end = 0 if first else start + halo, n if last else start + side - halo
+        if spans:
+            spans[-1] = (*spans[-1][:2], begin, spans[-1][3])  # up to here the tile before is right as well
         spans.append((start, begin, end, side))
     return spans
 

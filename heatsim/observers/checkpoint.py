@@ -3,8 +3,10 @@
 import time
 from collections.abc import Sequence
 
+from heatsim.frame import Download, Frame, slabs
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.storage import checkpoint
+from heatsim.storage.checkpoint import Pieces
 
 
 class Checkpoints(Observer):
@@ -34,11 +36,13 @@ class Checkpoints(Observer):
         self.write(state)
 
     def write(self, state: RunState) -> Values:
-        """Write one for the current step and return what it says beside the arrays.
+        """Have one written for the current step and return what it says beside the arrays; the run can go on.
+
+        What it counts is brought to disk before it takes the place of the one before.
 
         Raises:
             NotFiniteError: the field is not finite; the checkpoints that were there stay.
-            StorageError: the disk refused.
+            StorageError: the disk refused what was to be written before.
         """
         state.total()  # nothing is saved unchecked
         values: dict[str, Value] = {
@@ -51,13 +55,22 @@ class Checkpoints(Observer):
             "stopped": state.stopped,
         }
         for observer in self._observers:
-            observer.flush()
             values.update(observer.save())
-        arrays = {"deviation": state.field.device.to_host(state.field.deviation), **state.ledger.save()}
+        saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in state.ledger.save().items()}, values)
+        download, compared = Download(state.field.device), None
         if state.compared is not None:
-            step, before = state.compared
-            values["compared_step"] = step
-            arrays["compared"] = state.field.device.to_host(before)
-        checkpoint.write(state.folder, checkpoint.Checkpoint(arrays, values))
+            values["compared_step"], compared = state.compared
+
+        def write(frame: Frame) -> None:
+            large = {"deviation": Pieces(frame.shape, frame.precision, frame.deviations)}
+            if compared is not None:
+                large["compared"] = Pieces(frame.shape, frame.precision, lambda: slabs(download, compared))
+            checkpoint.write(state.folder, saved, large, self._flush)
+
+        state.write(write)
         self._written_at = time.monotonic()
         return values
+
+    def _flush(self) -> None:
+        for observer in self._observers:
+            observer.flush()

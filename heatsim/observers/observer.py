@@ -1,7 +1,9 @@
 """What every observer is and sees."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
 from heatsim.field import Extremes, Field
+from heatsim.frame import Frame
 from heatsim.kernels.composite import CompositeArrays
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
+from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool
 Values = Mapping[str, Value]
@@ -34,6 +38,8 @@ class RunState:
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
+        writer: what fields and checkpoints are written by while the run goes on.
+        copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
 
     problem: HeatProblem
@@ -47,7 +53,11 @@ class RunState:
     arrays: CompositeArrays | None = None
     stopped: bool = False
     compared: tuple[int, Any] | None = None
+    writer: Writer = dataclasses.field(default_factory=Writer)
+    copies: bool = True
 
+    _frame: tuple[int, Frame] | None = None
+    _room: Any = None
     _total: tuple[int, float] | None = None
 
     @property
@@ -76,6 +86,28 @@ class RunState:
             self._total = (self.step, total)
         return self._total[1]
 
+    def write(self, work: Callable[[Frame], object]) -> None:
+        """Have something done with the field as it is at this step; the run goes on in the meantime.
+
+        One copy of the field is kept at most: at another step than the last time, what was handed over then is waited
+        for first.
+
+        Raises:
+            StorageError: what was to be written before could not be.
+        """
+        copied = self.copies and not self.finished
+        if self._frame is None or self._frame[0] != self.step:
+            self.writer.wait()
+            if copied and self._room is None:
+                try:
+                    self._room = self.field.device.xp.empty_like(self.field.deviation)
+                except MemoryError:
+                    self.copies = copied = False
+            self._frame = (self.step, Frame(self.field, self._room if copied else None))
+        self.writer.submit(partial(work, self._frame[1]))
+        if not (copied or self.finished):
+            self.writer.wait()
+
     def content(self) -> float:
         """What ``initial_total`` is counted in, for the current step."""
         return self.total() if self.arrays is None else self.arrays.content(self.field.deviation)
@@ -97,6 +129,13 @@ class RunState:
             return self.field.extremes()
         lowest, highest = self.arrays.extremes(self.field.deviation)
         return Extremes(lowest + self.field.reference, highest + self.field.reference)
+
+    def mean(self) -> float:
+        """Mean temperature in K over the volume, void left out."""
+        field = self.field
+        if self.arrays is None:
+            return self.total() / field.grid.cell_count + field.reference
+        return self.arrays.mean(field.deviation) + field.reference
 
 
 class Observer:
@@ -127,7 +166,7 @@ class Observer:
         return {}
 
     def flush(self) -> None:
-        """Bring to disk what a checkpoint is about to rely on."""
+        """Bring to disk what a checkpoint is about to rely on; called in the writer's thread, beside the run."""
 
     def finish(self, state: RunState) -> None:
         """The run is complete."""

@@ -37,7 +37,8 @@ class RegionStatistic:
         parts = []
         for first in range(z.start, z.stop, planes):
             last = min(first + planes, z.stop)
-            slab, mask = field.degrees((slice(first, last), y, x)), self._mask[first - z.start : last - z.start]
+            place, mask = (slice(first, last), y, x), self._mask[first - z.start : last - z.start]
+            slab = field.degrees(field.deviation[place], place)
             if self._statistic == "mean":
                 parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
             elif self._statistic == "max":

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.frame import Frame
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.physics.flux import heat_flux
+from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
 from heatsim.storage.vtkhdf import FieldWriter
 
@@ -24,22 +26,34 @@ class Snapshots(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the file, with room for all fields of the run, or cut it back to what the checkpoint knows."""
+        self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors)
+            body = state.problem.body
+            medium = None if body is None or body.medium.uniform else body.medium
+            names = () if medium is None else tuple(substance.name for substance in medium.palette)
+            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
+            if medium is not None:
+                self._writer.write_materials(medium.materials())
         else:
-            keep = int(saved["snapshots"])
-            self._writer = FieldWriter.reopen(path, field.grid, field.precision, keep, expected)
+            self._writer = FieldWriter.reopen(path, field.grid, field.precision, self._count, expected)
 
     def handle(self, state: RunState) -> None:
-        """Append the field."""
-        flux = _heat_flux(state) if state.problem.scenario.output.heat_flux else ()
-        self._writer.append(state.time, state.field.temperature_slabs(), flux)
+        """Have the field appended while the run goes on."""
+        problem, step, time = state.problem, state.step, state.time
+        vectors = problem.scenario.output.heat_flux
+
+        def append(frame: Frame) -> None:
+            flux = _heat_flux(problem, step, frame) if vectors else ()
+            self._writer.append(time, frame.temperatures(), flux)
+
+        state.write(append)
+        self._count += 1
 
     def save(self) -> dict[str, int | float | str | bool]:
-        """How many fields are in the file."""
-        return {"snapshots": len(self._writer)}
+        """How many fields are in the file once the last of them is written."""
+        return {"snapshots": self._count}
 
     def flush(self) -> None:
         """Bring the file to disk."""
@@ -51,14 +65,9 @@ class Snapshots(Observer):
             self._writer.close()
 
 
-def _heat_flux(state: RunState) -> Iterator[NDArray[np.float64]]:
+def _heat_flux(problem: HeatProblem, step: int, frame: Frame) -> Iterator[NDArray[np.float64]]:
     """Heat-flux vectors in W/m² from the bottom up, a few planes at a time."""
-    field = state.field
-    nz, ny, nx = field.grid.shape
-
-    def temperatures(first: int, last: int) -> NDArray[np.float64]:
-        return field.device.to_host(field.degrees(slice(first, last))).astype(np.float64) + field.reference
-
+    nz, ny, nx = problem.grid.shape
     planes = max(1, _CELLS_AT_ONCE // (nx * ny))
     for first in range(0, nz, planes):
-        yield heat_flux(state.problem, state.step, first, temperatures, min(planes, nz - first))
+        yield heat_flux(problem, step, first, frame.planes, min(planes, nz - first))

@@ -37,8 +37,8 @@ class Steady(Observer):
             return
         seconds = state.time - state.problem.timeline.time(step)
         state.stopped = largest_difference(state.field.deviation, before) / seconds < stop_below
-        before[...] = state.field.deviation
-        state.compared = (state.step, before)
+        # Not into the array that is there: a checkpoint may be on its way that holds it.
+        state.compared = (state.step, state.field.deviation.copy())
 
 
 def largest_difference(one: Any, other: Any) -> float:

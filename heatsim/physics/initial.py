@@ -46,15 +46,22 @@ class InitialField:
         owner = None
         if any(region.initial_temperature is not None for region in scenario.regions):
             owner = (parts or paint(scenario)).owner
-        for z, slab in _slabs(scenario, owner):
+        temperature = scenario.initial.temperature
+        alike = owner is None and isinstance(temperature, float)
+        for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else _slabs(scenario, owner):
             _check(scenario, z, slab)
             lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
         return cls(scenario, lowest, highest, owner)
 
     @property
+    def uniform(self) -> bool:
+        """Whether all cells begin at one temperature, which then is the reference."""
+        return self.lowest == self.highest
+
+    @property
     def reference(self) -> float:
         """The temperature in K from which deviations are stored: the initial one if uniform, else mid-range."""
-        return self.lowest if self.lowest == self.highest else 0.5 * (self.lowest + self.highest)
+        return self.lowest if self.uniform else 0.5 * (self.lowest + self.highest)
 
     def slabs(self) -> Iterator[tuple[int, Array]]:
         """(first z index, temperatures in K of shape (planes, ny, nx)), from the bottom up, together the whole grid."""

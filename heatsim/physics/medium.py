@@ -11,7 +11,7 @@ change. Within one such material it is the potential that drives heat, so the li
 temperatures; between two of them the half cells have the conductivities of their own centres.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -159,6 +159,11 @@ class Medium:
     def kind_at(self, x: int, y: int, z: int) -> int:
         """The kind of a cell."""
         return 0 if self.uniform else int(self.cells[z, y, x]) & ~INTERIOR
+
+    def materials(self) -> Iterator[NDArray[np.uint8]]:
+        """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""
+        places = np.array([kind.material for kind in self.kinds], dtype=np.uint8)
+        return (places[self.cells[z : z + 1] & ~np.uint8(INTERIOR)] for z in range(self.grid.shape[0]))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:
         """The material of a cell."""

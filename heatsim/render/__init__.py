@@ -16,18 +16,27 @@ from heatsim.render.sections import choose_times, read_samples, read_sections, w
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import reason, resume_command
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.vtkhdf import VOID, FieldReader
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8
-_OWN_PICTURES = ("slices_t*.png", "plane_t*.png", "isosurface.png", "profile.png", "probes.png", "energy.png")
+_OWN_PICTURES = (
+    "slices_t*.png",
+    "surface_t*.png",
+    "plane_t*.png",
+    "isosurface.png",
+    "profile.png",
+    "probes.png",
+    "energy.png",
+)
 
 
 def render(folder: Path) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
 
-    A body in space gives ``slices_t….png`` at up to four times and ``isosurface.png``; a grid that is one cell thick
-    ``plane_t….png``; one that is one cell wide and thick ``profile.png``. Runs that were not finished can be drawn too.
+    A body in space gives ``slices_t….png`` at up to four times and ``isosurface.png``, or, with void in the box,
+    ``surface_t….png``; a grid that is one cell thick ``plane_t….png``; one that is one cell wide and thick
+    ``profile.png``. Runs that were not finished can be drawn too.
 
     Args:
         folder: what a run wrote.
@@ -98,6 +107,7 @@ def _time_unit(reader: FieldReader) -> Unit:
 def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]:
     scale = _scale_of_all(reader)
     unit = _time_unit(reader)
+    in_void = VOID in reader.materials
     *_, width, height = pictures.VIEW
     view = View.fitting(width, height, pictures.VIEW_MARGIN, drawn_size(reader.grid))
     with Scene(reader.grid, view) as scene:
@@ -108,9 +118,15 @@ def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]
             image = scene.slices(sections, scale)
             pictures.draw_slices(path, over, reader.grid, scale, sections, view, image)
             yield path
-        path = figures / "isosurface.png"
-        _draw_isosurfaces(reader, scene, view, path, title)
-        yield path
+            if in_void:
+                path = figures / _name("surface", index, len(reader))
+                image = scene.surface(read_samples(reader, index), scale)
+                pictures.draw_surface(path, over, reader.grid, scale, view, image)
+                yield path
+        if not in_void:
+            path = figures / "isosurface.png"
+            _draw_isosurfaces(reader, scene, view, path, title)
+            yield path
 
 
 def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, title: str) -> None:

@@ -13,7 +13,7 @@ from heatsim.errors import StorageError
 from heatsim.grid import AXES, Grid
 from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
 from heatsim.render.scene import View, describe_stretch, drawn_size
-from heatsim.render.sections import Sections, wide_axes
+from heatsim.render.sections import Section, wide_axes
 from heatsim.storage.disk import reason
 
 WIDTH, HEIGHT = 1600, 1200
@@ -23,6 +23,7 @@ VIEW_MARGIN = 128
 _ISOSURFACES_WIDTH = 1300
 _DPI = 100
 _QUIET = "#444444"
+_OUTLINE = "#8a9ba8"  # seen on the dark and on the light end of the colour map
 
 # A flat picture is drawn at a whole number of pixels a cell, and larger than usual where it has more cells than that.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
@@ -128,23 +129,27 @@ def draw_slices(
     title: str,
     grid: Grid,
     scale: TemperatureScale,
-    sections: Sections,
+    sections: Sequence[Section],
     view: View,
     image: NDArray[np.uint8],
 ) -> None:
-    """The three central planes in space (``image``, through ``view``) and beside it each of them flat."""
+    """Planes normal to x, y and z in space (``image``, through ``view``) and beside it each of them flat."""
     with new_figure(path, title) as figure:
         _add_view(figure, grid, view, image)
         unit = _length_unit(grid)
-        panels = ((2, 0, 1, sections.z), (1, 0, 2, sections.y), (0, 1, 2, sections.x))
-        for number, (normal, across, up, plane) in enumerate(panels):
+        for number, (normal, across, up) in enumerate(((2, 0, 1), (1, 0, 2), (0, 1, 2))):
+            section = sections[normal]
+            plane, materials = section.values, section.materials
             # The longer axis lies level, so that a tall body's panels are as large as a flat one's.
             turned = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
             level, upright = (up, across) if turned else (across, up)
             axes = _axes(figure, 1075, 825 - 355 * number, 350, 265)
-            _show_plane(axes, grid, scale, plane.T if turned else plane, level, upright)
-            centre = sum(_ends(grid, normal, unit)) / 2.0
-            axes.set_title(f"{AXES[normal]} = {centre:.4g} {unit.symbol}", loc="center", pad=8)
+            if turned:
+                plane, materials = plane.T, materials.T
+            _show_plane(axes, grid, scale, plane, level, upright)
+            _outline(axes, grid, materials, level, upright)
+            low, high = _ends(grid, normal, unit)
+            axes.set_title(f"{AXES[normal]} = {low + section.place * (high - low):.4g} {unit.symbol}", pad=8)
         _add_colour_bar(figure, scale, (1478, 115, 26, 975))
         figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
 
@@ -181,6 +186,30 @@ def _show_plane(
         marks = ticks(*ends, min(6, int(pixels / (70 if which is axes.xaxis else 40))))
         which.set_ticks(list(marks), list(marks.values()))
         which.set_label_text(f"{AXES[axis]} ({unit.symbol})")
+
+
+def _outline(axes: Any, grid: Grid, materials: NDArray[np.uint8], level: int, upright: int) -> None:
+    """Lines between cells of different materials; ``materials`` is indexed [upright, level]."""
+    from matplotlib.collections import LineCollection
+
+    unit = _length_unit(grid)
+    rows, columns = materials.shape
+    x, y = (np.linspace(*_ends(grid, axis, unit), n + 1) for axis, n in ((level, columns), (upright, rows)))
+    row, column = np.nonzero(materials[:, 1:] != materials[:, :-1])
+    lines = [((x[i], y[j]), (x[i], y[j + 1])) for j, i in zip(row, column + 1, strict=True)]
+    row, column = np.nonzero(materials[1:] != materials[:-1])
+    lines += [((x[i], y[j]), (x[i + 1], y[j])) for j, i in zip(row + 1, column, strict=True)]
+    axes.add_collection(LineCollection(lines, colors=_OUTLINE, linewidths=0.8, capstyle="projecting"), autolim=False)
+
+
+def draw_surface(
+    path: Path, title: str, grid: Grid, scale: TemperatureScale, view: View, image: NDArray[np.uint8]
+) -> None:
+    """The surface of a body in void (``image``, through ``view``) in the colours of its cells."""
+    with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
+        _add_view(figure, grid, view, image)
+        _add_colour_bar(figure, scale, (1110, 115, 26, 975))
+        figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
 
 
 def draw_isosurfaces(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.render.scales import TemperatureScale
-from heatsim.render.sections import MOST_IN_SLICES, Samples, Sections, spread, wide_axes
+from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread, wide_axes
 
 # An edge is drawn at least this fraction of the longest, so that what happens across a thin plate can be seen.
 _THINNEST = 1.0 / 8.0
@@ -215,23 +215,44 @@ class Scene:
     ) -> None:
         self._plotter.close()
 
-    def slices(self, sections: Sections, scale: TemperatureScale) -> NDArray[np.uint8]:
-        """The three central planes in their box; an RGB image (height, width, 3)."""
+    def slices(self, sections: Sequence[Section], scale: TemperatureScale) -> NDArray[np.uint8]:
+        """Planes normal to x, y and z in their box, void left out; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
-        for axis, plane in enumerate((sections.x, sections.y, sections.z)):
+        for axis, section in enumerate(sections):
             across = [other for other in range(3) if other != axis]
-            rows, columns = (spread(n, MOST_IN_SLICES) for n in plane.shape)
-            edges = [np.array([0.5 * length]) for length in self._view.size]
+            rows, columns = (spread(n, MOST_IN_SLICES) for n in section.values.shape)
+            edges = [np.array([section.place * length]) for length in self._view.size]
             for other, count in zip(across, (len(columns), len(rows)), strict=True):
                 edges[other] = np.linspace(0.0, self._view.size[other], count + 1)
-            mesh = self._pyvista.RectilinearGrid(*edges)
-            mesh.cell_data["colours"] = scale.colours(plane[np.ix_(rows, columns)]).reshape(-1, 3)
-            self._plotter.add_mesh(
-                mesh, scalars="colours", rgb=True, lighting=False, show_scalar_bar=False, render=False
-            )
-            self._add_frame(axis, across)
+            self._add_cells(edges, section.values[np.ix_(rows, columns)], scale)
+            self._add_frame(axis, across, section.place)
         return self._image()
+
+    def surface(self, samples: Samples, scale: TemperatureScale) -> NDArray[np.uint8]:
+        """The surface of what is not void, in the colours of its cells; an RGB image (height, width, 3)."""
+        self._plotter.clear_actors()
+        self._add_box()
+        edges = [
+            np.linspace(0.0, length, len(indices) + 1)
+            for indices, length in zip(samples.indices, self._view.size, strict=True)
+        ]
+        self._add_cells(edges, samples.values, scale, shaded=True)
+        return self._image()
+
+    def _add_cells(
+        self, edges: Sequence[_Floats], values: _Floats, scale: TemperatureScale, shaded: bool = False
+    ) -> None:
+        """Add cells between ``edges`` along x, y, z in the colours of their values, in K; none where they are NaN."""
+        flat = values.reshape(-1)
+        there = np.flatnonzero(np.isfinite(flat))
+        if not len(there):
+            return
+        mesh = self._pyvista.RectilinearGrid(*edges).extract_cells(there)
+        mesh.cell_data["colours"] = scale.colours(flat[there])
+        surface = mesh.extract_surface(algorithm="dataset_surface")
+        light = {"ambient": 0.55, "diffuse": 0.5} if shaded else {"lighting": False}
+        self._plotter.add_mesh(surface, scalars="colours", rgb=True, show_scalar_bar=False, render=False, **light)
 
     def isosurfaces(
         self, samples: Samples, scale: TemperatureScale, levels: Sequence[float], colours: Sequence[str]
@@ -292,8 +313,8 @@ class Scene:
             box, color=_SURROUNDING_LINE, line_width=1.5 * _OVERSAMPLING, lighting=False, render=False
         )
 
-    def _add_frame(self, axis: int, across: list[int]) -> None:
-        corners = np.full((4, 3), 0.5 * self._view.size[axis])
+    def _add_frame(self, axis: int, across: list[int], place: float) -> None:
+        corners = np.full((4, 3), place * self._view.size[axis])
         corners[:, across[0]] = np.array([0.0, 1.0, 1.0, 0.0]) * self._view.size[across[0]]
         corners[:, across[1]] = np.array([0.0, 0.0, 1.0, 1.0]) * self._view.size[across[1]]
         frame = self._pyvista.lines_from_points(corners, close=True)

@@ -15,24 +15,22 @@ MOST_IN_SLICES = 512
 
 
 @dataclass(frozen=True)
-class Sections:
-    """The three planes through the centre of the box at one time, in K.
-
-    Where an axis has an even number of cells, no cell lies at the centre and its two neighbours are averaged.
+class Section:
+    """A plane of cells normal to one axis.
 
     Attributes:
-        x: the plane at the centre of x, shape (nz, ny).
-        y: the plane at the centre of y, shape (nz, nx).
-        z: the plane at the centre of z, shape (ny, nx).
+        values: in K, NaN in void; shape (nz, ny) normal to x, (nz, nx) to y, (ny, nx) to z.
+        materials: the number of each cell's material, of the same shape.
+        place: where along the axis it lies, as a fraction of the box.
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    z: NDArray[np.float64]
+    values: NDArray[np.float64]
+    materials: NDArray[np.uint8]
+    place: float
 
 
-def _central(n: int) -> list[int]:
-    return [n // 2] if n % 2 else [n // 2 - 1, n // 2]
+# A plane beside the centre is shown where temperatures differ at least this much more on it than on the central one.
+_WORTH_LEAVING_THE_CENTRE = 1.15
 
 
 def spread(n: int, most: int) -> NDArray[np.intp]:
@@ -40,24 +38,60 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
-def read_sections(reader: FieldReader, index: int) -> Sections:
-    """Read the three central planes of snapshot ``index``; one plane is in memory at a time."""
+def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Section]:
+    """Planes normal to x, y and z through what there is to see in snapshot ``index``; one slab is in memory at a time.
+
+    Of each axis it is the central plane, unless temperatures differ more on another one: the hot top of a plate, or the
+    path of a beam. At the centre of an even number of cells its two neighbours are averaged.
+    """
+    chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
     nx, ny, nz = reader.grid.cells
-    x = np.empty((nz, ny))
-    y = np.empty((nz, nx))
-    z = np.zeros((ny, nx))
-    for k in range(nz):
-        plane = np.asarray(reader.read_plane(index, 2, k), dtype=np.float64)
-        x[k] = plane[:, _central(nx)].mean(axis=1)
-        y[k] = plane[_central(ny), :].mean(axis=0)
-        if k in _central(nz):
-            z += plane / len(_central(nz))
-    return Sections(x, y, z)
+    x, y, z = np.empty((nz, ny)), np.empty((nz, nx)), np.zeros((ny, nx))
+    labels = tuple(np.empty(plane.shape, dtype=np.uint8) for plane in (x, y, z))
+    for planes, slab in reader.slabs(index):
+        materials = reader.read_materials(planes)
+        values = np.where(reader.conducting(planes), slab.astype(np.float64), np.nan)
+        x[planes] = values[:, :, chosen[0]].mean(axis=2)
+        y[planes] = values[:, chosen[1]].mean(axis=1)
+        labels[0][planes] = materials[:, :, chosen[0][0]]
+        labels[1][planes] = materials[:, chosen[1][0]]
+        for k in chosen[2]:
+            if planes.start <= k < planes.stop:
+                z += values[k - planes.start] / len(chosen[2])
+                labels[2][...] = materials[k - planes.start]
+    places = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, (nx, ny, nz), strict=True)]
+    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, places), strict=True))
+    return next(found), next(found), next(found)
+
+
+def _central(n: int) -> list[int]:
+    return [n // 2] if n % 2 else [n // 2 - 1, n // 2]
+
+
+def _ranges(reader: FieldReader, index: int) -> list[NDArray[np.float64]]:
+    """How far temperatures differ on each plane normal to x, to y and to z, void left out."""
+    lows = [np.full(n, np.inf) for n in reader.grid.cells]
+    highs = [np.full(n, -np.inf) for n in reader.grid.cells]
+    for planes, slab in reader.slabs(index):
+        conducts = reader.conducting(planes)
+        low, high = np.where(conducts, slab, np.inf), np.where(conducts, slab, -np.inf)
+        for axis, others in enumerate(((0, 1), (0, 2))):
+            np.minimum(lows[axis], low.min(axis=others), out=lows[axis])
+            np.maximum(highs[axis], high.max(axis=others), out=highs[axis])
+        lows[2][planes], highs[2][planes] = low.min(axis=(1, 2)), high.max(axis=(1, 2))
+    return [np.maximum(high - low, 0.0) for low, high in zip(lows, highs, strict=True)]
+
+
+def _choose(ranges: NDArray[np.float64]) -> list[int]:
+    """The plane or planes to show, given how far temperatures differ on each."""
+    central = _central(len(ranges))
+    best = int(np.argmax(ranges))
+    return central if ranges[best] <= _WORTH_LEAVING_THE_CENTRE * ranges[central].max() else [best]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Temperatures at some cell centres: ``indices`` along x, y, z, and ``values`` in K, shape (z, y, x)."""
+    """Temperatures at some cells: ``indices`` along x, y, z, and ``values`` in K, NaN in void, shape (z, y, x)."""
 
     indices: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
     values: NDArray[np.float64]
@@ -66,8 +100,11 @@ class Samples:
 def read_samples(reader: FieldReader, index: int, most: int = MOST_IN_SURFACES) -> Samples:
     """Read snapshot ``index`` at no more than ``most`` cells along each axis."""
     x, y, z = (spread(n, most) for n in reader.grid.cells)
-    planes = [np.asarray(reader.read_plane(index, 2, int(k)), dtype=np.float64)[np.ix_(y, x)] for k in z]
-    return Samples((x, y, z), np.stack(planes))
+    planes = [
+        np.where(reader.conducting(slice(k, k + 1))[0], reader.read_plane(index, 2, k).astype(np.float64), np.nan)
+        for k in z.tolist()
+    ]
+    return Samples((x, y, z), np.stack([plane[np.ix_(y, x)] for plane in planes]))
 
 
 def wide_axes(grid: Grid) -> list[int]:

@@ -12,23 +12,28 @@ An HDF5 file with a user block of 512 bytes in front:
 The checksum stands outside the HDF5 structures and covers all of them: a damaged file is told from a good one before
 HDF5 parses a byte of it. Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is
 whole between the two renames of `write`; checkpoint.previous.h5. At every instant one of them is good.
+
+HDF5 makes the file and says where in it large arrays go; they are written and summed there in one pass.
 """
 
+import io
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
-from heatsim.storage.disk import part_of, reason, reserve, sync_folder, writing
+from heatsim.storage.disk import part_of, reason, reserve, sync_folder, write_at, writing
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
 
 Value = int | float | str | bool
@@ -50,10 +55,40 @@ class Checkpoint:
     values: Mapping[str, Value]
 
 
-def write(folder: Path, checkpoint: Checkpoint) -> None:
+@dataclass(frozen=True)
+class Pieces:
+    """An array that comes piece by piece.
+
+    Attributes:
+        shape, dtype: of the whole, which has a value at least and one axis.
+        read: gives contiguous pieces of its values in C order; each is done with before the next is asked for.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DTypeLike
+    read: Callable[[], Iterable[NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def write(
+    folder: Path,
+    checkpoint: Checkpoint,
+    large: Mapping[str, Pieces] | None = None,
+    before: Callable[[], object] = lambda: None,
+) -> None:
     """Make `checkpoint` the newest of a folder and keep the one before it.
 
     Returns when it is on the disk. Arrays are written from where they are, without a second copy.
+
+    Args:
+        folder: of a run.
+        checkpoint: what is to be kept.
+        large: more arrays, which need not be in memory as a whole.
+        before: called before it counts, to bring to the disk what it relies on.
 
     Raises:
         StorageError: the disk refused; the checkpoints that were there still are.
@@ -65,12 +100,12 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
             if not path.exists() and part.exists() and _damage(part) is None:
                 # Finish what a kill between the two renames left, lest the newest checkpoint is overwritten.
                 os.replace(part, path)
-            _write_contents(part, checkpoint)
-            with open(part, "r+b") as file:
-                header = _header(file)
-                file.seek(0)
-                file.write(header)
-                file.flush()
+            places = _create(part, checkpoint, large or {})
+            with open(part, "r+b", buffering=0) as file:
+                length, checksum = _fill(file, places)
+                before()
+                # From here on it may be taken for a checkpoint, for the first one even under this name.
+                write_at(file, 0, _header(length, checksum))
                 os.fsync(file.fileno())
     except StorageError:
         with suppress(OSError):
@@ -109,14 +144,20 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     raise StorageError(f"{'; '.join(problems)}; start again with `heatsim run … --overwrite`")
 
 
-def _write_contents(path: Path, checkpoint: Checkpoint) -> None:
+def _create(path: Path, checkpoint: Checkpoint, large: Mapping[str, Pieces]) -> list[tuple[int, Pieces]]:
+    """Write everything but the large arrays, which get their places: the first byte of each, in ascending order."""
     for name, value in checkpoint.values.items():
         if not isinstance(value, Value):
             raise TypeError(f"checkpoint value {name!r} is a {type(value).__name__}, not a number or a text")
     values = json.dumps(dict(checkpoint.values), ensure_ascii=False).encode()
-    total = sum(array.nbytes for array in checkpoint.arrays.values()) + len(values)
+    total = sum(array.nbytes for array in checkpoint.arrays.values()) + sum(pieces.nbytes for pieces in large.values())
+    room = total + len(values) + (1 << 16) + 1024 * (len(checkpoint.arrays) + len(large))
+    storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    places = []
     with h5py.File(path, "w", userblock_size=BLOCK, locking=False) as file:
-        reserve(file.id.get_vfd_handle(), 0, total + (1 << 16) + 1024 * len(checkpoint.arrays))
+        reserve(file.id.get_vfd_handle(), 0, room)
         file.create_dataset("values", data=values, dtype=h5py.string_dtype("utf-8", len(values)))
         arrays = file.create_group("arrays", track_order=False)
         for name, array in checkpoint.arrays.items():
@@ -127,6 +168,35 @@ def _write_contents(path: Path, checkpoint: Checkpoint) -> None:
                 rows = max(1, SLAB_BYTES * len(array) // max(array.nbytes, 1))
                 for start in range(0, len(array), rows):
                     dataset[start : start + rows] = array[start : start + rows]
+        for name, pieces in large.items():
+            dataset = arrays.create_dataset(name, shape=pieces.shape, dtype=pieces.dtype, dcpl=storage.copy())
+            places.append((dataset.id.get_offset(), pieces))
+    return sorted(places, key=lambda place: place[0])
+
+
+def _fill(file: io.FileIO, places: Sequence[tuple[int, Pieces]]) -> tuple[int, int]:
+    """Write large arrays to their places in a file; the length of what follows the user block, and its checksum."""
+    checksum, end = 0, BLOCK
+    with ThreadPoolExecutor(1) as summing:
+        for start, array in places:
+            checksum, end = _pass(file, end, start, checksum), start
+            for piece in array.read():
+                content = np.ascontiguousarray(piece).data.cast("B")
+                summed = summing.submit(zlib.crc32, content, checksum)
+                write_at(file, end, content)
+                checksum = summed.result()
+                end += content.nbytes
+    length = file.seek(0, os.SEEK_END)
+    return length - BLOCK, _pass(file, end, length, checksum)
+
+
+def _pass(file: io.FileIO, start: int, end: int, checksum: int) -> int:
+    """The checksum after the bytes of an open file from `start` to `end`, or to where the file ends before."""
+    file.seek(start)
+    buffer = memoryview(bytearray(max(0, min(SLAB_BYTES, end - start))))
+    while count := file.readinto(buffer[: end - file.tell()]):
+        checksum = zlib.crc32(buffer[:count], checksum)
+    return checksum
 
 
 def _read_contents(path: Path) -> Checkpoint:
@@ -139,22 +209,17 @@ def _read_contents(path: Path) -> Checkpoint:
     return Checkpoint(arrays, values)
 
 
-def _header(file: Any) -> bytes:
-    """The user block that belongs to what follows it in an open file."""
-    file.seek(BLOCK)
-    length, checksum = 0, 0
-    buffer = memoryview(bytearray(SLAB_BYTES))
-    while count := file.readinto(buffer):
-        length += count
-        checksum = zlib.crc32(buffer[:count], checksum)
+def _header(length: int, checksum: int) -> bytes:
+    """The user block in front of so many bytes with this checksum."""
     return f"heatsim checkpoint 1\nbytes {length}\ncrc32 {checksum:08x}\n".encode().ljust(BLOCK, b"\0")
 
 
 def _damage(path: Path) -> str | None:
     """Why a checkpoint cannot be trusted, or None."""
     try:
-        with open(path, "rb") as file:
-            found = file.read(BLOCK)
-            return None if found == _header(file) else "checksum differs"
+        with open(path, "rb", buffering=0) as file:
+            found, length = file.read(BLOCK), file.seek(0, os.SEEK_END)
+            right = _header(max(length - BLOCK, 0), _pass(file, BLOCK, length, 0))
+            return None if found == right else "checksum differs"
     except OSError as error:
         return reason(error)

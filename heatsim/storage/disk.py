@@ -1,6 +1,7 @@
 """The disk under the files: its errors with advice, and writes that are whole or not there at all."""
 
 import errno
+import io
 import os
 import re
 import shlex
@@ -9,6 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from heatsim.errors import StorageError
+
+# Bytes from which on writing them to the disk is worth a call of its own.
+_BEGUN_AT_ONCE = 1 << 20
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -73,6 +77,25 @@ def reserve(descriptor: int, start: int, count: int) -> None:
             with suppress(OSError):
                 os.ftruncate(descriptor, length)
             raise
+
+
+def write_at(file: io.FileIO, start: int, content: bytes | memoryview) -> None:
+    """Write bytes to their place in an unbuffered file and have the system begin to bring large ones to the disk.
+
+    A later fsync then finds little left to do. Python's lock is let go meanwhile.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    left = memoryview(content)
+    file.seek(start)
+    while left:
+        left = left[file.write(left) :]
+    size = memoryview(content).nbytes
+    if size >= _BEGUN_AT_ONCE and hasattr(os, "posix_fadvise"):
+        # The advice that these pages are not needed any more makes Linux write them now; none waits for it.
+        with suppress(OSError):
+            os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: Path) -> None:

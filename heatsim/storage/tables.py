@@ -99,9 +99,14 @@ class TableWriter:
             StorageError: the disk refused.
         """
         if self._unsynced:
-            with writing(self.path):
-                os.fsync(self._file.fileno())
+            # Rows may be appended by another thread in the meantime: they want another call.
             self._unsynced = False
+            try:
+                with writing(self.path):
+                    os.fsync(self._file.fileno())
+            except StorageError:
+                self._unsynced = True
+                raise
 
     def close(self) -> None:
         """Close the file; it can be closed twice.
@@ -113,11 +118,13 @@ class TableWriter:
             self._file.close()
 
     def _write(self, line: bytes) -> None:
-        self._unsynced = True
-        with writing(self.path):
-            # A disk that is nearly full takes a part of the line and refuses only the next write.
-            while line:
-                line = line[self._file.write(line) :]
+        try:
+            with writing(self.path):
+                # A disk that is nearly full takes a part of the line and refuses only the next write.
+                while line:
+                    line = line[self._file.write(line) :]
+        finally:
+            self._unsynced = True
 
     def __enter__(self) -> Self:
         return self

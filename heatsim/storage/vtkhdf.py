@@ -5,9 +5,10 @@ VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with
     /VTKHDF                        Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
     /VTKHDF/CellData/temperature   (time, z, y, x) in K
     /VTKHDF/CellData/heat_flux     (time, z, y, x, component) in W/m², components along x, y, z; where it is asked for
+    /VTKHDF/CellData/material      (1, z, y, x), which of its attribute Names; where there are several or void
     /VTKHDF/Steps                  NSteps, the number of times that count
     /VTKHDF/Steps/Values           the times in s
-    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …; the same for heat_flux
+    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
 
 A time is written first, then flushed, then counted in NSteps: what a crash leaves beyond NSteps is never read.
 HDF5's oldest file version, h5py's default, has no mark of a file being open for writing and so opens after a crash.
@@ -15,10 +16,13 @@ HDF5's oldest file version, h5py's default, has no mark of a file being open for
 Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
 does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
 On closing, the field is cut to NSteps and nearly all of the room not used is given back.
+The numbers themselves are written straight to the chunks' places in the file: HDF5 would take twice as long.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import product
 from math import ceil, prod
 from os import fsync
 from pathlib import Path
@@ -31,7 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import reason, reserve, writing
+from heatsim.storage.disk import reason, reserve, write_at, writing
 
 ROOT = "VTKHDF"
 TEMPERATURE = "CellData/temperature"
@@ -39,6 +43,9 @@ VALUES = "Steps/Values"
 OFFSETS = "Steps/CellDataOffsets/temperature"
 HEAT_FLUX = "CellData/heat_flux"
 HEAT_FLUX_OFFSETS = "Steps/CellDataOffsets/heat_flux"
+MATERIAL = "CellData/material"
+MATERIAL_OFFSETS = "Steps/CellDataOffsets/material"
+VOID = "void"
 
 SLAB_BYTES = 4 << 20
 # Smaller than a full slab's chunk: HDF5 then writes whole chunks from where they are, without copying them first.
@@ -60,9 +67,18 @@ class FieldWriter:
         self._file = file
         self._root = file[ROOT]
         self._count = count
+        self._bytes = open(path, "r+b", buffering=0)  # noqa: SIM115  (open until the writer is closed)
 
     @classmethod
-    def create(cls, path: Path, grid: Grid, dtype: DTypeLike, expected: int = 0, heat_flux: bool = False) -> Self:
+    def create(
+        cls,
+        path: Path,
+        grid: Grid,
+        dtype: DTypeLike,
+        expected: int = 0,
+        heat_flux: bool = False,
+        materials: Sequence[str] = (),
+    ) -> Self:
         """Start a file without any time in it; an existing one is replaced.
 
         Args:
@@ -71,6 +87,7 @@ class FieldWriter:
             dtype: float32 or float64.
             expected: number of times to set room aside for; more can be appended, with less safety.
             heat_flux: whether the file also holds heat-flux vectors.
+            materials: names of the materials that cells are of, to be told by `write_materials`; none: not told.
 
         Raises:
             StorageError: the disk refused or has too little room.
@@ -79,12 +96,10 @@ class FieldWriter:
         dtype = _float_type(dtype)
         with writing(path):
             # Made in memory and written by the system itself: HDF5 crashes on a disk too full for a file's beginning.
-            path.write_bytes(_empty_file(grid, dtype, expected, heat_flux))
+            path.write_bytes(_empty_file(grid, dtype, expected, heat_flux, materials))
             # Readers may look while the run writes: nothing here relies on HDF5's locks.
             file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            writer = cls(path, file, grid, dtype, 0)
-        writer._make_room(expected)
-        return writer
+            return cls(path, file, grid, dtype, 0)._with_room(expected)
 
     @classmethod
     def reopen(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, expected: int = 0) -> Self:
@@ -111,11 +126,9 @@ class FieldWriter:
             # Not counted first, removed afterwards: never a moment with times that are counted and not there.
             root["Steps"].attrs.modify("NSteps", np.int64(keep))
             file.flush()
-            for name in (VALUES, *_offsets(root)):
+            for name in (VALUES, *dict(_offsets(root))):
                 root[name].resize(keep, axis=0)
-            writer = cls(path, file, grid, dtype, keep)
-        writer._make_room(max(keep, expected))
-        return writer
+            return cls(path, file, grid, dtype, keep)._with_room(max(keep, expected))
 
     def __len__(self) -> int:
         """Number of times in the file."""
@@ -137,11 +150,11 @@ class FieldWriter:
         index = self._count
         if index == len(self._root[TEMPERATURE]):
             self._make_room(index + 1)
-        self._fill(self._root[TEMPERATURE], planes)
+        self._fill(self._root[TEMPERATURE], planes, index)
         if HEAT_FLUX in self._root:
-            self._fill(self._root[HEAT_FLUX], heat_flux)
+            self._fill(self._root[HEAT_FLUX], heat_flux, index)
         with writing(self.path):
-            for name, value in ((VALUES, time), *((offsets, index) for offsets in _offsets(self._root))):
+            for name, value in ((VALUES, time), *_offsets(self._root, index)):
                 self._root[name].resize(index + 1, axis=0)
                 self._root[name][index] = value
             self._file.flush()
@@ -149,18 +162,59 @@ class FieldWriter:
             self._file.flush()
         self._count = index + 1
 
-    def _fill(self, field: h5py.Dataset, planes: Iterable[Field]) -> None:
-        """Write slabs, in all one field, to the time that is not counted yet."""
+    def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
+        """Say what every cell is, once, before the first time.
+
+        Args:
+            planes: for each cell which of the names given to `create`, as slabs of shape (m, ny, nx).
+
+        Raises:
+            StorageError: the disk refused.
+            ValueError: slabs of another shape.
+        """
+        self._lengthen(MATERIAL, 1)
+        self._fill(self._root[MATERIAL], planes, 0)
+
+    def _fill(self, field: h5py.Dataset, planes: Iterable[NDArray[Any]], index: int) -> None:
+        """Write slabs, in all one array of cells, to place ``index`` of a dataset."""
         nz, *shape = field.shape[1:]
-        filled = 0
+        filled, places = 0, self._places(field, index)
         for slab in planes:
             if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
                 raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
             with writing(self.path):
-                field[self._count, filled : filled + len(slab)] = np.asarray(slab, dtype=self.dtype)
+                content = np.ascontiguousarray(slab, dtype=field.dtype).data.cast("B")
+                self._place(places, filled * prod(shape) * field.dtype.itemsize, content)
             filled += len(slab)
         if filled != nz:
             raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
+
+    def _places(self, field: h5py.Dataset, index: int) -> list[tuple[int, int]]:
+        """Where the chunks of place ``index`` begin: in the bytes of one array of cells, and in the file.
+
+        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
+        """
+        shape, chunk = field.shape[1:], field.chunks[1:]
+        strides = [prod(shape[axis + 1 :]) * field.dtype.itemsize for axis in range(len(shape))]
+        with writing(self.path):
+            return [
+                (
+                    sum(place * stride for place, stride in zip(origin, strides, strict=True)),
+                    field.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
+                )
+                for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
+            ]
+
+    def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
+        """Write a part of an array of cells that begins at byte `start` of it; HDF5 would take twice as long."""
+        end = start + content.nbytes
+        number = bisect_right(places, (start, 1 << 62)) - 1
+        while start < end:
+            first, offset = places[number]
+            number += 1
+            until = min(end, places[number][0] if number < len(places) else end)
+            write_at(self._bytes, offset + start - first, content[: until - start])
+            content, start = content[until - start :], until
 
     def flush(self) -> None:
         """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
@@ -178,28 +232,42 @@ class FieldWriter:
         Raises:
             StorageError: the disk refused.
         """
-        if self._file:
-            self._make_room(self._count)
-        with writing(self.path):
-            self._file.close()
+        self._bytes.close()
+        try:
+            if self._file:
+                self._make_room(self._count)
+        finally:
+            with writing(self.path):
+                self._file.close()
+
+    def _with_room(self, times: int) -> Self:
+        try:
+            self._make_room(times)
+        except StorageError:
+            with suppress(StorageError):
+                self.close()
+            raise
+        return self
 
     def _make_room(self, times: int) -> None:
-        """Give the field exactly this length."""
+        """Give the fields exactly this length."""
         for name in (TEMPERATURE, HEAT_FLUX):
-            if name not in self._root:
-                continue
-            field = self._root[name]
-            more = times - len(field)
-            if not more:
-                continue
-            with writing(self.path):
-                if more > 0:
-                    chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
-                    per_chunk = prod(field.chunks) * self.dtype.itemsize + INDEX_BYTES_PER_CHUNK
-                    end = self._file.id.get_filesize()
-                    reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
-                field.resize(times, axis=0)
-                self._file.flush()
+            if name in self._root:
+                self._lengthen(name, times)
+
+    def _lengthen(self, name: str, length: int) -> None:
+        field = self._root[name]
+        more = length - len(field)
+        if not more:
+            return
+        with writing(self.path):
+            if more > 0:
+                chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
+                per_chunk = prod(field.chunks) * field.dtype.itemsize + INDEX_BYTES_PER_CHUNK
+                end = self._file.id.get_filesize()
+                reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
+            field.resize(length, axis=0)
+            self._file.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -221,6 +289,7 @@ class FieldReader:
         times: in s, shape (times,).
         grid: where the cells are.
         dtype: float32 or float64.
+        materials: the names that :meth:`read_materials` counts; none where all cells are of one material.
     """
 
     def __init__(self, path: Path) -> None:
@@ -243,6 +312,7 @@ class FieldReader:
                 self.times: NDArray[np.float64] = root[VALUES][:count]
                 self._field = root[TEMPERATURE]
                 self.dtype = _float_type(self._field.dtype)
+                self.materials: tuple[str, ...] = tuple(root[MATERIAL].attrs["Names"]) if MATERIAL in root else ()
                 if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != self.grid.shape:
                     raise ValueError(
                         f"{count} times of {self.grid.shape} are announced, {len(self.times)} times and fields "
@@ -285,7 +355,7 @@ class FieldReader:
             return plane
         # Whole slabs from the disk: picking single cells of a row apart is far slower than reading the row.
         across = 2 if axis == 0 else 1
-        plane = np.concatenate([slab.take(index, axis=across) for slab in self._slabs(i)])
+        plane = np.concatenate([slab.take(index, axis=across) for _, slab in self.slabs(i)])
         return plane
 
     def read_heat_flux(self, i: int) -> Field:
@@ -301,25 +371,66 @@ class FieldReader:
             flux: Field = self._file[ROOT][HEAT_FLUX][i]
         return flux
 
+    def read_materials(self, planes: slice = slice(None)) -> NDArray[np.uint8]:
+        """Which of ``materials`` the cells of some planes are of, shape (planes, ny, nx); 0 where none is named.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        nz, ny, nx = self.grid.shape
+        if not self.materials:
+            return np.zeros((len(range(*planes.indices(nz))), ny, nx), dtype=np.uint8)
+        with self._reading():
+            numbers: NDArray[np.uint8] = self._file[ROOT][MATERIAL][0, planes]
+        return numbers
+
+    @property
+    def has_heat_flux(self) -> bool:
+        """Whether there are heat-flux vectors beside the temperature."""
+        with self._reading():
+            return HEAT_FLUX in self._file[ROOT]
+
+    def conducting(self, planes: slice) -> NDArray[np.bool_]:
+        """Which cells of some planes are not void, shape (planes, ny, nx).
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        void = self.materials.index(VOID) if VOID in self.materials else -1
+        conducts: NDArray[np.bool_] = self.read_materials(planes) != void
+        return conducts
+
     def range(self, i: int) -> tuple[float, float]:
-        """The lowest and the highest temperature in K at time number `i`, read slab by slab.
+        """The lowest and the highest temperature in K at time number `i`, void left out, read slab by slab.
 
         Raises:
             IndexError: there is no such time.
             StorageError: the file is damaged.
         """
-        extremes = [(slab.min(), slab.max()) for slab in self._slabs(i)]
-        return float(min(low for low, _ in extremes)), float(max(high for _, high in extremes))
+        lowest, highest = [], []
+        for planes, slab in self.slabs(i):
+            inside = slab[self.conducting(planes)] if VOID in self.materials else slab
+            if inside.size:
+                lowest.append(inside.min())
+                highest.append(inside.max())
+        return float(min(lowest)), float(max(highest))
 
     def close(self) -> None:
         """Close the file; it can be closed twice."""
         self._file.close()
 
-    def _slabs(self, i: int) -> Iterator[Field]:
+    def slabs(self, i: int) -> Iterator[tuple[slice, Field]]:
+        """The temperature in K at time number `i` a few planes at a time: which planes, and (planes, ny, nx).
+
+        Raises:
+            IndexError: there is no such time.
+            StorageError: the file is damaged.
+        """
         nz, ny, nx = self.grid.shape
         planes = max(1, 4 * SLAB_BYTES // (ny * nx * self.dtype.itemsize))
         for start in range(0, nz, planes):
-            yield self._slab(i, slice(start, min(start + planes, nz)))
+            part = slice(start, min(start + planes, nz))
+            yield part, self._slab(i, part)
 
     def _slab(self, i: int, planes: slice) -> Field:
         if not 0 <= i < len(self.times):
@@ -353,21 +464,24 @@ def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def _offsets(root: h5py.Group) -> tuple[str, ...]:
-    """The datasets that count the fields of a file."""
-    return (OFFSETS, HEAT_FLUX_OFFSETS) if HEAT_FLUX in root else (OFFSETS,)
+def _offsets(root: h5py.Group, index: int = 0) -> list[tuple[str, int]]:
+    """The datasets that say where each array's values at a time are, and what they say for time ``index``."""
+    places = {TEMPERATURE: (OFFSETS, index), HEAT_FLUX: (HEAT_FLUX_OFFSETS, index), MATERIAL: (MATERIAL_OFFSETS, 0)}
+    return [place for name, place in places.items() if name in root]
 
 
-def _empty_file(grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool) -> bytes:
+def _empty_file(grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool, materials: Sequence[str]) -> bytes:
     """The bytes of a file without any time in it."""
     with h5py.File("empty", "w", driver="core", backing_store=False) as file:
-        _create_layout(file, grid, dtype, expected, heat_flux)
+        _create_layout(file, grid, dtype, expected, heat_flux, materials)
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
 
 
-def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool) -> None:
+def _create_layout(
+    file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool, materials: Sequence[str]
+) -> None:
     nx, ny, nz = grid.cells
     root = file.create_group(ROOT)
     root.attrs["Version"] = np.array([2, 0], np.int64)
@@ -382,21 +496,28 @@ def _create_layout(file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: 
     storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    fields = [(TEMPERATURE, (), b"Scalars"), *([(HEAT_FLUX, (3,), b"Vectors")] if heat_flux else [])]
-    for name, components, attribute in fields:
+    fields: list[tuple[str, tuple[int, ...], np.dtype[Any], bytes]] = [(TEMPERATURE, (), dtype, b"Scalars")]
+    if heat_flux:
+        fields.append((HEAT_FLUX, (3,), dtype, b"Vectors"))
+    if materials:
+        fields.append((MATERIAL, (), np.dtype(np.uint8), b""))
+    for name, components, numbers, attribute in fields:
         field = root.create_dataset(
             name,
             shape=(0, *grid.shape, *components),
             maxshape=(None, *grid.shape, *components),
-            chunks=(*_chunks(grid.shape, dtype.itemsize * prod(components)), *components),
-            dtype=dtype,
+            chunks=(*_chunks(grid.shape, numbers.itemsize * prod(components)), *components),
+            dtype=numbers,
             dcpl=storage,
         )
-        field.attrs.create("Attribute", attribute, dtype=h5py.string_dtype("ascii", len(attribute)))
+        if attribute:
+            field.attrs.create("Attribute", attribute, dtype=h5py.string_dtype("ascii", len(attribute)))
+    if materials:
+        root[MATERIAL].attrs["Names"] = list(materials)
     # One chunk for all the times expected; of length 1, so that it is there from the start.
     rows = (max(512, expected),)
     root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.float64)[:] = 0.0
-    for name in _offsets(root):
+    for name, _ in _offsets(root):
         root.create_dataset(name, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.int64)[:] = 0
     root["Steps"].attrs["NSteps"] = np.int64(0)
 

@@ -32,6 +32,9 @@ class HostArray(np.ndarray[Any, Any]):
     def set(self, values: NDArray[Any]) -> None:
         self[...] = values
 
+    def get(self, out: NDArray[Any]) -> None:
+        out[...] = self
+
 
 class HostEvent:
     def record(self) -> None:
@@ -53,6 +56,19 @@ class HostGraph:
             work()
 
 
+class HostGpu:
+    attributes: Any = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}  # noqa: RUF012
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def __enter__(self) -> "HostGpu":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
 class HostStream:
     capturing: "list[Callable[[], object]] | None" = None
     graphs: "list[HostGraph]" = []  # noqa: RUF012
@@ -66,6 +82,9 @@ class HostStream:
     def __exit__(self, *error: object) -> None:
         HostStream.capturing = None
 
+    def wait_event(self, event: HostEvent) -> None:
+        assert event.time > 0.0
+
     def begin_capture(self) -> None:
         HostStream.capturing = []
 
@@ -75,6 +94,12 @@ class HostStream:
         HostStream.capturing = None
         HostStream.graphs.append(graph)
         return graph
+
+
+def recorded() -> HostEvent:
+    event = HostEvent()
+    event.record()
+    return event
 
 
 def do_or_record(work: Callable[[], object]) -> None:
@@ -107,16 +132,17 @@ def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
 
 def host_device(free: int = 2**30) -> Device:
     """The device, with so many bytes of free memory."""
-    attributes = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
     xp: Any = SimpleNamespace(
         __version__="0.0",
         zeros=zeros,
         empty=empty,
+        empty_like=lambda array: empty(array.shape, array.dtype),
         asarray=asarray,
         ascontiguousarray=asarray,
         asnumpy=np.array,
         where=np.where,
         positive=np.positive,
+        add=np.add,
         isfinite=np.isfinite,
         floor=np.floor,
         minimum=np.minimum,
@@ -124,12 +150,15 @@ def host_device(free: int = 2**30) -> Device:
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(
-            Device=lambda: SimpleNamespace(attributes=attributes),
+            Device=HostGpu,
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None),
-            runtime=SimpleNamespace(memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=recorded),
+            alloc_pinned_memory=bytearray,
+            runtime=SimpleNamespace(
+                getDevice=lambda: 0, memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000
+            ),
         ),
     )
     return Device("cuda", xp, "a host that takes itself for a GPU")

@@ -128,6 +128,7 @@ def cases(scheme: Scheme) -> tuple[Steps, ...]:
         case((124, 28, 19), (True, False, False), 4),
         case((WARP + 5, WARP + 1, 9), (False, False, False), 5),
         case((2 * WARP + 2, WARP + 13, 11), (False, False, True), 6),
+        case((WARP + 5, 4 * WARP + 5, 9), (True, True, False), 7),
     )
 
 

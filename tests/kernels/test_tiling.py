@@ -54,11 +54,27 @@ def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
         assert (written == 1).all()
 
 
-@given(st.integers(32, 2000), st.integers(32, 2000), st.integers(5, 100))
+@given(st.integers(32, 2000), st.integers(128, 2000), st.integers(5, 100), PERIODIC)
 @settings(deadline=None, max_examples=100)
-def test_every_grid_wider_than_a_tile_can_be_tiled(nx: int, ny: int, nz: int) -> None:
-    cells = (max(nx, 32), max(ny, 128), nz)
-    assert tiling.tiles(cells, (False, False, True), FLOAT32)
+def test_every_grid_wider_than_a_tile_can_be_tiled(
+    nx: int, ny: int, nz: int, periodic: tuple[bool, bool, bool]
+) -> None:
+    assert tiling.tiles((nx, ny, nz), periodic, FLOAT32)
+    assert tiling.tiles((nx, ny, nz), periodic, FLOAT64)
+
+
+@given(st.integers(32, 700), st.integers(128, 700), st.sampled_from([FLOAT32, FLOAT64]))
+@settings(deadline=None, max_examples=100)
+def test_no_patch_that_counts_lies_across_the_seam_of_a_periodic_axis(nx: int, ny: int, pipeline: Pipeline) -> None:
+    """Patches hold neighbouring cells of memory, and where an axis closes there are none."""
+    for tile in tiling.tiles((nx, ny, 5), (True, True, False), pipeline):
+        for start, patch, begin, end, n in (
+            (tile.x, pipeline.vector, tile.x_begin, tile.x_end, nx),
+            (tile.y, pipeline.rows, tile.y_begin, tile.y_end, ny),
+        ):
+            for seam in (0, n):
+                if begin - pipeline.steps < seam < end + pipeline.steps:
+                    assert (seam - start) % patch == 0
 
 
 @pytest.mark.parametrize("pipeline", [FLOAT32, FLOAT64], ids=["float32", "float64"])

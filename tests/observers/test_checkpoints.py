@@ -3,6 +3,7 @@
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import runs
@@ -28,9 +29,9 @@ def test_one_is_written_by_the_clock_on_the_wall_and_at_the_end(
         now = next(seconds)
         poll(self, state)  # type: ignore[arg-type]
 
-    def note(folder: Path, saved: checkpoint.Checkpoint) -> None:
+    def note(folder: Path, saved: checkpoint.Checkpoint, *rest: Any) -> None:
         written.append(saved.values["step"])
-        write(folder, saved)
+        write(folder, saved, *rest)
 
     next(seconds)
     monkeypatch.setattr(observer, "time", SimpleNamespace(monotonic=lambda: float(now)))

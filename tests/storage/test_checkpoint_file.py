@@ -12,7 +12,7 @@ import pytest
 
 from heatsim.errors import StorageError
 from heatsim.storage import checkpoint as module
-from heatsim.storage.checkpoint import Checkpoint, read_last_good, write
+from heatsim.storage.checkpoint import Checkpoint, Pieces, read_last_good, write
 
 VALUES = {"step": 2**53 + 1, "time": 0.1 + 0.2, "tiny": 5e-324, "kernel": "tiled °C\n", "energy": True, "off": False}
 
@@ -56,6 +56,40 @@ def test_views_that_are_not_contiguous_come_back_too(tmp_path, monkeypatch):
     write(tmp_path, checkpoint)
     found, _ = read_last_good(tmp_path)
     assert same(found, checkpoint)
+
+
+def test_large_arrays_come_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SLAB_BYTES", 100)
+    whole = example().arrays["T"]
+    large = {
+        "T": Pieces(whole.shape, whole.dtype, lambda: (whole[z : z + 1] for z in range(3))),
+        "turned": Pieces(whole.T.shape, "float32", lambda: [whole.T]),
+    }
+    write(tmp_path, Checkpoint({"T before": whole}, VALUES), large)
+    found, warnings = read_last_good(tmp_path)
+    assert same(found, Checkpoint({"T before": whole, "T": whole, "turned": whole.T}, VALUES))
+    assert warnings == []
+
+
+def test_does_not_count_before_what_it_relies_on_is_on_the_disk(tmp_path):
+    """Not even the first one, which is good under another name for a moment."""
+    seen = []
+    for step in (1, 2):
+        pieces = {"large": Pieces((5,), "float64", lambda: [np.arange(5.0)])}
+        write(tmp_path, example(step), pieces, lambda: seen.append(read_last_good(tmp_path)[0]))
+    assert seen[0] is None
+    assert seen[1].values["step"] == 1
+
+
+def test_what_cannot_be_brought_to_the_disk_leaves_the_checkpoints_as_they_are(tmp_path):
+    def fail():
+        raise StorageError("no room")
+
+    write(tmp_path, example(1))
+    with pytest.raises(StorageError, match="no room"):
+        write(tmp_path, example(2), before=fail)
+    assert same(read_last_good(tmp_path)[0], example(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.h5"]
 
 
 def test_is_an_ordinary_hdf5_file(tmp_path):

@@ -319,3 +319,39 @@ def test_a_disk_too_small_for_all_the_times_is_refused_at_the_start(tmp_path):
     assert "free some disk space" in done.stdout
     with FieldReader(path) as reader:
         assert len(reader) == 0
+
+
+def test_vtk_finds_the_materials_beside_every_time(tmp_path):
+    pytest.importorskip("vtkmodules", reason="VTK is not installed")
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+    from vtkmodules.vtkIOHDF import vtkHDFReader
+
+    path, materials = tmp_path / "fields.vtkhdf", (np.arange(60) * 7 % 3).astype(np.uint8).reshape(GRID.shape)
+    with FieldWriter.create(path, GRID, "float32", materials=("copper", "void", "ice")) as writer:
+        writer.write_materials([materials[:2], materials[2:]])
+        for moment in TIMES:
+            writer.append(moment, [asymmetric(GRID, moment)])
+    with FieldWriter.reopen(path, GRID, "float32", 2) as writer:
+        for moment in TIMES[2:]:
+            writer.append(moment, [asymmetric(GRID, moment)])
+    reader = vtkHDFReader()
+    reader.SetFileName(str(path))
+    for moment in (TIMES[3], TIMES[0], TIMES[2]):
+        reader.UpdateTimeStep(moment)
+        cells = reader.GetOutput().GetCellData()
+        assert cells.GetScalars().GetName() == "temperature"
+        np.testing.assert_array_equal(vtk_to_numpy(cells.GetArray("material")).reshape(GRID.shape), materials)
+    with FieldReader(path) as reader:
+        assert reader.materials == ("copper", "void", "ice")
+        np.testing.assert_array_equal(reader.read_materials(slice(1, 3)), materials[1:])
+        np.testing.assert_array_equal(reader.conducting(slice(0, 3)), materials != 1)
+        seen = asymmetric(GRID, TIMES[1], "float32")[materials != 1]
+        assert reader.range(1) == (seen.min(), seen.max())
+
+
+def test_materials_have_the_shape_of_the_grid(tmp_path):
+    with FieldWriter.create(tmp_path / "fields.vtkhdf", GRID, "float32", materials=("a", "b")) as writer:
+        with pytest.raises(ValueError, match="slab of shape"):
+            writer.write_materials([np.zeros((3, 4, 4), dtype=np.uint8)])
+        with pytest.raises(ValueError, match="2 planes for a field of 3"):
+            writer.write_materials([np.zeros((2, 4, 5), dtype=np.uint8)])

@@ -1,0 +1,37 @@
+"""Code that numba keeps on disk is not used when a source that it was compiled from has changed."""
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from heatsim.kernels.source_key import source_key
+
+KEPT = ["heatsim.kernels.cpu_blocked", "heatsim.kernels.cpu_composite_numba"]
+NOT_COMPILED = {"heatsim.kernels", "heatsim.physics", "heatsim.kernels.source_key"}
+
+
+def test_the_key_follows_the_sources(tmp_path: Path) -> None:
+    one, other = ModuleType("one"), ModuleType("other")
+    keys = set()
+    for source in ("x = 1\n", "x = 2\n"):
+        for number, module in enumerate((one, other)):
+            module.__file__ = str(tmp_path / f"{number}.py")
+            Path(module.__file__).write_text(source)
+            keys.add(source_key((one, other)) if number else source_key((one,)))
+    assert len(keys) == 4
+    assert source_key((one, other)) in keys
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_all_that_a_kernel_takes_from_other_modules_is_in_its_key(name: str) -> None:
+    module = import_module(name)
+    tree = ast.parse(inspect.getsource(module))
+    names = [node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    used = [import_module(name) for name in names if name.startswith("heatsim.") and name not in NOT_COMPILED]
+    assert used
+    default = inspect.signature(module.advance.py_func).parameters["other_sources"].default
+    assert default == source_key(used)

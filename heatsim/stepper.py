@@ -125,6 +125,7 @@ class Stepper:
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
         problem, device, shape = self._problem, self._field.device, self.choice.shape
+        recorded = any(sums.size for sums in self._ledger.faces)
         builds = launch.builds(
             *(shape.spec, problem.precision, problem.scheme, problem.grid, problem.periodic), device.block_memory()
         )
@@ -133,7 +134,7 @@ class Stepper:
             (
                 build.spec.steps,
                 launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes),
+                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes, recorded),
             )
             for build, planes in zip(builds, (shape.planes, None), strict=False)
         ]

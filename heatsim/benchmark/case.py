@@ -152,7 +152,9 @@ class Stepping:
         self.spills = int(kernels[0].function.local_size_bytes)
         found = []
         for kernel, planes in zip(kernels, (shape.planes, None), strict=False):
-            launches = launch.launches(kernel.build, case.grid, case.periodic, device.multiprocessors(), planes)
+            launches = launch.launches(
+                kernel.build, case.grid, case.periodic, device.multiprocessors(), planes, bool(pointers["face"].any())
+            )
             found.append((kernel.build.spec.steps, sweep_with(Sweeps(kernel, launches, coefficients, pointers))))
         return found
 

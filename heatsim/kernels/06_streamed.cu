@@ -1,5 +1,6 @@
 // 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
-// allow it, and marches along z with its column in registers.
+// allow it, and marches along z with its column in registers. streamed_rows.cuh is the same for a thread of two rows,
+// which is what a body of one material takes; what follows here leaves registers for faces and materials.
 //
 //        above      registers, just loaded
 //        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
@@ -13,9 +14,12 @@
 
 #include "vector.cuh"
 
-#if MATERIALS == 2
+#if !FACES
+#include "streamed_rows.cuh"
+#elif MATERIALS == 2
 #include "varying_streamed.cuh"
 #else
+
 #if FACES
 // Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750

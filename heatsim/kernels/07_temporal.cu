@@ -10,7 +10,8 @@
 //
 // A stage holds two planes in registers: the centre, whose x and y neighbours it needs, and the one below, of which a
 // thread needs its own cells only. The plane above comes from the stage before. The centre plane was made an iteration
-// ago and its edges published then, so one barrier an iteration serves all stages.
+// ago and its edges published then, so one barrier an iteration serves all stages. A warp says there that it has read and
+// published everything before its last stage is done, and goes on when all have said so.
 //
 // A thread owns a patch of VECTOR cells in x and ROWS in y. Patches lie `lanes` beside each other, 32 or fewer, so x
 // neighbours come by shuffle; of y neighbours only those of a patch's first and last row come from shared memory.
@@ -80,6 +81,7 @@ struct Shared {
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 where nothing is to be entered
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
+    unsigned long long barrier;
     Segment segment;
 };
 
@@ -98,6 +100,37 @@ enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRI
 
 // What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
 enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
+
+// A barrier in two halves: a thread says early that others may go on, and asks late whether it may. The phases of the
+// barrier are even and odd in turn. Older GPUs do both at once, late.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void start_barrier(Shared& shared)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"((unsigned int)__cvta_generic_to_shared(&shared.barrier)),
+                 "n"(THREADS)
+                 : "memory");
+}
+
+__device__ __forceinline__ void arrive(Shared& shared)
+{
+    asm volatile("{.reg .b64 state; mbarrier.arrive.shared.b64 state, [%0];}" ::"r"(
+                     (unsigned int)__cvta_generic_to_shared(&shared.barrier))
+                 : "memory");
+}
+
+__device__ __forceinline__ void wait(Shared& shared, int phase)
+{
+    asm volatile("{\n.reg .pred done;\n"
+                 "AGAIN: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+                 "@!done bra AGAIN;\n}" ::"r"((unsigned int)__cvta_generic_to_shared(&shared.barrier)),
+                 "r"(phase & 1)
+                 : "memory");
+}
+#else
+__device__ __forceinline__ void start_barrier(Shared&) {}
+__device__ __forceinline__ void arrive(Shared&) {}
+__device__ __forceinline__ void wait(Shared&, int) { __syncthreads(); }
+#endif
 
 // Position i of a periodic axis of n cells taken into the box.
 __device__ __forceinline__ int into(int i, int n)
@@ -160,7 +193,7 @@ __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], cons
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < VECTOR; i += ACCESS)
-            copy_async<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
+            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
     commit_copies();
 }
 
@@ -327,6 +360,18 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
     }
 }
 
+// What stage s makes of its centre, plane p - 1 - s, before the plane above is known.
+template <int boundaries>
+__device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
+                                             int p, int s, const Patch& centre, Patch& below)
+{
+    const int room = p - 1 & (ROOMS - 1), half = p & 1;
+    const Cells* const first_rows = s == 0 ? shared.fetched[room][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
+    const Cells* const last_rows = s == 0 ? shared.fetched[room][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
+    if (boundaries & Z && !(grid.periodic & 4) && p - 1 - s == 0) below = centre;  // no plane below the first
+    return sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, below);
+}
+
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
@@ -343,6 +388,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
+    Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], below[0]);
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
@@ -353,12 +399,14 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
             shared.edges[1 - half][s - 1][1][slot] = above.row[ROWS - 1];
         }
 
-        // 3. The stage's new values.
+        // 3. The next stage sets out, so that what it loads is on its way while this one ends. Behind the last of them the
+        // others may overwrite what has been read.
         const Patch& T_here = centre[s];
-        if (ends_in_z && z == 0) below[s] = T_here;  // no plane below the first
-        const Cells* const first_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
-        const Cells* const last_rows = s == 0 ? shared.fetched[room - 1 & (ROOMS - 1)][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
-        Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, T_here, below[s]);
+        Patch sum = next_sum;
+        if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], below[s + 1]);
+        else if (boundaries == NONE) arrive(shared);
+
+        // 4. The stage's new values.
         const bool top = ends_in_z && z == grid.nz - 1;  // no plane above the last
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -384,7 +432,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 #endif
 #endif
 
-        // 4. The planes change roles.
+        // 5. The planes change roles.
         below[s] = centre[s];
         centre[s] = above;
         above = sum;
@@ -392,7 +440,8 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 
     const int z = p - STEPS;
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
-    __syncthreads();  // what was published is read in the next iteration, and overwritten in the one after it
+    if (boundaries != NONE) arrive(shared);  // heat is entered by others too
+    wait(shared, p);  // what was published is read in the next iteration, and overwritten in the one after it
     if (place.flags & RECORDED) {
         enter_sides<boundaries>(shared, grid, ledger, half, p);
         if (ends_in_z) enter_end(shared, grid, ledger, p);
@@ -408,6 +457,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int slot = threadIdx.y * WARP + threadIdx.x;
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
+    if (slot == 0) start_barrier(shared);
+    int phase = 0;
 
 #pragma unroll 1
     for (int i = 0; i < grid.planes; ++i) {
@@ -425,6 +476,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // from memory is gone. Below the first plane of the box there is nothing to start from.
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
+        if (p - phase & 1) {
+            arrive(shared);
+            wait(shared, phase);
+        }
         Patch centre[STEPS] = {}, below[STEPS] = {};
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
@@ -460,6 +515,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                     advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
             }
         }
+        phase = p;
         wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes
     }
 }

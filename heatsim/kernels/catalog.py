@@ -18,7 +18,7 @@ class KernelSpec:
         idea: one line for `heatsim kernels`.
         block: threads along x, y, z (CUDA).
         tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised`` and not
-            ``boxed``.
+            ``boxed``, and as many rows of threads along y as ``rows`` does not multiply yet.
         vectorised: whether a thread owns a vector of neighbouring cells in x.
         steps: time steps that a sweep does.
         rows: rows of cells in y that a thread owns.
@@ -48,7 +48,9 @@ KERNELS = (
     ),
     KernelSpec("register_tiled", "cuda", "05_register_tiled.cu", "one plane shared", (32, 16, 1), (30, 14, 32)),
     KernelSpec(
-        "streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 8), True
+        *("streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 5)),
+        vectorised=True,
+        rows=2,
     ),
     KernelSpec(
         "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4

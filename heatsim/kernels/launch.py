@@ -24,6 +24,8 @@ _PLANES_KEPT = 4  # ROOMS of 07
 _PLANES_MARCHED = 8  # MARCHED of varying_streamed.cuh
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
+_BARRIER = 16  # bytes of one, and as many as align it
+_SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
@@ -141,7 +143,8 @@ class Build:
     def tile(self) -> tuple[int, int, int]:
         """Cells along x, y, z that a block writes, in kernels without a pipeline."""
         x, y, z = self.spec.tile
-        return (x if self.spec.boxed else x * self.vector), y, z
+        rows = 1 if self.faces else self.spec.rows  # code for faces needs the registers
+        return (x if self.spec.boxed else x * self.vector), y * rows, z
 
     @property
     def pipeline(self) -> tiling.Pipeline | None:
@@ -165,9 +168,8 @@ class Build:
         narrowest = min(tiling.LANES)
         border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
         heats, terms = 2 * pipeline.steps * border, 12 * pipeline.steps
-        size = (
-            (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps) + tiling.SEGMENT.itemsize
-        )
+        size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
+        size += tiling.SEGMENT.itemsize + _BARRIER
         return ceil(size / 16) * 16
 
     @property
@@ -244,14 +246,24 @@ def launches(
     periodic: tuple[bool, bool, bool],
     multiprocessors: int = _MULTIPROCESSORS,
     planes: int | None = None,
+    recorded: bool = False,
 ) -> list[Launch]:
-    """The launches that together cover a grid: one, unless there are more blocks than one may have along y or z.
+    """The launches that together cover a grid, one if they can.
 
-    ``planes`` is how many a block of a kernel that marches along z goes through, if not as many as its tile has.
+    There are more if a launch would have more blocks along y or z than it may, or if a slab of planes, as blocks march
+    through, is too large for L2: the plane between two slabs is to be there still when the second needs it.
+
+    Args:
+        kernel: what is launched.
+        grid: the cells.
+        periodic: which axes wrap.
+        multiprocessors: of the device.
+        planes: that a block of a kernel that marches along z goes through; None for as many as its tile has.
+        recorded: whether heat is entered into a ledger.
     """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     if kernel.pipeline is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors)
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
     nx, ny, nz = grid.cells
@@ -260,13 +272,17 @@ def launches(
     if kernel.varying and kernel.spec.vectorised:
         planes = min(planes, _PLANES_MARCHED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
+    most_y = LARGEST_GRID_YZ
+    if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
+        parts = ceil(2 * nx * ny * planes * kernel.itemsize / _SLAB)
+        most_y = min(most_y, ceil(y / parts))
     return [
         Launch(
-            (x, min(y - first_y, LARGEST_GRID_YZ), min(z - first_z, LARGEST_GRID_YZ)),
+            (x, min(y - first_y, most_y), min(z - first_z, LARGEST_GRID_YZ)),
             np.array((grid.cells, bits, (first_y * tile_y, first_z * planes), planes, 0), dtype=GRID),
         )
         for first_z in range(0, z, LARGEST_GRID_YZ)
-        for first_y in range(0, y, LARGEST_GRID_YZ)
+        for first_y in range(0, y, most_y)
     ]
 
 

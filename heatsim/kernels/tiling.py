@@ -4,10 +4,10 @@ A tile is computed with a halo as wide as a sweep has steps, but none where it e
 
     n = 512, tiles of 128 cells, 4 steps     |<-- 124 -->|<- 120 ->|<- 120 ->|<- 120 ->|28|
 
-The first and last write 4 cells more than those between them. Along a periodic axis the first begins with a halo before
-cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What is left in x may take a narrower tile of more rows,
-here one of 32 × 128 cells beside those of 128 × 32: the halo is in x what it is in y, and fewer threads compute
-cells that nobody needs.
+The first and last write 4 cells more than those between them. Along a periodic axis the first begins with a halo
+before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What is
+left in x may take a narrower tile of more rows, here one of 32 × 128 cells beside those of 128 × 32: the halo is in x
+what it is in y, and fewer threads compute cells that nobody needs.
 
 Blocks get a range of planes of a tile, then of another, so that all have the same to do. They take tiles in the order
 of their numbers, from the bottom up, so that blocks beside each other climb together and find in cache the halo that
@@ -28,8 +28,13 @@ LANES = (32, 16, 8)  # widths of tiles in patches
 # Narrow tiles have short rows in memory: so much longer takes an iteration, measured on an H100.
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
 # An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the
-# bytes of a value: between what was measured on an H100 with the ledger of heat and without it.
-_FACE_COSTS = {4: (1.15, 1.15, 1.4), 8: (1.4, 1.3, 1.8)}
+# bytes of a value and whether heat is entered into the ledger: what was fastest on an H100.
+_FACE_COSTS = {
+    (4, False): (1.0, 1.05, 1.1),
+    (4, True): (1.15, 1.15, 1.4),
+    (8, False): (1.4, 1.25, 1.6),
+    (8, True): (1.5, 1.3, 1.7),
+}
 _FILL = 12  # what a segment costs beside its planes, in iterations: filling the pipeline, and slower ones at the ends
 _SHORTEST = 24  # planes of a segment, where there are enough of them
 
@@ -161,15 +166,17 @@ def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[in
 
 
 @cache
-def segments(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline, multiprocessors: int) -> NDArray[Any]:
+def segments(
+    cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline, multiprocessors: int, recorded: bool = False
+) -> NDArray[Any]:
     """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
 
     A block that does less than the others has empty segments at the end. Segments are dealt out in rounds: each block
     takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all are taken is
-    found by bisection.
+    found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
-    beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize]
+    beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize, recorded]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
         for t in plane_tiles

@@ -26,6 +26,26 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global)
 #endif
 }
 
+// The same for what other blocks will soon read too: it leaves L2 after all else.
+template <int BYTES>
+__device__ __forceinline__ void copy_async_lasting(void* shared, const void* global)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned int address = (unsigned int)__cvta_generic_to_shared(shared);
+    unsigned long long last;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "l"(last)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(address), "l"(global), "n"(BYTES),
+                     "l"(last)
+                     : "memory");
+#else
+    copy_async<BYTES>(shared, global);
+#endif
+}
+
 __device__ __forceinline__ void commit_copies()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -291,6 +291,21 @@ def test_a_block_is_of_whole_warps(spec: KernelSpec) -> None:
     assert threads <= 1024
 
 
+def test_slabs_too_large_for_l2_are_cut_in_y(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plane that two slabs need is still in L2 when the second comes; a grid of one slab needs nothing twice."""
+    spec = next(spec for spec in CUDA if spec.name == "streamed")
+    case = random_steps((36, 37, 11), (False, True, False), seed=8, steps=1)
+    build = launch.build(spec, "float32", "increments", case.grid)
+    _, tile_y, tile_z = build.tile
+    assert len(launch.launches(build, case.grid, case.periodic)) == 1
+    monkeypatch.setattr(launch, "_SLAB", 2 * 36 * 37 * tile_z * build.itemsize - 1)
+    parts = launch.launches(build, case.grid, case.periodic)
+    rows = -(-37 // tile_y // 2) * tile_y
+    assert [tuple(part.grid["first_yz"]) for part in parts] == [(0, 0), (rows, 0)]
+    assert len(launch.launches(build, Grid((36, 37, tile_z), (1.0, 1.0, 1.0)), case.periodic)) == 1
+    on_host(spec, case, "float32", "increments").assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
+
+
 @OF_TILES
 def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 2)

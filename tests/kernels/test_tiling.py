@@ -81,13 +81,13 @@ def test_no_patch_that_counts_lies_across_the_seam_of_a_periodic_axis(nx: int, n
 @pytest.mark.parametrize(
     "cells", [(512, 512, 512), (768, 768, 768), (1000, 1000, 100), (1500, 200, 300), (333, 477, 611), (64, 64, 64)]
 )
-@pytest.mark.parametrize("multiprocessors", [1, 46, 132])
+@pytest.mark.parametrize(("multiprocessors", "recorded"), [(1, False), (46, True), (132, False), (132, True)])
 def test_segments_cover_all_planes_and_finish_together(
-    cells: tuple[int, int, int], pipeline: Pipeline, multiprocessors: int
+    cells: tuple[int, int, int], pipeline: Pipeline, multiprocessors: int, recorded: bool
 ) -> None:
     periodic = (False, False, False)
     tiles = tiling.tiles(cells, periodic, pipeline)
-    segments = tiling.segments(cells, periodic, pipeline, multiprocessors)
+    segments = tiling.segments(cells, periodic, pipeline, multiprocessors, recorded)
     assert len(segments) <= multiprocessors
     planes = {(tile.x, tile.y): np.zeros(cells[2], dtype=int) for tile in tiles}
     for record in segments.reshape(-1):

@@ -215,8 +215,9 @@ def _materials(problem: HeatProblem) -> list[str]:
     scenario = problem.scenario
     parts = regions.paint(scenario)
     lines = []
-    palette = () if problem.body is None else problem.body.medium.palette
-    for material, cells in zip(survey(scenario, palette), parts.material_cells, strict=False):
+    body = problem.body
+    found = survey(scenario) if body is None else survey(scenario, body.medium.palette, body.reference)
+    for material, cells in zip(found, parts.material_cells, strict=False):
         kx, ky, kz = material.conductivity
         k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
         at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law

@@ -52,16 +52,19 @@ class Survey:
         return replace(self, rates=(x * share, y * share, z * share)).coefficients(dt)
 
 
-def survey(scenario: Scenario, palette: Sequence[Substance] = ()) -> tuple[Survey, ...]:
+def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: float | None = None) -> tuple[Survey, ...]:
     """Every material of the palette that conducts, in its order.
 
     Args:
         scenario: whose materials they are.
         palette: the same as numbers, from which the laws of those that change are taken.
+        reference: the temperature in K that the laws begin at.
     """
     laws = {substance.name: substance.law for substance in palette}
     grid, initial = scenario.grid, scenario.initial.temperature
     temperature = initial if isinstance(initial, float) else _ROOM_TEMPERATURE
+    if any(laws.values()) and reference is not None:
+        temperature = reference
     found = []
     for name, material in scenario.palette:
         if material is None:

@@ -1,5 +1,6 @@
 """Advance the field of a composite body by whole steps."""
 
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -8,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.field import Field
-from heatsim.kernels import launch
+from heatsim.kernels import launch, mending, tuning
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
 from heatsim.kernels.replay import Replay, Sweeps
+from heatsim.kernels.tuning import Choice, Shape
 from heatsim.ledger import Ledger
 from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
@@ -20,13 +22,17 @@ from heatsim.physics.problem import HeatProblem
 # Steps whose rows are made and sent to the device together, and the bytes that these may take.
 _STEPS_PER_TABLE = 16_384
 _BYTES_PER_TABLE = 2**24
+_TRIAL_STEPS = 16
+
+# Steps a sweep, the kernel, its launches.
+Compiled = tuple[int, launch.CudaKernel, list[launch.Launch]]
 
 
 class CompositeStepping:
     """Steps of one composite body on one field with one kernel.
 
-    Attributes:
-        spec: the kernel; of those that do several steps a sweep none knows composite bodies, single steps do it all.
+    A pipeline of several steps a sweep is mended at interfaces and faces; where these are too much of the body, and for
+    kernels that do not know composite bodies, single steps do it all, to the same bits.
     """
 
     def __init__(
@@ -37,15 +43,39 @@ class CompositeStepping:
         ledger: Ledger,
         spec: KernelSpec,
         arrays: CompositeArrays | None = None,
+        tuned: bool = False,
     ) -> None:
+        """Compile nothing yet.
+
+        Args:
+            problem: coefficients and times.
+            body: what the cells are made of, conditions and sources.
+            field: what is advanced.
+            ledger: what heat is entered into.
+            spec: the kernel.
+            arrays: the body's on the field's device; made where they are not given.
+            tuned: on a GPU, take what is faster, whatever ``spec`` says: several steps a sweep are tried out on large
+                grids, if there are enough steps for that.
+        """
         self._problem = problem
         self._body = body
         self._field = field
-        self.spec = SINGLE_STEP if spec.steps > 1 else spec
+        cells, steps = problem.grid.cell_count, problem.timeline.last_step
+        worth_trying = cells >= tuning.LARGE_GRID and tuning.is_worth_trying(cells, steps)
+        self._spec = SINGLE_STEP if tuned and spec.backend == "cuda" and not worth_trying else spec
+        self._tuned, self._tried = tuned, False
         self._arrays = arrays or composite_arrays(problem, body, field)
         self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
         self._tables: dict[float, Tables] = {}
         self._coefficients: dict[float, tuple[NDArray[Any], tuple[Any, ...]]] = {}
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel that does nearly all steps."""
+        if self._spec.backend == "cpu":
+            return Choice(Shape(self._spec), "by rule")
+        spec = self._compiled[0][1].build.spec
+        return Choice(Shape(spec), "tried" if self._tried else "by rule")
 
     @property
     def steps_per_table(self) -> int:
@@ -58,9 +88,9 @@ class CompositeStepping:
 
     def prepare(self) -> None:
         """Compile the kernel."""
-        if self.spec.backend == "cuda":
+        if self._spec.backend == "cuda":
             _ = self._compiled
-        elif self.spec.name == "numba" and self._problem.timeline.last_step > 0:
+        elif self._spec.name == "numba" and self._problem.timeline.last_step > 0:
             self._rehearse()
 
     def advance(self, first: int, until: int) -> None:
@@ -72,20 +102,17 @@ class CompositeStepping:
         timeline = self._problem.timeline
         dt = float(timeline.dts[timeline.interval(first)])
         rows = self._body.rows(timeline.step_times(first, until), dt, self._field.reference)
-        if dt not in self._tables:
-            c = self._problem.coefficients[dt].c
-            self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
-        if self.spec.backend == "cuda":
+        if self._spec.backend == "cuda":
             self._advance_cuda(first, until, dt, rows)
         else:
             self._advance_cpu(first, until, dt, rows)
 
     @cached_property
-    def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
-        """Steps a sweep, kernel and launches, the one that does most at a time first."""
+    def _compiled(self) -> list[Compiled]:
+        """What does the steps, the one that does most at a time first."""
         problem, device = self._problem, self._field.device
-        builds = launch.builds(
-            self.spec,
+        *several, single = launch.builds(
+            self._spec,
             problem.precision,
             problem.scheme,
             problem.grid,
@@ -94,15 +121,61 @@ class CompositeStepping:
             faces=True,
             materials=not self._body.medium.uniform,
             varying=self._body.medium.varies,
+            heated=self._body.medium.first_heated < len(self._body.medium.kinds),
         )
-        return [
-            (
-                build.spec.steps,
-                launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors()),
-            )
-            for build in builds
-        ]
+        one = self._with_launches(launch.compile_kernel(single))
+        for build in several:
+            mended = self._mended(build, device.block_memory())
+            if mended is not None and (not self._tuned or self._is_faster(mended, one)):
+                return [mended, one]
+        return [one]
+
+    def _mended(self, build: launch.Build, block_memory: int) -> Compiled | None:
+        """A pipeline that is mended where it is wrong; None where that takes too long."""
+        boxes = mending.boxes(build, self._body.medium, self._problem.periodic, self._arrays.open_faces, block_memory)
+        if boxes is None:
+            return None
+        kernel, mender = launch.compile_kernel(build), launch.compile_kernel(mending.mender(build, block_memory))
+        return self._with_launches(mending.MendedKernel(build, kernel.function, kernel.xp, mender, boxes))
+
+    def _with_launches(self, kernel: launch.CudaKernel) -> Compiled:
+        problem, processors = self._problem, self._field.device.multiprocessors()
+        launches = launch.launches(kernel.build, problem.grid, problem.periodic, processors)
+        return kernel.build.spec.steps, kernel, launches
+
+    def _is_faster(self, several: Compiled, one: Compiled) -> bool:
+        """Whether several steps a sweep take less time each, tried out; the spare buffer is written to.
+
+        No heat is entered. What does not run is not faster.
+        """
+        self._tried = True
+        with suppress(Exception):
+            return self._seconds_a_step(several) < self._seconds_a_step(one)
+        return False
+
+    def _seconds_a_step(self, compiled: Compiled) -> float:
+        steps, kernel, launches = compiled
+        field, timeline = self._field, self._problem.timeline
+        dt = float(timeline.dts[0])
+        rows = self._body.rows(timeline.step_times(0, 1), dt, field.reference)
+        coefficients, keep = self._arrays.coefficients(self._tables_of(dt), len(rows.beams))
+        sweeps, nothing = self._arrays.sweeps(rows, 0, steps), np.zeros((), dtype=launch.GENERAL_LEDGER)
+
+        def work() -> None:
+            for _ in range(_TRIAL_STEPS // steps):
+                kernel(launches, field.deviation, field.spare, coefficients, sweeps.address(0), nothing)
+
+        work()  # the first time a kernel may have to be loaded
+        taken = tuning.seconds(field.device, work) / (_TRIAL_STEPS // steps * steps)
+        del keep  # what the coefficients point to had to live until here
+        return taken
+
+    def _tables_of(self, dt: float) -> Tables:
+        """What depends on the length of the steps."""
+        if dt not in self._tables:
+            c = self._problem.coefficients[dt].c
+            self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
+        return self._tables[dt]
 
     @cached_property
     def _replay(self) -> Replay:
@@ -111,7 +184,7 @@ class CompositeStepping:
     def _advance_cuda(self, first: int, until: int, dt: float, rows: Rows) -> None:
         field = self._field
         if dt not in self._coefficients:
-            self._coefficients[dt] = self._arrays.coefficients(self._tables[dt], len(rows.beams))
+            self._coefficients[dt] = self._arrays.coefficients(self._tables_of(dt), len(rows.beams))
         coefficients, _ = self._coefficients[dt]
         sweeps = self._arrays.sweeps(rows, first, until - first)
         ledger = ledger_struct(self._entries)
@@ -134,7 +207,7 @@ class CompositeStepping:
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
         problem, field, arrays = self._problem, self._field, self._arrays
-        kernel, tables = COMPOSITE_KERNELS[self.spec.name], self._tables[dt]
+        kernel, tables = COMPOSITE_KERNELS[self._spec.name], self._tables_of(dt)
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
         row: Row | None = None
         for step in range(first, until):
@@ -151,5 +224,6 @@ class CompositeStepping:
 def composite_arrays(problem: HeatProblem, body: Body, field: Field) -> CompositeArrays:
     """The body's arrays on the field's device."""
     return CompositeArrays(
-        field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision
+        *(field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision),
+        open_faces=body.open_faces,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.frame import SLAB_BYTES
-from heatsim.kernels import catalog
+from heatsim.kernels import catalog, mending
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
@@ -74,6 +74,8 @@ class Plan:
             material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+            if kernel.steps > 1:
+                body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)
         # The CPU's fast kernel keeps the potentials of a step.
         varies = problem.body is not None and problem.body.medium.varies
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)

@@ -56,7 +56,9 @@ class Stepper:
         self._ledger = ledger
         self._spec = spec
         self._composite = (
-            None if problem.body is None else CompositeStepping(problem, problem.body, field, ledger, spec, arrays)
+            None
+            if problem.body is None
+            else CompositeStepping(problem, problem.body, field, ledger, spec, arrays, tuned)
         )
         self._constant_faces = self._composite is None and problem.faces.constant()
 
@@ -109,7 +111,7 @@ class Stepper:
         """The kernel and its launch shape; where it is still to be tried out, the spare buffer is written to."""
         problem, field, spec = self._problem, self._field, self._spec
         if self._composite is not None:
-            return Choice(Shape(self._composite.spec), "by rule")
+            return self._composite.choice
         if not self._tuned:
             return Choice(Shape(spec), "asked for")
         dt = float(problem.timeline.dts[problem.timeline.interval(self.step)])

@@ -1,5 +1,8 @@
 """Runs of a composite body on a GPU, and on the host in the part of one: the loop around the kernels."""
 
+import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +12,9 @@ from cuda_host import gpu
 from runs import after_step, interrupt, results, write
 
 from heatsim import device
+from heatsim.device import Device
 from heatsim.errors import Interrupted
-from heatsim.kernels import launch, replay
+from heatsim.kernels import launch, mending, replay, tuning
 from heatsim.kernels.reductions import compiled
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
@@ -60,6 +64,45 @@ def test_a_run_agrees_with_the_cpu(
     assert rows[0] == others[0]
     mine, theirs = (np.array(table[1:], dtype=np.float64)[:, :-1] for table in (rows, others))
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def mend_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On so few cells boxes are all of them."""
+    monkeypatch.setattr(mending, "boxes", partial(mending.boxes, most=np.inf))
+
+
+def test_several_steps_a_sweep_give_the_bits_of_single_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several_cells = "domain.cells=[16,8,8]"
+    single = simulate(tmp_path, "single", several_cells, "solver.kernel=naive")
+    mend_anything(monkeypatch)
+    several = simulate(tmp_path, "several", several_cells, "solver.kernel=temporal")
+    assert json.loads((tmp_path / "several" / folder.SUMMARY).read_text())["kernel"] == "temporal"
+    assert several.temperature.tobytes() == single.temperature.tobytes()
+    for file in (folder.ENERGY, folder.PROBES):
+        assert (tmp_path / "several" / file).read_bytes() == (tmp_path / "single" / file).read_bytes()
+
+
+@pytest.mark.parametrize(("seconds", "fastest"), [((1.0, 9.0), "temporal"), ((9.0, 1.0), "streamed")])
+def test_auto_takes_what_is_faster_and_keeps_the_bits(
+    seconds: tuple[float, float], fastest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several_cells = "domain.cells=[16,8,8]"
+    plain = simulate(tmp_path, "plain", several_cells, "solver.kernel=streamed")
+    mend_anything(monkeypatch)
+    monkeypatch.setattr(tuning, "LARGE_GRID", 0)
+    monkeypatch.setattr(tuning, "is_worth_trying", lambda cells, steps: True)
+    clock = iter(seconds)
+
+    def run_and_tell(device: Device, work: Callable[[], None]) -> float:
+        work()
+        return next(clock)
+
+    monkeypatch.setattr(tuning, "seconds", run_and_tell)
+    auto = simulate(tmp_path, "auto", several_cells, "solver.kernel=auto")
+    launched = json.loads((tmp_path / "auto" / folder.SUMMARY).read_text())["launch"]
+    assert (launched["kernel"], launched["chosen"]) == (fastest, "tried")
+    assert auto.temperature.tobytes() == plain.temperature.tobytes()
+    assert (tmp_path / "auto" / folder.ENERGY).read_bytes() == (tmp_path / "plain" / folder.ENERGY).read_bytes()
 
 
 def test_recorded_runs_and_single_launches_give_the_same_bits(

@@ -21,13 +21,15 @@
 #else
 
 #if FACES
-// Threads on a multiprocessor: what is left to the end is not to cost the march its warps.
+#include "noted.cuh"
+
+// Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? 1152 : 896)
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1024 : 1152) : MATERIALS && __CUDA_ARCH__ == 900 ? 1024 : 896)
 #else
-#define RESIDENT (sizeof(Real) == 4 ? 1152 : 768)
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
@@ -52,7 +54,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_west = neighbour_x(grid, x_load - 1) - x_load;
     const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
     const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
+#if !FACES
     const bool at_side = updates && (x == 0 || x + VECTOR == grid.nx || y == 0 || y == grid.ny - 1);
+#endif
 
     // 2. The planes before the march.
     Cells below = load(centre + neighbour_z(grid, z_begin - 1) * plane);
@@ -61,7 +65,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Real* out = T_new + cell_index(grid, x, y, z_begin);
 
 #if FACES
-    unsigned int left = 0;  // a bit for each plane in which the vector is not plain
+    __shared__ Noted noted_cells;
+    begin_noting(noted_cells);
+    unsigned int noted = 0;
+    Own own = own_of(c, sweep, 0);
 #endif
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above.
@@ -75,14 +82,14 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (last_lane) east = here[to_east];
 
         // 5. Update the vector.
-        const bool at_face = at_side || (updates && (z == 0 || z == grid.nz - 1));
 #if FACES
-        const Kinds kinds = load_kinds(c.medium, cell_index(grid, x_load, y_load, z));
-        const Cells updated = update_plain(c, sweep, x, y, z, kinds, current, west, east, south, north, below, above);
-        const bool plain = !at_face && all_interior(kinds);
-        if (updates && plain) store(out, updated);
-        if (updates && !plain) left |= 1u << (z - z_begin);
+        const Kinds kinds = load_kinds(c.medium, here - T);
+        if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
+        noted |= not_plain(kinds) >> (7 - (z - z_begin));
+        const Cells updated = update_plain(c, sweep, x, y, z, own, current, west, east, south, north, below, above);
+        if (updates) store(out, updated);
 #else
+        const bool at_face = at_side || (updates && (z == 0 || z == grid.nz - 1));
         const Cells updated = update(grid, c, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
         if (updates) store(out, updated);
 #endif
@@ -95,8 +102,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     }
 
 #if FACES
-    // 7. What the march has left.
-    update_left(T, T_new, grid, c, sweep, ledger, x, y, z_begin, left);
+    // 7. What is not plain.
+    noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
+    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
 #endif
 }
 #endif

@@ -35,6 +35,9 @@
 // Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
 // Other grids take single steps.
 //
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; composite_pipeline.cuh.
+// Where that is wrong, and as far as it spreads in STEPS steps, mended.cu steps the cells anew; heat through faces is entered there.
+//
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
 // change roles by moves, which cost less than a loop unrolled to avoid them.
@@ -165,13 +168,17 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             if (y + r >= segment.y_begin && y + r < segment.y_end) place.flags |= WRITTEN << r;
+#if !FACES
     for (int face = 0; face < 6; ++face)
         if (ledger.face[face]) place.flags |= RECORDED;
+#endif
 #if SCHEME == STOCHASTIC
     place.seed = dither_seed(0, x_box, y_box, 0);
 #endif
     return place;
 }
+
+#include "composite_pipeline.cuh"
 
 struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
@@ -238,6 +245,7 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
     return sum;
 }
 
+#if !FACES
 // Adds the heat through faces in x and y. Without branches: they would keep the compiler from moving loads across them.
 // Halo cells need the heat too, for their values.
 template <int boundaries>
@@ -360,6 +368,8 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
     }
 }
 
+#endif
+
 // What stage s makes of its centre, plane p - 1 - s, before the plane above is known.
 template <int boundaries>
 __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
@@ -374,9 +384,10 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
-__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS])
+                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep,
+                                                 PatchKind& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
@@ -384,6 +395,12 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
     // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
+#if FACES
+    const unsigned int arriving = arriving_byte(all.medium, grid, place, p);
+    const Coefficients c = coefficients_of(all, own);
+#else
+    const Coefficients& c = all;
+#endif
     Patch above;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
@@ -415,8 +432,15 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
                 const Real T_above = top ? T_here.row[r].at[i] : above.row[r].at[i];
                 sum.row[r].at[i] = add_above(c, T_here.row[r].at[i], T_above, sum.row[r].at[i]);
             }
+#if FACES
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i) sum.row[r].at[i] = source_of(own, s) + sum.row[r].at[i];
+#else
         add_sides<boundaries>(shared, place.flags, half, s, T_here, sum);
         if (ends_in_z && (z == 0 || z == grid.nz - 1)) add_end(shared, shared.terms[s][z == 0 ? 4 : 5], T_here, sum);
+#endif
 #if SCHEME != SEVEN_TERM
 #if SCHEME == STOCHASTIC
         const unsigned int seed = place.seed + dither_seed(shared.step[s], 0, 0, grid.periodic & 4 ? into(z, grid.nz) : z);
@@ -440,12 +464,17 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 
     const int z = p - STEPS;
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
+#if FACES
+    change_kind(own, all, sweep, arriving);
+#endif
     if (boundaries != NONE) arrive(shared);  // heat is entered by others too
     wait(shared, p);  // what was published is read in the next iteration, and overwritten in the one after it
+#if !FACES
     if (place.flags & RECORDED) {
         enter_sides<boundaries>(shared, grid, ledger, half, p);
         if (ends_in_z) enter_end(shared, grid, ledger, p);
     }
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -455,7 +484,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     extern __shared__ char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int slot = threadIdx.y * WARP + threadIdx.x;
+#if !FACES
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
+#endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
     if (slot == 0) start_barrier(shared);
     int phase = 0;
@@ -470,7 +501,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
         const Place place = find_place(grid, ledger, shared.segment);
+#if !FACES
         find_side_sums(shared, grid, ledger);
+#endif
 
         // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
         // from memory is gone. Below the first plane of the box there is nothing to start from.
@@ -481,6 +514,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             wait(shared, phase);
         }
         Patch centre[STEPS] = {}, below[STEPS] = {};
+        PatchKind own = {};
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
@@ -491,28 +525,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below);
+                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
             }
         }
         phase = p;

@@ -88,48 +88,47 @@ __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* swe
     return flux;
 }
 
-// sum, plus the heat through every face of the box that the cell touches; `conducting` is the cell's conductivity over that
-// at the reference temperature.
+// sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell;
+// `conducting` is the cell's conductivity over that at the reference temperature.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
-                                                  Real conducting = Real(1))
+                                                  bool owned = true, Real conducting = Real(1))
 {
 #pragma unroll 1
     for (int face = 0; face < 6; ++face) {
         const int axis = face >> 1;
         const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
         if (at != (face & 1 ? n - 1 : 0) || grid.periodic >> axis & 1) continue;
+        const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
+        const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
+        const unsigned char* const patches = of_face(medium.patches, face);
+        const Real beam = beam_flux(medium, sweep, face, u, v);
         HalfCell half = medium.halves[3 * kind + axis];
         if (half.conductance == Real(0)) continue;
         half.conductance *= conducting;
         half.share *= conducting;
-
-        const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
-        const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        const unsigned char* const patches = of_face(medium.patches, face);
-        double* const sums = of_face(ledger.face, face);
-        double* const beam_sums = of_face(ledger.beam, face);
-        const Real beam = beam_flux(medium, sweep, face, u, v);
         const Condition& condition = sweep->conditions[patches ? patches[i] : face];
         const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
         const Real from_beam = half.gain * beam;
         sum += heat;
-        if (sums) atomicAdd(sums + i, (double)heat - (double)from_beam);
-        if (beam_sums) atomicAdd(beam_sums + i, (double)from_beam);
+        double* const sums = of_face(ledger.face, face);
+        if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
+        double* const beam_sums = of_face(ledger.beam, face);
+        if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
     }
     return sum;
 }
 
-// What sources give to a cell of a kind.
+// What sources give to a cell of a kind. Added to anything, -0 changes no bit of it.
 __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
 {
-    return kind >= medium.first_heated ? sweep->heat[kind] : Real(0);
+    return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
-                                            Real conducting = Real(1))
+                                            bool owned = true, Real conducting = Real(1))
 {
     const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
     const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
@@ -146,7 +145,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
         const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
         heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
     }
-    if (ledger.exposed) atomicAdd(ledger.exposed + rank, (double)heat);
+    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;
 }
 
@@ -206,44 +205,49 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     return finish(sweep, x, y, z, T, sum);
 }
 
-// The same with the values loaded from the field, one neighbour after another: fewest registers.
-__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
-                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+// The same from the neighbours' kinds and values, in the order of the directions.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6], bool owned = true)
 {
     const Medium& medium = c.medium;
-    const size_t cell = cell_index(grid, x, y, z);
-    const unsigned int byte = byte_of(medium, cell);
-    const int kind = byte & ~INTERIOR;
-    const Real T = field[cell];
     unsigned int sides = 0;
-#if SCHEME == SEVEN_TERM
-    Real sum = c.c0 * T;
-#else
-    Real sum = Real(0);
-#endif
-#pragma unroll 1
-    for (int n = 0; n < 6; ++n) {
-        const int axis = n >> 1, step = (n & 1) * 2 - 1;
-        const size_t beside = cell_index(grid, neighbour_x(grid, x + (axis == 0 ? step : 0)),
-                                         neighbour_y(grid, y + (axis == 1 ? step : 0)),
-                                         neighbour_z(grid, z + (axis == 2 ? step : 0)));
 #if MATERIALS
-        const int other = medium.cells[beside] & ~INTERIOR;
-        const Real link = medium.links[(axis * medium.kinds + kind) * medium.kinds + other];
-        sides |= (unsigned)(other == medium.void_kind) << n;
+    const Real* const links = medium.links + kind * medium.kinds;
+    const int axis = medium.kinds * medium.kinds;
+    const Coefficients own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+                              links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#pragma unroll
+    for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
 #else
-        const Real link = n == 0 ? c.c1 : n == 1 ? c.c2 : n == 2 ? c.c3 : n == 3 ? c.c4 : n == 4 ? c.c5 : c.c6;
+    const Coefficients& own = c;
 #endif
-#if SCHEME == SEVEN_TERM
-        sum = multiply_add(link, field[beside], sum);
-#else
-        sum = multiply_add(link, field[beside] - T, sum);
-#endif
-    }
-    sum = source_heat(medium, sweep, kind) + sum;
-    if (sides && medium.void_condition >= 0 && kind != medium.void_kind)
-        sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+    Real sum = source_heat(medium, sweep, kind) +
+               neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
     return finish(sweep, x, y, z, T, sum);
 }
 #endif
+
+// The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const size_t cell = cell_index(grid, x, y, z);
+    const ptrdiff_t row = grid.nx, plane = row * grid.ny;
+    const size_t places[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
+                              cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
+                              cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
+    const Real T = field[cell];
+    const int kind = byte_of(c.medium, cell) & ~INTERIOR;
+    Real values[6];
+    int beside[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        values[n] = field[places[n]];
+        beside[n] = byte_of(c.medium, places[n]) & ~INTERIOR;
+    }
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
+}

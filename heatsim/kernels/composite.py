@@ -62,6 +62,7 @@ class CompositeArrays:
     Attributes:
         device: where they are.
         body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
+        open_faces: which faces of the box let heat through.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class CompositeArrays:
         void_condition: int | None,
         reference: float,
         precision: str,
+        open_faces: tuple[bool, ...] = (True,) * 6,
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
@@ -79,6 +81,7 @@ class CompositeArrays:
         self.device = device
         self.precision = precision
         self.medium = medium
+        self.open_faces = open_faces
         self.body = HostBody(
             cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
@@ -160,6 +163,7 @@ class CompositeArrays:
         medium["reference"] = body.reference
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
+        medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if laws.vary:
             of_kind = np.zeros(len(tables.inner), dtype=launch.law_dtype(self.precision))
             of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)

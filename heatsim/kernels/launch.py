@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
-_PLANES_MARCHED = 8  # MARCHED of varying_streamed.cuh
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
+_PLANES_NOTED = 4  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
@@ -64,7 +64,7 @@ def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
-            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition")),
+            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
             *laws,
         ],
         align=True,
@@ -118,6 +118,8 @@ class Build:
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
         varying: whether materials change with temperature; ``materials`` then too.
+        heated: whether sources heat some of the kinds of cells.
+        room: bytes of shared memory for boxes of any size, in kernels that take them.
     """
 
     spec: KernelSpec
@@ -128,6 +130,8 @@ class Build:
     faces: bool = False
     materials: bool = False
     varying: bool = False
+    heated: bool = False
+    room: int = 0
 
     @property
     def itemsize(self) -> int:
@@ -158,6 +162,8 @@ class Build:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
+        if self.room:
+            return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
             return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
@@ -185,6 +191,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": 2 if self.varying else int(self.materials),
+            "HEATED": int(self.heated),
         }
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
@@ -269,8 +276,8 @@ def launches(
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
-    if kernel.varying and kernel.spec.vectorised:
-        planes = min(planes, _PLANES_MARCHED)
+    if kernel.faces and kernel.spec.vectorised:
+        planes = min(planes, _PLANES_NOTED)
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
@@ -337,6 +344,7 @@ def builds(
     block_memory: int,
     faces: bool = False,
     materials: bool = False,
+    heated: bool = False,
     varying: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
@@ -345,11 +353,15 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying)
-    if spec.steps == 1 or faces:
+    if spec.steps == 1 or (faces and spec.boxed) or varying:
         return (single,)
-    several = build(spec, precision, scheme, grid)
+    several = replace(build(spec, precision, scheme, grid, faces, materials), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
+    if faces:
+        # What patches and bricks of mending.py have in common with the grid.
+        filled &= nx % several.vector == 0 and ny % spec.rows == 0
+        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
         return (single,)
     return several, single

@@ -67,6 +67,7 @@ struct Medium {
     int kinds, first_heated;          // kinds from first_heated on have sources
     int beams;
     int void_kind, void_condition;    // -1 where there are none
+    int open;                         // a bit for each face of the box that lets heat through
 #if MATERIALS == 2
     Laws laws;
 #endif

@@ -35,7 +35,7 @@ _SHORTEST_STEP = 1e-6
 
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
-_LARGE_GRID = 1 << 23
+LARGE_GRID = 1 << 23
 # Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
 _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
@@ -128,7 +128,7 @@ def choose(
     if remembered is not None:
         return Choice(remembered, "remembered")
     cells = task.grid.cell_count
-    if steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) < _WORTH_TRYING:
+    if not is_worth_trying(cells, steps):
         return Choice(shapes[0], "by rule")
     times = _try(task, shapes, T, T_new, coefficients, timer or seconds)
     if not times:
@@ -136,6 +136,11 @@ def choose(
     fastest = min(times, key=lambda shape: times[shape])
     _write(path, task, fastest, times)
     return Choice(fastest, "tried")
+
+
+def is_worth_trying(cells: int, steps: float) -> bool:
+    """Whether a run is long enough for trying out what is fastest."""
+    return steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) >= _WORTH_TRYING
 
 
 def candidates(task: Task) -> tuple[Shape, ...]:
@@ -151,7 +156,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
     if boxed and cells <= _SMALL_GRID:
         return (*boxed, *streamed, *temporal)
-    if temporal and cells >= _LARGE_GRID:
+    if temporal and cells >= LARGE_GRID:
         return (*temporal, *streamed, *boxed)
     return (*streamed, *temporal, *boxed)
 

@@ -76,7 +76,7 @@ __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int
 // are looked up at once, by the cell's own law, which is nearly all neighbours' too.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
-                                             const Real (&values)[6])
+                                             const Real (&values)[6], bool owned = true)
 {
     const Medium& medium = c.medium;
     const Laws& laws = medium.laws;
@@ -101,8 +101,8 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     if (sides || at_face) {
         Real conducting;
         const Real degrees = temperature(laws, law, T, conducting);
-        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, conducting);
-        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, conducting);
+        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, owned, conducting);
+        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, owned, conducting);
     }
     return finish(sweep, x, y, z, T, sum);
 }
@@ -126,24 +126,4 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     }
     const Real values[6] = {west, east, south, north, below, above};
     return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
-}
-
-// The same with the values loaded from the field.
-__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
-                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
-{
-    const size_t cell = cell_index(grid, x, y, z);
-    const ptrdiff_t row = grid.nx, plane = row * grid.ny;
-    const size_t places[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
-                              cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
-                              cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
-    Real values[6];
-    int beside[6];
-#pragma unroll
-    for (int n = 0; n < 6; ++n) {
-        values[n] = field[places[n]];
-        beside[n] = byte_of(c.medium, places[n]) & ~INTERIOR;
-    }
-    const int kind = byte_of(c.medium, cell) & ~INTERIOR;
-    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, field[cell], values);
 }

@@ -6,9 +6,10 @@
 //        below      potentials in registers
 //
 // A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
-// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, as in 06. All vectors are stored as if
-// their cells were of one kind and at no face; cells that are not are noted, a bit a cell, and made anew by the whole block
-// when it has no planes left. Expected: some 10 operations and a gather a cell more than 06, two thirds of its speed.
+// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are noted
+// and made anew, as in 06. Expected: some ten operations and a gather a cell more than 06, two thirds of its speed.
+
+#include "noted.cuh"
 
 // Threads on a multiprocessor.
 #if __CUDA_ARCH__ < 1000
@@ -18,31 +19,6 @@
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
-
-#define MARCHED 8  // planes at the most; the bits of a byte note the cells of a column
-#if VECTOR == 4
-typedef unsigned int VectorBytes;
-#define EACH 0x01010101u  // a bit of the byte of each cell
-#elif VECTOR == 2
-typedef unsigned short VectorBytes;
-#define EACH 0x0101u
-#else
-typedef unsigned char VectorBytes;
-#define EACH 1u
-#endif
-
-__device__ __forceinline__ unsigned int vector_bytes(const Medium& medium, size_t cell)
-{
-    return medium.cells ? *reinterpret_cast<const VectorBytes*>(medium.cells + cell) : EACH * INTERIOR;
-}
-
-// Bit 8 i for cell i of the vector that is not interior, or not of the first one's kind.
-__device__ __forceinline__ unsigned int not_alike(unsigned int bytes, int first_kind)
-{
-    const unsigned int differs = bytes ^ EACH * (first_kind | INTERIOR);
-    const unsigned int low = EACH * 0x7Fu;
-    return (((differs & low) + low | differs) & ~low) >> 7 & EACH;
-}
 
 __device__ __forceinline__ Cells potentials(const Laws& laws, const Law& law, const Cells& contents)
 {
@@ -57,15 +33,14 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
     __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the one before
-    __shared__ unsigned short noted_cells[TILE_X * TILE_Y * VECTOR * MARCHED];
-    __shared__ unsigned int noted_count;
-    const int lane = threadIdx.x, row = threadIdx.y, thread = row * TILE_X + lane;
+    __shared__ Noted noted_cells;
+    const int lane = threadIdx.x, row = threadIdx.y;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
     const Laws& laws = c.medium.laws;
-    if (thread == 0) noted_count = 0;
+    begin_noting(noted_cells);
 
     // 1. Rows end where they end: lanes beyond take part with a copy of the last vector, and store nothing.
     const bool updates = x < grid.nx && y < grid.ny;
@@ -85,22 +60,21 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells current = load(here), below, driving;
     int kind = INTERIOR;
     Law law = {};
-    unsigned int noted = 0;  // bit 8 i + n for cell i in plane z_begin + n
+    unsigned int noted = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells of
         //    other kinds are wrong, and reach none but noted cells.
         const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
-        const unsigned int bytes = vector_bytes(c.medium, here - T);
-        const int own = bytes & 0xFFu & ~INTERIOR;
-        if (own != kind) {
-            kind = own;
+        const Kinds kinds = load_kinds(c.medium, here - T);
+        if (first_kind(kinds) != kind) {
+            kind = first_kind(kinds);
             law = laws.of_kind[kind];
             below = potentials(laws, law, load(z > 0 ? here - plane : centre + neighbour_z(grid, -1) * plane));
             driving = potentials(laws, law, current);
         }
-        const unsigned int strange = not_alike(bytes, own);
-        noted |= strange << (z - z_begin);
+        const unsigned int strange = not_plain(kinds);
+        noted |= strange >> (7 - (z - z_begin));
 
         // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x contents, for the lanes beside may
         //    look up by another law.
@@ -137,25 +111,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         out += plane;
     }
 
-    // 7. Note the cells at faces too, and make all that are noted anew.
-    const unsigned int planes = (1u << (z_end - z_begin)) - 1u;
-    if (x == 0) noted |= planes;
-    if (x + VECTOR == grid.nx) noted |= planes << 8 * (VECTOR - 1);
-    if (y == 0 || y == grid.ny - 1) noted |= EACH * planes;
-    if (z_begin == 0) noted |= EACH;
-    if (z_end == grid.nz) noted |= EACH << (z_end - 1 - z_begin);
-    if (updates && noted) {
-        unsigned int place = atomicAdd(&noted_count, __popc(noted));
-        for (; noted; noted &= noted - 1) noted_cells[place++] = thread << 5 | (__ffs(noted) - 1);
-    }
-    __syncthreads();  // all cells are noted and all vectors stored: what was stored wrongly is overwritten
-    const int count = noted_count;
-#pragma unroll 1
-    for (int n = thread; n < count; n += TILE_X * TILE_Y) {
-        const int cell = noted_cells[n], owner = cell >> 5;
-        const int own_x = (blockIdx.x * WARP + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
-        const int own_y = grid.first_y + blockIdx.y * TILE_Y + owner / TILE_X, own_z = z_begin + (cell & 7);
-        T_new[cell_index(grid, own_x, own_y, own_z)] =
-            update_from_memory(T, grid, c, sweep, ledger, own_x, own_y, own_z);
-    }
+    // 7. What is not plain.
+    noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
+    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
 }

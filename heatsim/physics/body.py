@@ -100,6 +100,12 @@ class Body:
         reference = start.reference if start is not None else 0.0
         return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films, reference)
 
+    @property
+    def open_faces(self) -> tuple[bool, ...]:
+        """Which of x_min … z_max let heat through."""
+        beams = self.sources.beam_faces()
+        return tuple(self.conditions.exchanging(face) or face in beams for face in range(6))
+
     def ledger_bytes(self) -> int:
         """Bytes of the ledger beside those of the faces."""
         nx, ny, nz = self.medium.grid.cells

@@ -8,7 +8,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from cuda_host.machine import HostKernel, compile_kernel
@@ -56,36 +56,26 @@ class HostGraph:
             work()
 
 
-class HostGpu:
-    attributes: Any = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}  # noqa: RUF012
-
-    def __init__(self, number: int = 0) -> None:
-        assert number == 0
-
-    def __enter__(self) -> "HostGpu":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
 class HostStream:
     capturing: "list[Callable[[], object]] | None" = None
     graphs: "list[HostGraph]" = []  # noqa: RUF012
 
     def __init__(self, non_blocking: bool = False) -> None:
         assert non_blocking, "work on the default stream would end the capture of a blocking one"
+        self.captures = False
 
     def __enter__(self) -> "HostStream":
         return self
 
     def __exit__(self, *error: object) -> None:
-        HostStream.capturing = None
+        if self.captures:
+            HostStream.capturing = None
 
-    def wait_event(self, event: HostEvent) -> None:
-        assert event.time > 0.0
+    def wait_event(self, event: object) -> None:
+        """What was queued before is done."""
 
     def begin_capture(self) -> None:
+        self.captures = True
         HostStream.capturing = []
 
     def end_capture(self) -> HostGraph:
@@ -96,10 +86,19 @@ class HostStream:
         return graph
 
 
-def recorded() -> HostEvent:
-    event = HostEvent()
-    event.record()
-    return event
+class HostNumber:
+    """The only device that there is, by its number."""
+
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2, "MaxSharedMemoryPerBlockOptin": 200 * 1024}
+
+    def __init__(self, number: int = 0) -> None:
+        assert number == 0
+
+    def __enter__(self) -> "HostNumber":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def do_or_record(work: Callable[[], object]) -> None:
@@ -150,14 +149,14 @@ def host_device(free: int = 2**30) -> Device:
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(
-            Device=HostGpu,
+            Device=HostNumber,
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=recorded),
+            get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None, record=lambda: None),
             alloc_pinned_memory=bytearray,
             runtime=SimpleNamespace(
-                getDevice=lambda: 0, memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000
+                memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000, getDevice=lambda: 0
             ),
         ),
     )

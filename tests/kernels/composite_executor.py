@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import compile_kernel, guarded
-from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, source_of
+from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, grid_on_host, source_of
 from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import launch, mending
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
@@ -136,8 +136,14 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             T_new[...] = np.nan
             table = sweeps.table.view(launch.GENERAL_SWEEP)[step:]
             for part in launches:
-                arguments = (T, T_new, part.grid, coefficients, table, struct)
+                arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
+            if build.pipeline is not None:
+                second = mending.mender(build, BLOCK_MEMORY)
+                mender = compile_kernel(*source_of(second))
+                for part in mended(build, steps):
+                    arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
+                    mender.launch(part.blocks, second.spec.block, *arguments, shared_bytes=second.shared_bytes)
             np.testing.assert_array_equal(T, before, "a kernel must not write its input")
             zones.reverse()
             step += build.spec.steps
@@ -160,6 +166,9 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
         kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
+        if build.pipeline is not None:
+            second = launch.compile_kernel(mending.mender(build, gpu.block_memory()))
+            kernel = mending.MendedKernel(build, kernel.function, kernel.xp, second, mended(build, steps))
         while steps.steps - step >= build.spec.steps:
             T_new[...] = cupy.nan
             kernel(launches, T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
@@ -170,12 +179,21 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
+def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
+    """The boxes to be stepped anew after a sweep, however many."""
+    faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
+    found = mending.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, most=np.inf)
+    assert found is not None
+    return found
+
+
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
     return launch.builds(
-        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory),
-        *(True, not steps.medium.uniform, steps.medium.varies),
+        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
+        heated=steps.medium.first_heated < len(steps.medium.kinds),
+        varying=steps.medium.varies,
     )
 
 

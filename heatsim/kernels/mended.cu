@@ -1,0 +1,215 @@
+// The mending of 07: where it was wrong, boxes of cells are stepped anew, STEPS steps deep, from the field before the sweep.
+//
+// 07 steps every patch as if it were of one kind and at no face. mending.py lays boxes over the cells that this makes wrong,
+// along interfaces and faces. A block takes one box and a halo of STEPS cells into shared memory, none where the box ends with
+// the grid, and does STEPS steps there on its own; of each step one more layer of the halo is wrong, and after the last the box
+// is right. Boxes are as long and wide as shared memory allows and as thin as what they mend, so that the halo stays small.
+//
+//        0 0 0 0 0 0 0 0 0 0      plain cells: whole vectors, a thread marches along z with its column and the coefficients
+//        0 1 1 1 1 1 1 1 1 0      of its kind in registers
+//        0 1 2 a a b b 2 1 0
+//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: made anew after the plain ones, one a thread, from
+//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all sweeps. Where two kinds meet, three coefficients of a cell's
+//        0 1 1 1 1 1 1 1 1 0      own kind and three of the pair do; faces and corners between more kinds take the long way.
+//
+// Expected: limited by shared memory and its latency; with boxes of 8 x 28 x 32 cells 3.2 values loaded and 1.7 made for each
+// that is needed.
+
+#include "vector.cuh"
+
+#define THREADS TILE_X
+#define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
+
+// A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
+struct Segment {
+    int x, y, z, size_x, size_y, size_z;
+    int entries, pairs, others;  // the first, how many are pairs, how many others follow
+};
+
+// One axis of a box: where the halo begins in the grid, its cells before the box, those of the box, all.
+struct Extent {
+    int start, before, size, all, n;
+    bool periodic;
+};
+
+__device__ __forceinline__ Extent extent(int start, int size, int n, bool periodic, int halo)
+{
+    const int before = periodic ? halo : min(halo, start);
+    const int behind = periodic ? halo : min(halo, n - start - size);
+    return {start - before, before, size, before + size + behind, n, periodic};
+}
+
+// Where position i of an extent is in the grid: round and round where the axis is periodic.
+__device__ __forceinline__ int in_grid(const Extent& axis, int i)
+{
+    const int place = axis.start + i;
+    if (!axis.periodic) return place;
+    const int wrapped = place % axis.n;
+    return wrapped < 0 ? wrapped + axis.n : wrapped;
+}
+
+// Whether position i is the grid's first or last, beyond which there is nothing.
+__device__ __forceinline__ bool first(const Extent& axis, int i) { return !axis.periodic && axis.start + i == 0; }
+__device__ __forceinline__ bool last(const Extent& axis, int i) { return !axis.periodic && axis.start + i == axis.n - 1; }
+
+// What is needed `more` steps before the last: positions from low to high - 1.
+__device__ __forceinline__ int low(const Extent& axis, int more) { return max(axis.before - more, 0); }
+__device__ __forceinline__ int high(const Extent& axis, int more) { return min(axis.before + axis.size + more, axis.all); }
+
+// The new value of a cell whose neighbours are of its kind or, in the directions `differing`, of one other; `T` points to its
+// value, `steps` are those to its neighbours.
+__device__ __forceinline__ Real update_pair(const Coefficients& c, const Sweep* sweep, const Real* T, const int (&steps)[6],
+                                            int kind, int other, unsigned int differing, int x, int y, int z)
+{
+    Coefficients own = inner_coefficients(c, kind);
+#if MATERIALS
+    const int axis = c.medium.kinds * c.medium.kinds;
+    const Real* const links = c.medium.links + kind * c.medium.kinds + other;
+    const Real across_x = links[0], across_y = links[axis], across_z = links[2 * axis];
+    if (differing & 1) own.c1 = across_x;
+    if (differing & 2) own.c2 = across_x;
+    if (differing & 4) own.c3 = across_y;
+    if (differing & 8) own.c4 = across_y;
+    if (differing & 16) own.c5 = across_z;
+    if (differing & 32) own.c6 = across_z;
+#endif
+    const Real sum = source_heat(c.medium, sweep, kind) + neighbour_sum(own, T[0], T[steps[0]], T[steps[1]], T[steps[2]],
+                                                                        T[steps[3]], T[steps[4]], T[steps[5]]);
+    return finish(sweep, x, y, z, T[0], sum);
+}
+
+// Division by a number that stays the same, of numbers up to 2^16: a product's upper half.
+struct Divisor {
+    unsigned int by, inverse;
+};
+
+__device__ __forceinline__ Divisor divisor(int by) { return {(unsigned)by, by == 1 ? 0u : 0xFFFFFFFFu / by + 1u}; }
+
+__device__ __forceinline__ int quotient(int i, const Divisor& d)
+{
+    return d.by == 1 ? i : (int)((unsigned long long)(unsigned)i * d.inverse >> 32);
+}
+
+// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
+// whether the box owns it in bit 22, that kind in bits 24 to 31.
+#define OWNED (1u << 22)
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    extern __shared__ Cells memory[];
+    const Medium& medium = c.medium;
+    const Segment box = grid.segments[blockIdx.x];
+    const Extent ex = extent(box.x, box.size_x, grid.nx, grid.periodic & 1, HALO_X);
+    const Extent ey = extent(box.y, box.size_y, grid.ny, grid.periodic & 2, STEPS);
+    const Extent ez = extent(box.z, box.size_z, grid.nz, grid.periodic & 4, STEPS);
+    // Planes are an odd number of vectors apart: cells above each other lie in different banks.
+    const int row = ex.all / VECTOR, in_plane = row * ey.all, plane = in_plane | 1, vectors = plane * ez.all;
+    const Divisor by_row = divisor(row), by_plane = divisor(plane);
+    Bytes* const kinds = reinterpret_cast<Bytes*>(memory + 2 * vectors);
+    const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
+    const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
+    const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
+
+    // 1. All cells of the box and its halo.
+#pragma unroll 4
+    for (int i = threadIdx.x; i < vectors; i += THREADS) {
+        const int bz = quotient(i, by_plane), rest = i - bz * plane, by = min(quotient(rest, by_row), ey.all - 1);
+        const int lane = min(rest - by * row, row - 1);
+        const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
+        copy_async<sizeof(Cells)>(memory + i, T + cell);
+#if MATERIALS && VECTOR == 4
+        copy_async<4>(kinds + i, medium.cells + cell);
+#else
+        kinds[i] = load_kinds(medium, cell);
+#endif
+    }
+    commit_copies();
+    wait_for_copies<0>();
+    __syncthreads();
+
+#pragma unroll 1
+    for (int s = 0; s < STEPS; ++s) {
+        const Cells* const from = memory + (s & 1 ? vectors : 0);
+        Cells* const to = memory + (s & 1 ? 0 : vectors);
+        const int more = STEPS - 1 - s;  // steps after this one
+
+        // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
+        const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
+        const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
+        const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
+        const int marches = max(THREADS / columns, 1);
+#pragma unroll 1
+        for (int march = threadIdx.x; march < columns * marches; march += THREADS) {
+            const int part = march / columns, column = march - part * columns;
+            const int by = first_row + column / lanes, lane = first_lane + column % lanes;
+            const int begin = first_plane + planes * part / marches, end = first_plane + planes * (part + 1) / marches;
+            if (begin >= end) continue;
+            const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by);
+            const bool first_column = lane == 0 && first(ex, 0), last_column = lane == row - 1 && last(ex, ex.all - 1);
+            const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? 1 : 0;
+            const int to_south = by > 0 ? -row : 0, to_north = by < ey.all - 1 ? row : 0;
+            int at = begin * plane + by * row + lane;
+            Cells below = from[begin > 0 ? at - plane : at], current = from[at];
+            Own own = own_of(c, sweep + s, first_kind(kinds[at]));
+#pragma unroll 1
+            for (int bz = begin; bz < end; ++bz, at += plane) {
+                const Cells above = from[bz < ez.all - 1 ? at + plane : at];
+                const Real west = first_column ? current.at[0] : from[at + to_west].at[VECTOR - 1];
+                const Real east = last_column ? current.at[VECTOR - 1] : from[at + to_east].at[0];
+                const int kind = first_kind(kinds[at]);
+                if (kind != own.kind) own = own_of(c, sweep + s, kind);
+                const int z = in_grid(ez, bz);
+                const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, from[at + to_south],
+                                                   from[at + to_north], below, above);
+                if (s < STEPS - 1) to[at] = updated;
+                else store(T_new + cell_index(grid, x, y, z), updated);
+                below = current;
+                current = above;
+            }
+        }
+        __syncthreads();  // what follows overwrites some
+
+        // 3. Cells where two kinds meet.
+        const Real* const before = from[0].at;
+        Real* const after = to[0].at;
+#pragma unroll 1
+        for (int i = threadIdx.x; i < box.pairs; i += THREADS) {
+            const unsigned int entry = entries[i];
+            if (s == STEPS - 1 && !(entry & OWNED)) continue;
+            const int place = entry & 0xFFFFu, vector = place / VECTOR;
+            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
+            const int x = in_grid(ex, place - (bz * plane + by * row) * VECTOR), y = in_grid(ey, by), z = in_grid(ez, bz);
+            const Real value = update_pair(c, sweep + s, before + place, steps, kind_of[place] & ~INTERIOR, entry >> 24,
+                                           entry >> 16, x, y, z);
+            if (s < STEPS - 1) after[place] = value;
+            else T_new[cell_index(grid, x, y, z)] = value;
+        }
+
+        // 4. All others. Heat is entered by the box that owns the cell.
+#pragma unroll 1
+        for (int i = threadIdx.x; i < box.others; i += THREADS) {
+            const unsigned int entry = entries[box.pairs + i];
+            if (s == STEPS - 1 && !(entry & OWNED)) continue;
+            const int place = entry & 0xFFFFu, vector = place / VECTOR;
+            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
+            const int bx = place - (bz * plane + by * row) * VECTOR;
+            const bool at_end[6] = {first(ex, bx), last(ex, bx), first(ey, by), last(ey, by), first(ez, bz), last(ez, bz)};
+            Real values[6];
+            int beside[6];
+#pragma unroll
+            for (int d = 0; d < 6; ++d) {
+                const int neighbour = at_end[d] ? place : place + steps[d];
+                values[d] = before[neighbour];
+                beside[d] = kind_of[neighbour] & ~INTERIOR;
+            }
+            const int x = in_grid(ex, bx), y = in_grid(ey, by), z = in_grid(ez, bz);
+            const Real value = update_among(grid, c, sweep + s, ledger, x, y, z, kind_of[place] & ~INTERIOR, beside, before[place],
+                                            values, entry & OWNED);
+            if (s < STEPS - 1) after[place] = value;
+            else T_new[cell_index(grid, x, y, z)] = value;
+        }
+        __syncthreads();
+    }
+}

@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.fused import Statistics, statistics
+from heatsim.physics.enthalpy import Thermometer
+
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,16 @@ class Extremes:
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
 
+    Where materials change with temperature the buffers hold contents in place of deviations
+    (heatsim/physics/enthalpy.py); whoever wants temperatures asks for them here.
+
     Attributes:
         device: where the buffers are.
         grid: the cells.
         reference: the temperature in K that a deviation of 0 means; constant for a run.
         deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
         spare: the buffer that the next sweep writes.
+        thermometer: makes deviations in temperature of what the buffers hold; None where they hold these.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
@@ -37,6 +44,7 @@ class Field:
         self.reference = reference
         self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
+        self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
 
     @property
@@ -53,10 +61,19 @@ class Field:
         """To be called by whoever has written to the current values: what was found out about them is forgotten."""
         self._statistics = None
 
-    def load_temperatures(self, slabs: Iterable[tuple[int, NDArray[np.float64]]]) -> None:
-        """Set the field from (first z index, temperatures in K) slabs that cover the grid."""
+    def load_temperatures(
+        self,
+        slabs: Iterable[tuple[int, NDArray[np.float64]]],
+        contents: Callable[[int, NDArray[np.float64]], NDArray[np.float64]] = lambda first, deviations: deviations,
+    ) -> None:
+        """Set the field.
+
+        Args:
+            slabs: (first z index, temperatures in K), which together cover the grid.
+            contents: makes what the buffers hold, from such a pair of an index and deviations in K.
+        """
         for first, slab in slabs:
-            planes = (slab - self.reference).astype(self.precision)
+            planes = contents(first, slab - self.reference).astype(self.precision)
             self.deviation[first : first + len(slab)] = self.device.xp.asarray(planes)
         self.changed()
 
@@ -65,18 +82,33 @@ class Field:
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 
+    def degrees(self, values: Any, place: Any) -> Any:
+        """Deviations in temperature in K of cells at an index of the field, from what the buffer holds of them."""
+        return values if self.thermometer is None else self.thermometer(values, place)
+
     def temperature(self) -> NDArray[np.float64]:
         """Temperatures in K on the host, shape (nz, ny, nx), float64."""
-        return self.device.to_host(self.deviation).astype(np.float64) + self.reference
+        temperature = np.empty(self.grid.shape)
+        count = max(1, _CELLS_AT_ONCE // temperature[0].size)
+        for first in range(0, len(temperature), count):
+            planes = slice(first, min(first + count, len(temperature)))
+            deviation = self.degrees(self.deviation[planes], planes)
+            temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
+        return temperature
 
-    def temperatures_of(self, deviation: Any) -> Any:
-        """Temperatures in K of some of the deviations, on the device: added in float64, rounded to their precision."""
-        xp = self.device.xp
-        out = xp.empty(deviation.shape, dtype=deviation.dtype)
+    def temperatures_of(self, values: Any, planes: Any) -> Any:
+        """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
+
+        Args:
+            values: what the buffer holds of them, now or at a time before.
+            planes: their index.
+        """
+        xp, deviation = self.device.xp, self.degrees(values, planes)
+        out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
     def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and the number of values that are not finite, of the deviations in K; one pass, made once.
+        """Sums, extremes and the number of values that are not finite, of what the buffer holds; one pass, made once.
 
         Args:
             before: a device array like ``deviation``; the largest change since then is found in a pass of its own.
@@ -103,5 +135,5 @@ class Field:
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
         """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""
         xp = self.device.xp
-        values = self.deviation[xp.asarray(z), xp.asarray(y), xp.asarray(x)]
-        return self.device.to_host(values).astype(np.float64) + self.reference
+        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
+        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference

@@ -16,6 +16,8 @@
 
 #if !FACES
 #include "streamed_rows.cuh"
+#elif MATERIALS == 2
+#include "varying_streamed.cuh"
 #else
 #include "noted.cuh"
 

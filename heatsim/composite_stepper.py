@@ -120,6 +120,7 @@ class CompositeStepping:
             device.block_memory(),
             faces=True,
             materials=not self._body.medium.uniform,
+            varying=self._body.medium.varies,
             heated=self._body.medium.first_heated < len(self._body.medium.kinds),
         )
         one = self._with_launches(launch.compile_kernel(single))

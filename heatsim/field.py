@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,9 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.fused import Statistics, statistics, statistics_of_each
 from heatsim.kernels.reductions.gather import gather
+from heatsim.physics.enthalpy import Thermometer
+
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,15 @@ class Points:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
+        self._places = (x, y, z)
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
         """In K, of the shape of the index arrays; one gather on the device."""
         field = self._field
+        if field.thermometer is not None:
+            return field.cells(*self._places)
         if field.device.backend == "cpu":
             self.found = field.deviation.reshape(-1)[self.cells]
         elif self.found is None:
@@ -49,12 +55,16 @@ class Points:
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
 
+    Where materials change with temperature the buffers hold contents in place of deviations
+    (heatsim/physics/enthalpy.py); whoever wants temperatures asks for them here.
+
     Attributes:
         device: where the buffers are.
         grid: the cells.
         reference: the temperature in K that a deviation of 0 means; constant for a run.
         deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
         spare: the buffer that the next sweep writes.
+        thermometer: makes deviations in temperature of what the buffers hold; None where they hold these.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
@@ -63,6 +73,7 @@ class Field:
         self.reference = reference
         self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
+        self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
         self._points: list[Points] = []
 
@@ -82,10 +93,19 @@ class Field:
         for points in self._points:
             points.found = None
 
-    def load_temperatures(self, slabs: Iterable[tuple[int, NDArray[np.float64]]]) -> None:
-        """Set the field from (first z index, temperatures in K) slabs that cover the grid."""
+    def load_temperatures(
+        self,
+        slabs: Iterable[tuple[int, NDArray[np.float64]]],
+        contents: Callable[[int, NDArray[np.float64]], NDArray[np.float64]] = lambda first, deviations: deviations,
+    ) -> None:
+        """Set the field.
+
+        Args:
+            slabs: (first z index, temperatures in K), which together cover the grid.
+            contents: makes what the buffers hold, from such a pair of an index and deviations in K.
+        """
         for first, slab in slabs:
-            planes = (slab - self.reference).astype(self.precision)
+            planes = contents(first, slab - self.reference).astype(self.precision)
             self.deviation[first : first + len(slab)] = self.device.xp.asarray(planes)
         self.changed()
 
@@ -94,18 +114,33 @@ class Field:
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 
+    def degrees(self, values: Any, place: Any) -> Any:
+        """Deviations in temperature in K of cells at an index of the field, from what the buffer holds of them."""
+        return values if self.thermometer is None else self.thermometer(values, place)
+
     def temperature(self) -> NDArray[np.float64]:
         """Temperatures in K on the host, shape (nz, ny, nx), float64."""
-        return self.device.to_host(self.deviation).astype(np.float64) + self.reference
+        temperature = np.empty(self.grid.shape)
+        count = max(1, _CELLS_AT_ONCE // temperature[0].size)
+        for first in range(0, len(temperature), count):
+            planes = slice(first, min(first + count, len(temperature)))
+            deviation = self.degrees(self.deviation[planes], planes)
+            temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
+        return temperature
 
-    def temperatures_of(self, deviation: Any) -> Any:
-        """Temperatures in K of some of the deviations, on the device: added in float64, rounded to their precision."""
-        xp = self.device.xp
-        out = xp.empty(deviation.shape, dtype=deviation.dtype)
+    def temperatures_of(self, values: Any, planes: Any) -> Any:
+        """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
+
+        Args:
+            values: what the buffer holds of them, now or at a time before.
+            planes: their index.
+        """
+        xp, deviation = self.device.xp, self.degrees(values, planes)
+        out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
     def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and the number of values that are not finite, of the deviations in K; one pass, made once.
+        """Sums, extremes and the number of values that are not finite, of what the buffer holds; one pass, made once.
 
         Args:
             before: a device array like ``deviation``; the largest change since then is found in a pass of its own.
@@ -146,3 +181,9 @@ class Field:
             values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
             for (_, points), its_values in zip(wanted, values, strict=True):
                 points.found = its_values
+
+    def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""
+        xp = self.device.xp
+        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
+        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference

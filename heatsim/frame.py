@@ -9,6 +9,7 @@ A copy on the device takes a thousandth of the time that writing does; a window 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ class Frame:
 
     def planes(self, first: int, last: int) -> NDArray[np.float64]:
         """Temperatures in K of the planes from ``first`` to below ``last``, float64, an array of their own."""
-        found = self._download.fetch(self._deviation[first:last]).astype(np.float64)
+        place = slice(first, last)
+        deviations = self._download.fetch(self._deviation[place], lambda values: self._field.degrees(values, place))
+        found = deviations.astype(np.float64)
         found += self._field.reference
         return found
 
@@ -90,8 +93,15 @@ class Download:
         return host
 
 
-def slabs(download: Download, array: Any, convert: Callable[[Any], Any] = lambda slab: slab) -> Iterator[NDArray[Any]]:
+def _at(convert: Callable[[Any, slice], Any], planes: slice, slab: Any) -> Any:
+    return convert(slab, planes)
+
+
+def slabs(
+    download: Download, array: Any, convert: Callable[[Any, slice], Any] = lambda slab, planes: slab
+) -> Iterator[NDArray[Any]]:
     """A device array [z, y, x] on the host, a few planes at a time; each is gone when the next comes."""
-    planes = max(1, SLAB_BYTES // array[0].nbytes)
-    for first in range(0, len(array), planes):
-        yield download.fetch(array[first : first + planes], convert)
+    count = max(1, SLAB_BYTES // array[0].nbytes)
+    for first in range(0, len(array), count):
+        planes = slice(first, min(first + count, len(array)))
+        yield download.fetch(array[planes], partial(_at, convert, planes))

@@ -76,6 +76,8 @@ class Plan:
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
             if kernel.steps > 1:
                 body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)
+        # The CPU's fast kernel keeps the potentials of a step.
+        varies = problem.body is not None and problem.body.medium.varies
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # What a GPU has written passes through the host in slabs, and what the ledger holds as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, nx * ny * itemsize)) + ledger_bytes
@@ -93,6 +95,7 @@ class Plan:
             copy_bytes=field_bytes,
             # The NumPy oracle makes whole-array temporaries.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
+            + field_bytes * (varies and kernel.name == "numba")
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
@@ -214,16 +217,29 @@ def _materials(problem: HeatProblem) -> list[str]:
     scenario = problem.scenario
     parts = regions.paint(scenario)
     lines = []
-    for material, cells in zip(survey(scenario), parts.material_cells, strict=False):
+    body = problem.body
+    found = survey(scenario) if body is None else survey(scenario, body.medium.palette, body.reference)
+    for material, cells in zip(found, parts.material_cells, strict=False):
         kx, ky, kz = material.conductivity
         k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
-        at = "" if material.at is None else f" at {material.at:.6g} K"
+        at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
             f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
         ]
+        if law is not None:
+            (low, high), (least, most), (least_cp, most_cp) = (
+                law.followed,
+                law.conductivity_range,
+                law.specific_heat_range,
+            )
+            lines.append(
+                f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
+                f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
+            )
         for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
-            numbers = ", ".join(f"{c:.6g}" for c in material.coefficients(dt))
+            pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
+            numbers = ", ".join(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))) for pair in pairs)
             lines.append(f"             dt = {dt:.6g} s: c0…c6 = {numbers}")
     if scenario.uses_void:
         lines.append(f"void         {parts.material_cells[-1]:,} cells")

@@ -135,15 +135,19 @@ class Simulation:
         copies = plan.room_for_copy
         if saved is None:
             initial = InitialField.from_scenario(scenario)
-            temperatures = Field(plan.device, problem.grid, problem.precision, initial.reference)
-            if initial.uniform:
-                temperatures.load_deviations(np.zeros((1, 1, 1)))
-            else:
-                temperatures.load_temperatures(initial.slabs())
+            reference = initial.reference
         else:
-            temperatures = Field(plan.device, problem.grid, problem.precision, float(saved.values["reference"]))
+            initial, reference = None, float(saved.values["reference"])
+        temperatures = Field(plan.device, problem.grid, problem.precision, reference)
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
+        if arrays is not None:
+            temperatures.thermometer = arrays.thermometer
+        if initial is not None and initial.uniform:
+            temperatures.load_deviations(np.zeros((1, 1, 1)))
+        elif initial is not None:
+            contents = () if problem.body is None else (problem.body.medium.contents,)
+            temperatures.load_temperatures(initial.slabs(), *contents)
         state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
         simulation = cls(
             plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming

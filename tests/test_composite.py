@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bodies import EVERYTHING, WALL
-from runs import after_step, command, interrupt, results, write
+from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
@@ -144,13 +144,6 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch
             broken.run()
     Simulation.resume(tmp_path / "broken").run()
     assert results(tmp_path / "broken") == results(tmp_path / "whole")
-
-
-def test_a_material_that_varies_is_refused_and_not_run_as_if_it_did_not(tmp_path: Path) -> None:
-    varying = WALL.replace("conductivity = 80.2", 'conductivity = "80 - 0.01*T"')
-    code, _, err = command("plan", write(tmp_path, varying))
-    assert code == 2
-    assert "materials.iron" in err
 
 
 def test_heat_flux_vectors_stand_beside_the_temperature(tmp_path: Path) -> None:

@@ -20,6 +20,15 @@ from heatsim.simulation import Simulation
 from heatsim.storage import folder
 
 FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
+# Materials that change with temperature, one of them melting.
+CHANGING = (
+    "materials.copper.conductivity=400 - 0.07*(T - 300)",
+    "materials.copper.temperature_range=[200, 1200]",
+    "materials.silicon.specific_heat={temperatures=[250, 400], values=[650, 800]}",
+    "materials.glass.latent_heat=1e5",
+    "materials.glass.solidus=315",
+    "materials.glass.liquidus=318",
+)
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -40,12 +49,16 @@ def simulate(at: Path, name: str, *overrides: str) -> Simulation:
     return simulation
 
 
-@pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal"])
-def test_a_run_agrees_with_the_cpu(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on_gpu = simulate(tmp_path, "gpu", f"solver.kernel={kernel}")
+@pytest.mark.parametrize(
+    ("kernel", "overrides"), [("naive", ()), ("streamed", ()), ("temporal", ()), ("streamed", CHANGING)]
+)
+def test_a_run_agrees_with_the_cpu(
+    kernel: str, overrides: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_gpu = simulate(tmp_path, "gpu", f"solver.kernel={kernel}", *overrides)
     rows = [line.split(",") for line in (tmp_path / "gpu" / folder.ENERGY).read_text().splitlines()]
     monkeypatch.undo()
-    on_cpu = simulate(tmp_path, "cpu", "solver.device=cpu", "solver.kernel=numpy")
+    on_cpu = simulate(tmp_path, "cpu", "solver.device=cpu", "solver.kernel=numpy", *overrides)
     np.testing.assert_allclose(on_gpu.temperature, on_cpu.temperature, rtol=1e-12)
     others = [line.split(",") for line in (tmp_path / "cpu" / folder.ENERGY).read_text().splitlines()]
     assert rows[0] == others[0]

@@ -181,6 +181,19 @@ end = 1.0
 """
 
 
+def test_a_material_that_changes_is_shown_with_its_ranges(tmp_path: Path) -> None:
+    changing = ("material.conductivity=20 + 0.1*(T - 300)", "material.latent_heat=1e4")
+    melting = ("material.solidus=310", "material.liquidus=320", "solver.device=cpu")
+    planned = plan(tmp_path, *changing, *melting)
+    text = describe(planned)
+    law = planned.problem.body.medium.palette[0].law  # type: ignore[union-attr]
+    assert law is not None
+    low, high = law.followed
+    least, most = 20.0 + 0.1 * (low - 300.0), 20.0 + 0.1 * (high - 300.0)
+    assert f"followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K)" in text
+    assert " … " in next(line for line in text.splitlines() if "c0…c6" in line).split("=")[2]
+
+
 def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "parts.toml"
     path.write_text(PARTS)

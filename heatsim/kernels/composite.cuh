@@ -88,10 +88,11 @@ __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* swe
     return flux;
 }
 
-// sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell.
+// sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell;
+// `conducting` is the cell's conductivity over that at the reference temperature.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
-                                                  bool owned = true)
+                                                  bool owned = true, Real conducting = Real(1))
 {
 #pragma unroll 1
     for (int face = 0; face < 6; ++face) {
@@ -102,8 +103,10 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
         const unsigned char* const patches = of_face(medium.patches, face);
         const Real beam = beam_flux(medium, sweep, face, u, v);
-        const HalfCell half = medium.halves[3 * kind + axis];
+        HalfCell half = medium.halves[3 * kind + axis];
         if (half.conductance == Real(0)) continue;
+        half.conductance *= conducting;
+        half.share *= conducting;
         const Condition& condition = sweep->conditions[patches ? patches[i] : face];
         const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
         const Real from_beam = half.gain * beam;
@@ -125,7 +128,7 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
-                                            bool owned = true)
+                                            bool owned = true, Real conducting = Real(1))
 {
     const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
     const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
@@ -135,7 +138,9 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
     for (int axis = 0; axis < 3; ++axis) {
         const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
         if (surfaces == 0) continue;
-        const HalfCell half = medium.halves[3 * kind + axis];
+        HalfCell half = medium.halves[3 * kind + axis];
+        half.conductance *= conducting;
+        half.share *= conducting;
         const Condition& condition = sweep->conditions[medium.void_condition];
         const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
         heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
@@ -155,16 +160,21 @@ __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c
 #endif
 }
 
-// The byte of a cell.
+// The byte of a cell; a body of one kind has none.
 __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
 {
-#if MATERIALS
+#if MATERIALS == 2
+    return medium.cells ? medium.cells[cell] : INTERIOR;
+#elif MATERIALS
     return medium.cells[cell];
 #else
     return INTERIOR;
 #endif
 }
 
+#if MATERIALS == 2
+#include "varying.cuh"
+#else
 // As update(), for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
@@ -219,6 +229,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
     return finish(sweep, x, y, z, T, sum);
 }
+#endif
 
 // The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,

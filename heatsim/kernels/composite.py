@@ -13,7 +13,9 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.cpu_composite import Body as HostBody
 from heatsim.kernels.cpu_composite import Entries, Row, Tables
+from heatsim.kernels.laws import Laws, make_laws
 from heatsim.physics.body import Rows
+from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.medium import INTERIOR, Medium
 
 KIND = np.uint8(INTERIOR - 1)
@@ -75,6 +77,7 @@ class CompositeArrays:
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
+        laws = make_laws(medium, precision)
         self.device = device
         self.precision = precision
         self.medium = medium
@@ -89,6 +92,12 @@ class CompositeArrays:
             first_heated=medium.first_heated,
             void=-1 if medium.void is None else medium.void,
             void_condition=-1 if void_condition is None or exposure is None else void_condition,
+            laws=Laws(
+                *(
+                    xp.ascontiguousarray(xp.asarray(table))
+                    for table in (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances)
+                )
+            ),
         )
 
     @cached_property
@@ -96,8 +105,20 @@ class CompositeArrays:
         """ρ·cp·V of a cell of each kind in J/K, on the device."""
         return self.device.xp.asarray(self.medium.cell_heat_capacity)
 
+    @cached_property
+    def thermometer(self) -> Thermometer | None:
+        """Makes temperatures of what the field holds; None where it holds temperatures."""
+        if not self.medium.varies:
+            return None
+        cells = self.body.cells
+        return Thermometer(self.device.xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else 0)
+
     def content(self, deviation: Any, *, absolute: bool = False) -> float:
-        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the deviations' magnitudes if ``absolute``."""
+        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the magnitudes if ``absolute``.
+
+        Where materials change with temperature the field holds contents, in kelvins of the heat capacities that are
+        multiplied with here: the sum is the heat all the same.
+        """
         total = 0.0
         for planes in _slabs(deviation):
             slab = abs(deviation[planes]) if absolute else deviation[planes]
@@ -106,10 +127,10 @@ class CompositeArrays:
         return float(total)
 
     def extremes(self, deviation: Any) -> tuple[float, float]:
-        """The lowest and highest deviation of cells that are not void."""
+        """The lowest and highest deviation in temperature of cells that are not void."""
         lowest, highest = np.inf, -np.inf
         for planes in _slabs(deviation):
-            slab = deviation[planes]
+            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
             if self.body.void >= 0:
                 slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
             if slab.size:
@@ -117,10 +138,10 @@ class CompositeArrays:
         return lowest, highest
 
     def mean(self, deviation: Any) -> float:
-        """The mean deviation of cells that are not void."""
+        """The mean deviation in temperature of cells that are not void."""
         total, count = 0.0, 0
         for planes in _slabs(deviation):
-            slab = deviation[planes]
+            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
             if self.body.void >= 0:
                 slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
             total += float(slab.sum(dtype=np.float64))
@@ -131,7 +152,8 @@ class CompositeArrays:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        struct = np.zeros((), dtype=launch.general_coefficients_dtype(self.precision))
+        laws = body.laws
+        struct = np.zeros((), dtype=launch.general_coefficients_dtype(self.precision, laws.vary))
         struct["c"] = tables.c
         medium = struct["medium"]
         medium["cells"] = address(body.cells)
@@ -142,6 +164,11 @@ class CompositeArrays:
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
+        if laws.vary:
+            of_kind = np.zeros(len(tables.inner), dtype=launch.law_dtype(self.precision))
+            of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
+            arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
+            medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
         return struct, arrays
 
     def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:

@@ -21,6 +21,9 @@ typedef unsigned char Bytes;
 
 __device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
 {
+#if MATERIALS == 2
+    if (!medium.cells) return HIGHEST;
+#endif
 #if MATERIALS
     return *reinterpret_cast<const Bytes*>(medium.cells + cell);
 #else

@@ -6,16 +6,20 @@ Both do what composite.cuh says, operation by operation in the same order and wi
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu import FACE_SLICES, choose_threads, neighbours, rounded_sum
+from heatsim.kernels.laws import Laws
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.conditions import TOLERANCES, surface_rise
 from heatsim.physics.medium import INTERIOR
 
 Field = NDArray[Any]
+# Where numba puts the potentials of a body whose materials change with temperature.
+_potentials_of: WeakKeyDictionary["Body", Field] = WeakKeyDictionary()
 Sums = NDArray[np.float64]
 
 
@@ -30,6 +34,7 @@ class Body:
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+        laws: of materials that change with temperature; the field holds contents then.
     """
 
     cells: NDArray[np.uint8]
@@ -41,6 +46,7 @@ class Body:
     first_heated: int
     void: int
     void_condition: int
+    laws: Laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +112,11 @@ def advance_numpy(
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
     beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
 
-    if scheme == "seven_term":
+    degrees, conducting = T, np.ones_like(T)
+    if body.laws.vary:
+        degrees, conducting = temperatures(body.laws, kind, T)
+        total = _conduct_by_laws(T, kind, around, beside, body, tables)
+    elif scheme == "seven_term":
         total = tables.c[0] * T
         for coefficient, neighbour in zip(tables.c[1:], around, strict=True):
             total = total + coefficient * neighbour
@@ -118,10 +128,10 @@ def advance_numpy(
     total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
 
     if body.void_condition >= 0:
-        _add_exposed(T, kind, beside, body, tables, row, ledger, total)
+        _add_exposed(degrees, conducting, kind, beside, body, tables, row, ledger, total)
     for face in range(6):
         if not periodic[face // 2]:
-            _add_face(face, T, kind, body, tables, row, ledger, total)
+            _add_face(face, degrees, conducting, kind, body, tables, row, ledger, total)
 
     if scheme == "seven_term":
         T_new[...] = total
@@ -131,8 +141,57 @@ def advance_numpy(
         T_new[...] = rounded_sum(T, total, step)
 
 
+def temperatures(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
+    """Temperatures as deviations in K, and conductivities over those at the reference temperature."""
+    entry, into = _steps(laws, kind, contents)
+    temperature, warming, conductivity, change = np.moveaxis(laws.states[entry], -1, 0)
+    return temperature + warming * into, conductivity + change * into
+
+
+def _potentials(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> Field:
+    entry, into = _steps(laws, kind, contents)
+    value, rise = np.moveaxis(laws.potentials[entry], -1, 0)
+    return np.asarray(value + rise * into)
+
+
+def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
+    """The entries of the tables that hold for contents, and how far into their steps these lie."""
+    per_kelvin, first, last = np.moveaxis(laws.places[kind], -1, 0)
+    steps = contents * per_kelvin
+    step = np.fmin(np.fmax(np.floor(steps), first), last)
+    return laws.bases[kind] + step.astype(np.int64), steps - step
+
+
+def _conduct_by_laws(
+    T: Field,
+    kind: NDArray[np.uint8],
+    around: Sequence[Field],
+    beside: Sequence[NDArray[np.uint8]],
+    body: Body,
+    tables: Tables,
+) -> Field:
+    """The sum over neighbours of materials that change with temperature; see varying.cuh."""
+    laws, one = body.laws, T.dtype.type(1.0)
+    potential = _potentials(laws, kind, T)
+    degrees, conducting = temperatures(laws, kind, T)
+    total = np.zeros_like(T)
+    for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
+        alike = laws.bases[kind] == laws.bases[other]
+        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - potential)
+        conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
+        further = tables.halves[other, n // 2, 0]
+        conducts = (conductance > 0) & (further > 0)
+        degrees_there, conducting_there = temperatures(laws, other, contents)
+        own, its = (np.where(conducts, half, one) for half in (conductance * conducting, further * conducting_there))
+        share = gain / (one / own + one / its + laws.resistances[kind, other])
+        between = np.where(conducts, share * (degrees_there - degrees), T.dtype.type(0.0))
+        total = total + np.where(alike, inner, between)
+    return total
+
+
 def _add_exposed(
     T: Field,
+    conducting: Field,
     kind: NDArray[np.uint8],
     beside: Sequence[NDArray[np.uint8]],
     body: Body,
@@ -143,15 +202,15 @@ def _add_exposed(
 ) -> None:
     """Add the heat through surfaces towards void."""
     cells = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: T.size])
-    here, own = T.reshape(-1)[cells], kind.reshape(-1)[cells]
+    here, own, ratio = (values.reshape(-1)[cells] for values in (T, kind, conducting))
     condition = row.conditions[body.void_condition]
     heat = np.zeros_like(here)
     for axis in range(3):
         low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
         surfaces = (low.astype(np.int64) + high).astype(T.dtype)
         conductance, share, _, _ = tables.halves[own, axis].T
-        rise = surface_rise(condition, conductance, body.reference, here)
-        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * share * rise, heat)
+        rise = surface_rise(condition, conductance * ratio, body.reference, here)
+        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * (share * ratio) * rise, heat)
     total.reshape(-1)[cells] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += heat
@@ -160,6 +219,7 @@ def _add_exposed(
 def _add_face(
     face: int,
     T: Field,
+    conducting: Field,
     kind: NDArray[np.uint8],
     body: Body,
     tables: Tables,
@@ -173,6 +233,7 @@ def _add_face(
     numbers = body.maps[face] if body.maps[face].size else np.full(here.shape, face)
     beam = row.beams[face] if row.beams[face].size else np.zeros_like(here)
     conductance, share, gain, _ = np.moveaxis(tables.halves[own, face // 2], -1, 0)
+    conductance, share = conductance * conducting[cells], share * conducting[cells]
     conducts = conductance > 0
     condition = np.moveaxis(row.conditions[numbers], -1, 0)
     rise = surface_rise(
@@ -203,8 +264,15 @@ def advance_numba(
 
     choose_threads(T.size)
     advance: Any = cpu_composite_numba.advance
+    laws, c, driving = body.laws, tables.c, T
+    if laws.vary:
+        c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
+        if body not in _potentials_of:
+            _potentials_of[body] = np.empty_like(T)
+        driving = _potentials_of[body]
     advance(
         T,
+        driving,
         T_new,
         *periodic,
         body.cells,
@@ -213,10 +281,11 @@ def advance_numba(
         body.before,
         body.area,
         np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype),
+        (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype)),
         body.first_heated,
         body.void,
         body.void_condition,
-        tables.c,
+        c,
         tables.links,
         tables.halves,
         row.conditions,

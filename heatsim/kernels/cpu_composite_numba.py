@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from heatsim.kernels import cpu_numba
+from heatsim.kernels import cpu_cells, cpu_numba
+from heatsim.kernels.cpu_cells import compiled
 from heatsim.kernels.cpu_numba import (
     INCREMENTS,
     SEVEN_TERM,
@@ -25,14 +26,17 @@ from heatsim.physics import medium
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.medium import INTERIOR
 
-_OTHER_SOURCES = source_key((cpu_numba, conditions_of_faces, medium))
+_OTHER_SOURCES = source_key((cpu_cells, cpu_numba, conditions_of_faces, medium))
 _KIND = INTERIOR - 1
 _CONDUCTANCE, _SHARE, _GAIN = 0, 1, 2
+# Of the tables of heatsim.kernels.laws.Laws.
+_PLACES, _BASES, _POTENTIALS, _STATES, _RESISTANCES, _ONE = 0, 1, 2, 3, 4, 5
 
 
 @njit(parallel=True, cache=True, nogil=True, error_model="numpy")
 def advance(
     T: Any,
+    driving: Any,
     T_new: Any,
     periodic_x: bool,
     periodic_y: bool,
@@ -48,6 +52,7 @@ def advance(
     before: Any,
     area: Any,
     scale: Any,
+    laws: Any,
     first_heated: int,
     void: int,
     void_condition: int,
@@ -79,16 +84,34 @@ def advance(
     exposed: Any,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
-    """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu_composite.advance_numpy`."""
+    """One step of the whole field; arguments as for :func:`heatsim.kernels.cpu_composite.advance_numpy`.
+
+    ``driving`` is T, or where materials change with temperature the memory for what drives heat in place of it.
+    """
     nz, ny, nx = T.shape
     uniform = cells.size == 0
+    if laws[_BASES].size:
+        for row in prange(nz * ny):
+            z = row // ny
+            y = row - z * ny
+            start = 0
+            while start < nx:
+                end = nx
+                kind = 0
+                if not uniform:
+                    kind, end = cells[z, y, start] & _KIND, start + 1
+                    while end < nx and cells[z, y, end] & _KIND == kind:
+                        end += 1
+                _look_up(laws, kind, T, driving, z, y, start, end)
+                start = end
     for row in prange(nz * ny):
         z = row // ny
         y = row - z * ny
         y_south, y_north = _neighbour(y - 1, ny, periodic_y), _neighbour(y + 1, ny, periodic_y)
         z_below, z_above = _neighbour(z - 1, nz, periodic_z), _neighbour(z + 1, nz, periodic_z)
-        centre, new = T[z, y], T_new[z, y]
-        south, north, below, above = T[z, y_south], T[z, y_north], T[z_below, y], T[z_above, y]
+        contents, centre, new = T[z, y], driving[z, y], T_new[z, y]
+        south, north = driving[z, y_south], driving[z, y_north]
+        below, above = driving[z_below, y], driving[z_above, y]
         if uniform:
             if scheme == SEVEN_TERM:
                 _sum_seven_term(c, centre, south, north, below, above, periodic_x, new)
@@ -117,14 +140,35 @@ def advance(
                     south_kind, north_kind = cells[z, y_south, x] & _KIND, cells[z, y_north, x] & _KIND
                     below_kind, above_kind = cells[z_below, y, x] & _KIND, cells[z_above, y, x] & _KIND
                     here = centre[x]
-                    total = (
-                        links[0, kind, west_kind] * (centre[x_west] - here)
-                        + links[0, kind, east_kind] * (centre[x_east] - here)
-                        + links[1, kind, south_kind] * (south[x] - here)
-                        + links[1, kind, north_kind] * (north[x] - here)
-                        + links[2, kind, below_kind] * (below[x] - here)
-                        + links[2, kind, above_kind] * (above[x] - here)
-                    )
+                    if laws[_BASES].size:
+                        own_content = contents[x]
+                        total = _pass_between(
+                            laws, links, halves, 0, kind, west_kind, own_content, contents[x_west], here, centre[x_west]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 0, kind, east_kind, own_content, contents[x_east], here, centre[x_east]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 1, kind, south_kind, own_content, T[z, y_south, x], here, south[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 1, kind, north_kind, own_content, T[z, y_north, x], here, north[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 2, kind, below_kind, own_content, T[z_below, y, x], here, below[x]
+                        )
+                        total += _pass_between(
+                            laws, links, halves, 2, kind, above_kind, own_content, T[z_above, y, x], here, above[x]
+                        )
+                    else:
+                        total = (
+                            links[0, kind, west_kind] * (centre[x_west] - here)
+                            + links[0, kind, east_kind] * (centre[x_east] - here)
+                            + links[1, kind, south_kind] * (south[x] - here)
+                            + links[1, kind, north_kind] * (north[x] - here)
+                            + links[2, kind, below_kind] * (below[x] - here)
+                            + links[2, kind, above_kind] * (above[x] - here)
+                        )
                     if kind >= first_heated:
                         total = heat[kind] + total
                     if void_condition >= 0 and kind != void:
@@ -134,15 +178,16 @@ def advance(
                         if free_x + free_y + free_z > 0:
                             rank = _rank(bits, before, (z * ny + y) * nx + x)
                             condition = conditions[void_condition]
+                            degrees, conducting = _state(laws, kind, contents[x])
                             gained = here - here
                             gained = _add_exposed(
-                                condition, halves[kind, 0], scale, here, free_x, area[rank, 0], gained
+                                condition, halves[kind, 0], scale, degrees, conducting, free_x, area[rank, 0], gained
                             )
                             gained = _add_exposed(
-                                condition, halves[kind, 1], scale, here, free_y, area[rank, 1], gained
+                                condition, halves[kind, 1], scale, degrees, conducting, free_y, area[rank, 1], gained
                             )
                             gained = _add_exposed(
-                                condition, halves[kind, 2], scale, here, free_z, area[rank, 2], gained
+                                condition, halves[kind, 2], scale, degrees, conducting, free_z, area[rank, 2], gained
                             )
                             total += gained
                             if exposed.size:
@@ -153,7 +198,7 @@ def advance(
         # Faces in the order of composite.cuh, so that edges and corners add up alike.
         if not periodic_x:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 1,
@@ -170,11 +215,12 @@ def advance(
                 conditions,
                 beam_x_min,
                 scale,
+                laws,
                 x_min,
                 from_beam_x_min,
             )
             _add_face(
-                centre,
+                contents,
                 new,
                 nx - 1,
                 nx,
@@ -191,12 +237,13 @@ def advance(
                 conditions,
                 beam_x_max,
                 scale,
+                laws,
                 x_max,
                 from_beam_x_max,
             )
         if y == 0 and not periodic_y:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -213,12 +260,13 @@ def advance(
                 conditions,
                 beam_y_min,
                 scale,
+                laws,
                 y_min,
                 from_beam_y_min,
             )
         if y == ny - 1 and not periodic_y:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -235,12 +283,13 @@ def advance(
                 conditions,
                 beam_y_max,
                 scale,
+                laws,
                 y_max,
                 from_beam_y_max,
             )
         if z == 0 and not periodic_z:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -257,12 +306,13 @@ def advance(
                 conditions,
                 beam_z_min,
                 scale,
+                laws,
                 z_min,
                 from_beam_z_min,
             )
         if z == nz - 1 and not periodic_z:
             _add_face(
-                centre,
+                contents,
                 new,
                 0,
                 nx,
@@ -279,15 +329,16 @@ def advance(
                 conditions,
                 beam_z_max,
                 scale,
+                laws,
                 z_max,
                 from_beam_z_max,
             )
 
         if scheme == INCREMENTS:
             for x in range(nx):
-                new[x] = centre[x] + new[x]
+                new[x] = contents[x] + new[x]
         elif scheme == STOCHASTIC:
-            _round_row(centre, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
+            _round_row(contents, new, np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F))
 
 
 @njit
@@ -310,6 +361,60 @@ def _sum_interior(
         )
 
 
+@compiled
+def _look_up(laws: Any, kind: int, contents: Any, found: Any, z: int, y: int, start: int, end: int) -> None:
+    """Potentials of cells of one kind."""
+    places, base, potentials = laws[_PLACES], laws[_BASES][kind], laws[_POTENTIALS]
+    per_kelvin, first, last = places[kind, 0], places[kind, 1], places[kind, 2]
+    for x in range(start, end):
+        steps = contents[z, y, x] * per_kelvin
+        step = np.floor(steps)
+        step = step if step > first else first  # NaN finds its place too
+        step = step if step < last else last
+        entry = np.uint64(base + np.int64(step))
+        found[z, y, x] = potentials[entry, 0] + potentials[entry, 1] * (steps - step)
+
+
+@compiled
+def _state(laws: Any, kind: int, content: Any) -> Any:
+    """Temperature as a deviation, and conductivity over that at the reference temperature."""
+    if laws[_BASES].size == 0:
+        return content, laws[_ONE][0]
+    places, states = laws[_PLACES], laws[_STATES]
+    steps = content * places[kind, 0]
+    step = np.floor(steps)
+    step = step if step > places[kind, 1] else places[kind, 1]
+    step = step if step < places[kind, 2] else places[kind, 2]
+    entry, into = laws[_BASES][kind] + np.int64(step), steps - step
+    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into
+
+
+@compiled
+def _pass_between(
+    laws: Any,
+    links: Any,
+    halves: Any,
+    axis: int,
+    kind: int,
+    other: int,
+    content: Any,
+    content_there: Any,
+    potential: Any,
+    potential_there: Any,
+) -> Any:
+    """What a neighbour gives to a cell, in K of the cell; see drop_between() in varying.cuh."""
+    if laws[_BASES][kind] == laws[_BASES][other]:
+        return links[axis, kind, other] * (potential_there - potential)
+    half, further = halves[kind, axis, _CONDUCTANCE], halves[other, axis, _CONDUCTANCE]
+    if half == 0 or further == 0:
+        return content - content
+    degrees, conducting = _state(laws, kind, content)
+    degrees_there, conducting_there = _state(laws, other, content_there)
+    one = laws[_ONE][0]
+    resistance = one / (half * conducting) + one / (further * conducting_there) + laws[_RESISTANCES][kind, other]
+    return halves[kind, axis, _GAIN] / resistance * (degrees_there - degrees)
+
+
 @njit
 def _rank(bits: Any, before: Any, cell: int) -> Any:
     """How many exposed cells there are before one."""
@@ -323,11 +428,14 @@ def _rank(bits: Any, before: Any, cell: int) -> Any:
 
 
 @njit
-def _add_exposed(condition: Any, half: Any, scale: Any, T: Any, surfaces: int, area: Any, gained: Any) -> Any:
+def _add_exposed(
+    condition: Any, half: Any, scale: Any, T: Any, conducting: Any, surfaces: int, area: Any, gained: Any
+) -> Any:
     if surfaces == 0:
         return gained
     weight = area if surfaces == 1 else area + area
-    return gained + weight * half[_SHARE] * _surface_rise(condition, half[_CONDUCTANCE], scale, T, T - T)
+    rise = _surface_rise(condition, half[_CONDUCTANCE] * conducting, scale, T, T - T)
+    return gained + weight * (half[_SHARE] * conducting) * rise
 
 
 @njit
@@ -349,6 +457,7 @@ def _add_face(
     conditions: Any,
     beams: Any,
     scale: Any,
+    laws: Any,
     ledger: Any,
     beam_ledger: Any,
 ) -> None:
@@ -361,7 +470,9 @@ def _add_face(
             continue
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[x] - T[x]
-        heat = half[_SHARE] * _surface_rise(conditions[number], half[_CONDUCTANCE], scale, T[x], beam)
+        degrees, conducting = _state(laws, kind, T[x])
+        rise = _surface_rise(conditions[number], half[_CONDUCTANCE] * conducting, scale, degrees, beam)
+        heat = half[_SHARE] * conducting * rise
         from_beam = half[_GAIN] * beam
         total[x] += heat
         if ledger.size:

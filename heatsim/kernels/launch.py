@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+_MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
 _PLANES_NOTED = 4  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
@@ -46,8 +47,17 @@ BEAM = np.dtype(
 )
 
 
-def medium_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Medium."""
+def law_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Law."""
+    size = 16 if precision == "float32" else 32
+    names, formats = ["place", "base"], [(precision, 3), np.int32]
+    offsets = [0, 3 * np.dtype(precision).itemsize]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
+    """The layout of struct Medium; of that with laws for materials that change with temperature."""
+    laws = [("laws", np.uint64, 4)] if varying else []
     return np.dtype(
         [
             *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
@@ -55,14 +65,15 @@ def medium_dtype(precision: str) -> np.dtype[Any]:
             *((name, np.uint64) for name in ("exposed", "before", "area")),
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
+            *laws,
         ],
         align=True,
     )
 
 
-def general_coefficients_dtype(precision: str) -> np.dtype[Any]:
+def general_coefficients_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
     """The layout of struct Coefficients with a medium."""
-    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision))], align=True)
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -117,6 +128,7 @@ class Build:
         access: of these, how many an instruction moves; they divide the rows of the grid.
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
+        varying: whether materials change with temperature; ``materials`` then too.
         heated: whether sources heat some of the kinds of cells.
         room: bytes of shared memory for boxes of any size, in kernels that take them.
         members: whether a launch steps the members of an ensemble.
@@ -129,6 +141,7 @@ class Build:
     access: int = 1
     faces: bool = False
     materials: bool = False
+    varying: bool = False
     heated: bool = False
     room: int = 0
     members: bool = False
@@ -192,7 +205,7 @@ class Build:
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
-            "MATERIALS": int(self.materials),
+            "MATERIALS": 2 if self.varying else int(self.materials),
             "MEMBERS": int(self.members),
             "HEATED": int(self.heated),
         }
@@ -208,13 +221,17 @@ def build(
     grid: Grid,
     faces: bool = False,
     materials: bool = False,
+    varying: bool = False,
     members: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
+    if varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
+        x, y, z = spec.block
+        spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials, members=members)
+    return Build(spec, precision, scheme, vector, access, faces, materials or varying, varying, members=members)
 
 
 @dataclass(frozen=True)
@@ -379,6 +396,7 @@ def builds(
     faces: bool = False,
     materials: bool = False,
     heated: bool = False,
+    varying: bool = False,
     members: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
@@ -386,10 +404,10 @@ def builds(
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, members)
-    if spec.steps == 1 or (faces and spec.boxed):
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying, members)
+    if spec.steps == 1 or (faces and spec.boxed) or varying:
         return (single,)
-    several = replace(build(spec, precision, scheme, grid, faces, materials, members), heated=heated)
+    several = replace(build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if faces:

@@ -40,6 +40,20 @@ struct __align__(16) HalfCell {
     Real unused;
 };
 
+#if MATERIALS == 2
+struct Law;
+struct Potential;
+struct State;
+
+// How materials change with temperature: varying.cuh.
+struct Laws {
+    const Law* of_kind;
+    const Potential* potentials;
+    const State* states;
+    const Real* resistances;  // of contacts, [a][b], m2 K/W
+};
+#endif
+
 struct Medium {
     const unsigned char* cells;       // the bytes
     const Inner* inner;               // of each kind
@@ -54,6 +68,9 @@ struct Medium {
     int beams;
     int void_kind, void_condition;    // -1 where there are none
     int open;                         // a bit for each face of the box that lets heat through
+#if MATERIALS == 2
+    Laws laws;
+#endif
 };
 
 struct Ledger {

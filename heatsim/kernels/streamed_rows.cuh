@@ -10,7 +10,7 @@
 // ahead, costs the registers of so many warps that less is.
 
 // On a multiprocessor. Left alone the compiler takes more registers, and fewer threads find room.
-#define RESIDENT_THREADS 768
+#define RESIDENT_THREADS (MEMBERS && sizeof(Real) == 8 ? 640 : 768)
 
 extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y, RESIDENT_THREADS / (TILE_X * TILE_Y))
 advance(RUN)

@@ -8,7 +8,8 @@ face, and the residual = stored − sources − Σ faces, which is rounding and 
 Every step rounds every cell's deviation T − T_ref by a fraction u of itself at the most: u = 2⁻⁵³ in float64 and 2⁻²⁴
 in float32, half a unit in the last place; with stochastic rounding 2⁻²³, for it may go to the farther of the two
 neighbours. A body that has warmed and cooled again was rounded when it was warm, so H is the largest
-Σ ρ·cp·V·|T − T_ref| of all rows so far.
+Σ ρ·cp·V·|T − T_ref| of all rows so far. Where materials change with temperature, contents stand in place of T − T_ref
+(heatsim/physics/enthalpy.py), of the heat capacities at T_ref: what melts counts with its latent heat.
 
 Patches on faces and surfaces towards void have columns of their own, between the faces and the residual; a patch's heat
 is among its face's, that towards void is not.

@@ -118,7 +118,7 @@ class RunState:
         return gained if self.arrays is not None else gained * self.problem.cell_heat_capacity
 
     def absolute_heat(self) -> float:
-        """Σ ρ·cp·V·|T − T_ref| in J."""
+        """Σ ρ·cp·V·|T − T_ref| in J, of what the field holds in place of T − T_ref where materials change."""
         if self.arrays is not None:
             return self.arrays.content(self.field.deviation, absolute=True)
         return self.field.absolute_total() * self.problem.cell_heat_capacity

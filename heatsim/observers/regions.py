@@ -32,11 +32,13 @@ class RegionStatistic:
 
     def of(self, field: Field) -> float:
         """The statistic in K."""
-        xp, block = field.device.xp, field.deviation[self._block]
-        planes = max(1, _CELLS_AT_ONCE // block[0].size)
+        xp, (z, y, x) = field.device.xp, self._block
+        planes = max(1, _CELLS_AT_ONCE // self._mask[0].size)
         parts = []
-        for first in range(0, len(block), planes):
-            slab, mask = block[first : first + planes], self._mask[first : first + planes]
+        for first in range(z.start, z.stop, planes):
+            last = min(first + planes, z.stop)
+            place, mask = (slice(first, last), y, x), self._mask[first - z.start : last - z.start]
+            slab = field.degrees(field.deviation[place], place)
             if self._statistic == "mean":
                 parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
             elif self._statistic == "max":

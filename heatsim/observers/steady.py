@@ -13,7 +13,9 @@ _CELLS_AT_ONCE = 2**24
 class Steady(Observer):
     """At 0, probe_every, 2·probe_every, …: compares the field with that of the time before.
 
-    What a cell changes in a step may be less than float32 can tell apart; from row to row it is not lost.
+    What a cell changes in a step may be less than float32 can tell apart; from row to row it is not lost. Of a material
+    that changes with temperature it is the heat in kelvins that is compared: one that melts changes, however slowly its
+    temperature does.
     """
 
     def due(self, state: RunState) -> NDArray[np.int64]:

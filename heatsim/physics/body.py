@@ -5,7 +5,7 @@ every cell can bear.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics import medium as media
+from heatsim.physics import temperatures
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
+from heatsim.physics.enthalpy import tabulate
+from heatsim.physics.initial import InitialField
 from heatsim.physics.medium import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.regions import Parts, paint, source_mask
 from heatsim.physics.sources import BeamRows, Sources
+from heatsim.physics.temperatures import Occurring
 from heatsim.scenario import Scenario
 
 Array = NDArray[np.float64]
@@ -49,6 +53,7 @@ class Body:
         parts: who painted which cell; None where nothing is painted.
         periodic: which axes wrap.
         films: the largest h of each condition during the run in W/(m² K).
+        reference: the temperature in K at which materials that change are what the medium says; else of no meaning.
     """
 
     medium: Medium
@@ -57,23 +62,22 @@ class Body:
     parts: Parts | None
     periodic: tuple[bool, bool, bool]
     films: Array
+    reference: float = 0.0
 
     @classmethod
     def from_scenario(cls, scenario: Scenario, periodic: tuple[bool, bool, bool]) -> "Body":
         """Paint the regions and tell the kinds of cells apart.
 
         Raises:
-            ScenarioError: a region paints no cell, a source heats none, or there are too many kinds of cells.
+            ScenarioError: a region paints no cell, a source heats none, there are too many kinds of cells, or a
+                material makes no sense at a temperature that can occur.
         """
         conditions = Conditions.from_scenario(scenario)
         painted = scenario.regions or any(source.shape is not None for source in scenario.sources)
         parts = paint(scenario) if painted else None
-        palette = tuple(
-            media.VOID
-            if material is None
-            else Substance(name, material.fixed_conductivity, material.density * material.fixed_specific_heat)
-            for name, material in scenario.palette
-        )
+        varies = any(material is not None and material.varies for _, material in scenario.palette)
+        start = InitialField.from_scenario(scenario, parts) if varies else None
+        palette = _palette(scenario, start)
         places = {substance.name: place for place, substance in enumerate(palette)}
         contacts = {
             frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
@@ -90,8 +94,11 @@ class Body:
             )
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Problem("sources", str(error))]) from None
+        if start is not None:
+            medium = medium.with_palette(_laws(scenario, start, conditions, medium))
         films = conditions.largest_films(scenario.time.end)
-        return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films)
+        reference = start.reference if start is not None else 0.0
+        return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films, reference)
 
     @property
     def open_faces(self) -> tuple[bool, ...]:
@@ -186,7 +193,7 @@ class Body:
 
         own = kind_at(*place)
         total = np.zeros(len(cells))
-        gains = medium.half_cells(1.0)[:, :, 2]
+        gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
         with np.errstate(divide="ignore"):
             resistances = 1.0 / films
         for face in range(6):
@@ -206,10 +213,38 @@ class Body:
                 number = np.where(towards_void, self.conditions.void, number)
                 surface |= towards_void
             with np.errstate(divide="ignore"):
-                conductance = 1.0 / (medium.half[axis, own] + resistances[number])
+                conductance = 1.0 / (medium.least_half[axis, own] + resistances[number])
             total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
         return total
+
+
+def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
+    """The materials; those that change with temperature as they are at the reference temperature."""
+    reference = 0.0
+    if start is not None:
+        temperatures.check(scenario, Occurring(start.lowest, start.highest))
+        reference = start.reference
+    return tuple(
+        media.VOID
+        if material is None
+        else Substance(
+            name, material.conductivity_at(reference), material.density * material.specific_heat_at(reference)
+        )
+        for name, material in scenario.palette
+    )
+
+
+def _laws(scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium) -> tuple[Substance, ...]:
+    """The materials with their laws over the temperatures that can occur."""
+    occurring = Occurring.in_run(scenario, start, conditions, medium)
+    temperatures.check(scenario, occurring)
+    return tuple(
+        substance
+        if material is None or not material.varies
+        else replace(substance, law=tabulate(material, start.reference, *occurring.followed(material)))
+        for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
+    )
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:

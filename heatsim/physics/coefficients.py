@@ -58,11 +58,11 @@ class StabilityLimit:
     cell: tuple[int, int, int]
 
 
-def diffusion_rates(scenario: Scenario) -> tuple[float, float, float]:
-    """α/d² of the three axes in 1/s."""
+def diffusion_rates(scenario: Scenario, temperature: float = 0.0) -> tuple[float, float, float]:
+    """α/d² of the three axes in 1/s; of a material that changes, at a temperature in K."""
     material = scenario.base_material
-    heat_capacity = material.density * material.fixed_specific_heat
-    conductivity, spacing = material.fixed_conductivity, scenario.grid.spacing
+    heat_capacity = material.density * material.specific_heat_at(temperature)
+    conductivity, spacing = material.conductivity_at(temperature), scenario.grid.spacing
     rx, ry, rz = (k / heat_capacity / d**2 for k, d in zip(conductivity, spacing, strict=True))
     return rx, ry, rz
 

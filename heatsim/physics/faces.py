@@ -77,10 +77,10 @@ class Faces:
     conductivity: tuple[float, float, float]
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario) -> "Faces":
-        """The faces of a scenario."""
+    def from_scenario(cls, scenario: Scenario, temperature: float = 0.0) -> "Faces":
+        """The faces of a scenario; of a material that changes, with its conductivity at a temperature in K."""
         conditions = tuple(scenario.boundaries.face(name) for name in FACES)
-        return cls(conditions, scenario.grid.spacing, scenario.base_material.fixed_conductivity)
+        return cls(conditions, scenario.grid.spacing, scenario.base_material.conductivity_at(temperature))
 
     def exchange(self, face: int, times: Array) -> Exchange:
         """What face number ``face`` exchanges at ``times`` (s, shape (n,))."""

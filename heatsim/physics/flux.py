@@ -1,7 +1,8 @@
 """Heat-flux vectors at the centres of cells, from the conductances between them.
 
 What passes between two centres is the conductance between them times their difference, so that two cells of different
-materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis.
+materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material
+that changes with temperature it is their potentials that differ.
 """
 
 from collections.abc import Callable
@@ -10,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.conditions import surface_rise
+from heatsim.physics.enthalpy import Law
 from heatsim.physics.medium import INTERIOR
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
+# Kinds of cells and their temperatures in K, of equal shapes.
+Cells = tuple[NDArray[np.intp], Array]
 
 
 def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int, int], Array], count: int) -> Array:
@@ -41,14 +45,14 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
         inner = np.moveaxis(passed, along, 0)
         cells, kind = np.moveaxis(T, along, 0), np.moveaxis(kinds, along, 0)
-        inner[1:n] = _link(problem, axis, kind[:-1], kind[1:]) * (cells[:-1] - cells[1:])
+        inner[1:n] = _passing(problem, axis, (kind[:-1], cells[:-1]), (kind[1:], cells[1:]))
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], kind[-side]
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
                 other = _kinds(problem, place, place + 1)[0] if axis == 2 else kind[side - 1]
-                between = _link(problem, axis, own, other) * (np.asarray(beside).reshape(here.shape) - here)
+                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here))
                 inner[-side] = between if side == 0 else -between
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
@@ -64,11 +68,24 @@ def _kinds(problem: HeatProblem, first: int, last: int) -> NDArray[np.intp]:
     return np.asarray(problem.body.medium.cells[first:last] & ~np.uint8(INTERIOR), dtype=np.intp)
 
 
-def _link(problem: HeatProblem, axis: int, one: NDArray[np.intp], other: NDArray[np.intp]) -> Array | float:
-    """The conductance between the centres of neighbours of two kinds in W/(m² K)."""
-    if problem.body is None:
-        return problem.faces.conductivity[axis] / problem.grid.spacing[axis]
-    return np.asarray(problem.body.medium.link[axis, one, other])
+def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array:
+    """What passes from one of two neighbours to the other in W/m²."""
+    (kind_a, T_a), (kind_b, T_b) = one, other
+    body = problem.body
+    if body is None:
+        return problem.faces.conductivity[axis] / problem.grid.spacing[axis] * (T_a - T_b)
+    medium = body.medium
+    if not medium.varies:
+        return np.asarray(medium.link[axis, kind_a, kind_b] * (T_a - T_b))
+    material = np.array([kind.material for kind in medium.kinds])
+    potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))
+    half_a, half_b = (
+        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - body.reference)
+        for kind, T in (one, other)
+    )
+    within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
+    between = (T_a - T_b) / (half_a + medium.resistance[kind_a, kind_b] + half_b)
+    return np.asarray(np.where(material[kind_a] == material[kind_b], within, between))
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
@@ -91,6 +108,8 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
 
     def through_body_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
         conductance = 1.0 / body.medium.half[face // 2, kinds]
+        if body.medium.varies:
+            conductance = conductance * body.medium.by_law(Law.conductivity_at, kinds, T - body.reference)
         numbers = body.conditions.maps[face]
         condition = np.moveaxis(conditions[numbers[rows] if numbers.size else np.full(T.shape, face)], -1, 0)
         beam = np.zeros(body.medium.grid.shape[: 2 - face // 2] + body.medium.grid.shape[3 - face // 2 :])

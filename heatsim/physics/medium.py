@@ -5,10 +5,14 @@ two half cells in series, with a contact's resistance between them (Incropera, *
 §3.1.4), so that a composite wall's interface is exact:
 
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
+
+Of a material that changes with temperature these are the numbers at the reference temperature; its law says how they
+change. Within one such material it is the potential that drives heat, so the link's own number holds at all
+temperatures; between two of them the half cells have the conductivities of their own centres.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics import exposure
+from heatsim.physics.enthalpy import Law, constant
 from heatsim.physics.exposure import Exposure
 
 Array = NDArray[np.float64]
@@ -36,11 +41,13 @@ class Substance:
         name: what the scenario calls it.
         conductivity: (kx, ky, kz) in W/(m K); None for void.
         heat_capacity: ρ·cp in J/(m³ K); 0 for void.
+        law: how they change with temperature; None where they do not.
     """
 
     name: str
     conductivity: tuple[float, float, float] | None
     heat_capacity: float
+    law: Law | None = None
 
 
 VOID = Substance("void", None, 0.0)
@@ -68,6 +75,7 @@ class Medium:
         link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds).
         half: d/2k in m² K/W, infinite for void; shape (3, kinds).
         heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
+        resistance: of contacts between two kinds in m² K/W, shape (kinds, kinds).
         void: the kind of void, or None.
         exposure: the surfaces towards void, where something passes them.
     """
@@ -80,6 +88,7 @@ class Medium:
     link: Array
     half: Array
     heat_capacity: Array
+    resistance: Array
     void: int | None = None
     exposure: Exposure | None = None
 
@@ -87,6 +96,47 @@ class Medium:
     def uniform(self) -> bool:
         """Whether all cells are of one kind."""
         return len(self.kinds) == 1
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether a material that some cell has changes with temperature."""
+        return any(self.palette[kind.material].law is not None for kind in self.kinds)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        """The law of each kind; kinds of one material share theirs."""
+        unchanging = {
+            place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
+            for place, substance in enumerate(self.palette)
+        }
+        return tuple(self.palette[kind.material].law or unchanging[kind.material] for kind in self.kinds)
+
+    def with_palette(self, palette: Sequence[Substance]) -> "Medium":
+        """The same cells of materials that differ in their laws alone."""
+        return replace(self, palette=tuple(palette))
+
+    def by_law(self, of: Callable[[Law, Array], Array], kinds: NDArray[np.integer], deviation: Array) -> Array:
+        """Something that the laws of cells say of their temperatures.
+
+        Args:
+            of: what, such as ``Law.content_at``.
+            kinds: of the cells.
+            deviation: T − T_ref in K, of the same shape.
+        """
+        found = np.empty(deviation.shape)
+        for kind in np.unique(kinds).tolist():
+            cells = kinds == kind
+            found[cells] = of(self.laws[kind], deviation[cells])
+        return found
+
+    def contents(self, first: int, deviation: Array) -> Array:
+        """What the field holds in planes from ``first`` on, for T − T_ref in K of shape (planes, ny, nx)."""
+        if not self.varies:
+            return deviation
+        if self.uniform:
+            return self.laws[0].content_at(deviation)
+        kinds = self.cells[first : first + len(deviation)] & ~np.uint8(INTERIOR)
+        return self.by_law(Law.content_at, kinds, deviation)
 
     @cached_property
     def first_heated(self) -> int:
@@ -131,8 +181,27 @@ class Medium:
         return np.stack((conductance, conductance * gain, gain), axis=2)
 
     def rates(self) -> Array:
-        """What a neighbour takes of a cell in 1/s, shape (3, kinds, kinds)."""
-        return self.coefficients(1.0)
+        """What a neighbour takes of a cell in 1/s, at the most, shape (3, kinds, kinds)."""
+        rates = self.coefficients(1.0)
+        if not self.varies:
+            return rates
+        material = np.array([kind.material for kind in self.kinds])
+        half = self.least_half
+        link = 1.0 / (half[:, :, None] + self.resistance + half[:, None, :])
+        d = np.reshape(self.grid.spacing, (3, 1, 1))
+        between = link * (self._per_heat_capacity * self.warming)[:, None] / d
+        driving = np.array([law.driving for law in self.laws])
+        return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))
+
+    @cached_property
+    def least_half(self) -> Array:
+        """d/2k in m² K/W of each kind where it conducts best, shape (3, kinds)."""
+        return self.half / np.array([law.conducting for law in self.laws]) if self.varies else self.half
+
+    @cached_property
+    def warming(self) -> Array:
+        """The most that a kelvin of heat, as cells count it, warms a cell of each kind by, in K; shape (kinds,)."""
+        return np.array([law.warming for law in self.laws]) if self.varies else np.ones(len(self.kinds))
 
     @cached_property
     def _per_heat_capacity(self) -> Array:
@@ -210,6 +279,7 @@ def build(
         link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
         half=half,
         heat_capacity=np.array([palette[kind.material].heat_capacity for kind in found]),
+        resistance=resistance,
         void=void_kind,
         exposure=exposure_found,
     )

@@ -24,7 +24,7 @@ from heatsim.physics.coefficients import (
 )
 from heatsim.physics.faces import Faces
 from heatsim.physics.timeline import Timeline
-from heatsim.scenario import Scenario
+from heatsim.scenario import Periodic, Scenario
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class HeatProblem:
         grid: the cells.
         faces: the boundary conditions.
         periodic: which axes wrap.
-        rates: α/d² of the three axes in 1/s, in the first material of the palette.
+        rates: α/d² of the three axes in 1/s, in the first material of the palette; of one that changes with temperature
+            this and what follows from it is meant at the reference temperature.
         limit: the largest stable time step.
         timeline: due times and steps.
         precision, rounding, scheme: how steps are summed.
@@ -68,11 +69,12 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        _refuse_varying(scenario)
-        grid, faces, time = scenario.grid, Faces.from_scenario(scenario), scenario.time
-        periodic = (faces.periodic(0), faces.periodic(1), faces.periodic(2))
-        rates = diffusion_rates(scenario)
+        grid, time = scenario.grid, scenario.time
+        x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in FACES[::2])
+        periodic = (x, y, z)
         body = Body.from_scenario(scenario, periodic) if scenario.composite else None
+        reference = body.reference if body is not None else 0.0
+        faces, rates = Faces.from_scenario(scenario, reference), diffusion_rates(scenario, reference)
         if body is None:
             limit = stability_limit(grid, rates, periodic, faces.largest_betas(time.end))
         else:
@@ -92,7 +94,7 @@ class HeatProblem:
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, rounding)
-        if body is not None and not body.medium.uniform and scheme == "seven_term":
+        if body is not None and (body.medium.varies or not body.medium.uniform) and scheme == "seven_term":
             scheme = "increments"  # one cell's coefficients differ from the next one's
         material = scenario.base_material
         return cls(
@@ -107,7 +109,7 @@ class HeatProblem:
             rounding=rounding,
             scheme=scheme,
             coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
-            cell_heat_capacity=material.density * material.fixed_specific_heat * grid.cell_volume,
+            cell_heat_capacity=material.density * material.specific_heat_at(reference) * grid.cell_volume,
             body=body,
         )
 
@@ -173,14 +175,6 @@ def limit_setter(limit: StabilityLimit, body: Body | None) -> str:
     if body is None or len(body.medium.palette) == 1:
         return cell
     return f'{cell}, material "{body.medium.substance_at(x, y, z).name}"'
-
-
-def _refuse_varying(scenario: Scenario) -> None:
-    varying = [name for name, material in scenario.palette if material is not None and material.varies]
-    if varying:
-        keys = ["material" if scenario.material is not None else f"materials.{name}" for name in varying]
-        message = "depends on temperature, which the solver cannot take into account; give numbers"
-        raise ScenarioError(scenario.path, [Problem(key, message) for key in keys])
 
 
 def _time_error(scenario: Scenario, message: str) -> ScenarioError:

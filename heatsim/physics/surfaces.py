@@ -51,8 +51,10 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
             weight_u, weight_v = (weight[0] for weight in beam.weights)
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
-        conductance = np.float64(1.0 / body.medium.half[axis, kind])
-        rise = surface_rise(row, conductance, 0.0, np.asarray(temperatures, dtype=np.float64), flux)
+        T = np.asarray(temperatures, dtype=np.float64)
+        conducting = body.medium.laws[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
+        conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
+        rise = surface_rise(row, conductance, 0.0, T, flux)
         return np.asarray(temperatures + rise)
 
     return surface

@@ -1,10 +1,11 @@
 """What each material of a scenario means on its grid: the time step that it allows, and its c0…c6."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
-import numpy as np
-
+from heatsim.physics.enthalpy import Law
+from heatsim.physics.medium import Substance
 from heatsim.scenario import MaterialFunction, Scenario
 
 # A property given by an expression is looked at here where the initial temperature is no single number.
@@ -21,7 +22,8 @@ class Survey:
         density: in kg/m³.
         specific_heat: in J/(kg K).
         at: the temperature in K that conductivity and specific heat are given for; None where they do not vary.
-        rates: α/d² of the three axes in 1/s, 0 along an axis of one cell.
+        rates: α/d² of the three axes in 1/s, 0 along an axis of one cell; the largest of a material that changes.
+        law: how it changes with temperature, where that is known; else None.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Survey:
     specific_heat: float
     at: float | None
     rates: tuple[float, float, float]
+    law: Law | None = None
 
     @property
     def limit(self) -> float:
@@ -38,33 +41,48 @@ class Survey:
         return 1.0 / (2.0 * total) if total > 0.0 else inf
 
     def coefficients(self, dt: float) -> tuple[float, ...]:
-        """c0…c6 for a time step of ``dt`` seconds."""
+        """c0…c6 for a time step of ``dt`` seconds, where diffusivity is largest."""
         x, y, z = (rate * dt for rate in self.rates)
         return (1.0 - 2.0 * (x + y + z), x, x, y, y, z, z)
 
+    def least_coefficients(self, dt: float) -> tuple[float, ...]:
+        """The same where diffusivity is smallest."""
+        share = 1.0 if self.law is None else self.law.least_driving / self.law.driving
+        x, y, z = self.rates
+        return replace(self, rates=(x * share, y * share, z * share)).coefficients(dt)
 
-def survey(scenario: Scenario) -> tuple[Survey, ...]:
-    """Every material of the palette that conducts, in its order."""
+
+def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: float | None = None) -> tuple[Survey, ...]:
+    """Every material of the palette that conducts, in its order.
+
+    Args:
+        scenario: whose materials they are.
+        palette: the same as numbers, from which the laws of those that change are taken.
+        reference: the temperature in K that the laws begin at.
+    """
+    laws = {substance.name: substance.law for substance in palette}
     grid, initial = scenario.grid, scenario.initial.temperature
     temperature = initial if isinstance(initial, float) else _ROOM_TEMPERATURE
+    if any(laws.values()) and reference is not None:
+        temperature = reference
     found = []
     for name, material in scenario.palette:
         if material is None:
             continue
+        law = laws.get(name)
         k, cp = material.conductivity, material.specific_heat
-        conductivity = (_value(k, temperature),) * 3 if isinstance(k, MaterialFunction) else k
-        specific_heat = _value(cp, temperature) if isinstance(cp, MaterialFunction) else cp
-        heat_capacity = material.density * specific_heat
+        conductivity, specific_heat = material.conductivity_at(temperature), material.specific_heat_at(temperature)
+        if law is not None:
+            conductivity, specific_heat = law.conductivity, law.heat_capacity / material.density
+        heat_capacity = material.density * specific_heat / (law.driving if law is not None else 1.0)
         rx, ry, rz = (
             along / heat_capacity / d**2 if n > 1 else 0.0
             for along, d, n in zip(conductivity, grid.spacing, grid.cells, strict=True)
         )
         varies = isinstance(k, MaterialFunction) or isinstance(cp, MaterialFunction)
         found.append(
-            Survey(name, conductivity, material.density, specific_heat, temperature if varies else None, (rx, ry, rz))
+            Survey(
+                name, conductivity, material.density, specific_heat, temperature if varies else None, (rx, ry, rz), law
+            )
         )
     return tuple(found)
-
-
-def _value(function: MaterialFunction, temperature: float) -> float:
-    return float(function.at(np.float64(temperature)))

@@ -11,7 +11,16 @@ from pydantic import AfterValidator, BaseModel, Field, PlainValidator, Validatio
 from heatsim.scenario import units
 from heatsim.scenario.context import reading
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.fields import STRICT, Density, Kelvin, LatentHeat, Vector, read_vector
+from heatsim.scenario.fields import (
+    STRICT,
+    Density,
+    Kelvin,
+    LatentHeat,
+    Pair,
+    Vector,
+    read_entries,
+    read_vector,
+)
 from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, key_faults, refuse, show
 from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, TEMPERATURE, Quantity
 from heatsim.scenario.timefunction import read_column, slopes_are_finite
@@ -169,11 +178,21 @@ def _read_specific_heat(value: object) -> float | MaterialFunction:
     return _read_function(value, SPECIFIC_HEAT)
 
 
+def _read_temperature_range(value: object) -> Pair:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"got {show(value)}; a list of two temperatures is wanted, the lower one first")
+    low, high = read_entries(value, TEMPERATURE)
+    if low >= high:
+        raise ValueError(f"got {show(value)}; the second temperature must be above the first")
+    return low, high
+
+
 class Material(BaseModel):
     """A material.
 
     Conductivity in W/(m K): (kx, ky, kz), or one function of T for all axes. Density in kg/m³. Specific heat in
-    J/(kg K): a number or a function of T. Latent heat in J/kg, taken up between solidus and liquidus (K).
+    J/(kg K): a number or a function of T. Latent heat in J/kg, taken up between solidus and liquidus (K). Expressions
+    are followed within ``temperature_range`` (K) if one is given; beyond it their values at its ends hold.
     """
 
     model_config = STRICT
@@ -188,6 +207,9 @@ class Material(BaseModel):
     latent_heat: LatentHeat | None = Field(default=None, examples=["latent_heat = 2e5"])
     solidus: Kelvin | None = Field(default=None, examples=["solidus = 300.0"])
     liquidus: Kelvin | None = Field(default=None, examples=["liquidus = 302.0"])
+    temperature_range: Annotated[Pair, PlainValidator(_read_temperature_range)] | None = Field(
+        default=None, examples=["temperature_range = [250.0, 1500.0]"]
+    )
 
     @property
     def varies(self) -> bool:
@@ -196,18 +218,33 @@ class Material(BaseModel):
         return self.latent_heat is not None or any(isinstance(value, MaterialFunction) for value in properties)
 
     @property
-    def fixed_conductivity(self) -> Vector:
-        """(kx, ky, kz) in W/(m K) of a material whose conductivity does not vary."""
+    def formulas(self) -> tuple[tuple[str, MaterialFormula, Quantity], ...]:
+        """The keys of the properties that are expressions in T, with these and what they are."""
+        properties = (
+            ("conductivity", self.conductivity, CONDUCTIVITY),
+            ("specific_heat", self.specific_heat, SPECIFIC_HEAT),
+        )
+        return tuple(
+            (key, value, quantity) for key, value, quantity in properties if isinstance(value, MaterialFormula)
+        )
+
+    def values(self, function: float | MaterialFunction, temperatures: ArrayLike) -> Array:
+        """Values of one of the material's properties at temperatures in K, of the same shape."""
+        if not isinstance(function, MaterialFunction):
+            return np.full(np.shape(temperatures), function)
+        if isinstance(function, MaterialFormula) and self.temperature_range is not None:
+            temperatures = np.clip(np.asarray(temperatures, dtype=np.float64), *self.temperature_range)
+        return function.at(temperatures)
+
+    def conductivity_at(self, temperature: float) -> Vector:
+        """(kx, ky, kz) in W/(m K) at a temperature in K."""
         if isinstance(self.conductivity, MaterialFunction):
-            raise TypeError("the conductivity depends on temperature")
+            return (float(self.values(self.conductivity, temperature)),) * 3
         return self.conductivity
 
-    @property
-    def fixed_specific_heat(self) -> float:
-        """Specific heat in J/(kg K) of a material in which it does not vary."""
-        if isinstance(self.specific_heat, MaterialFunction):
-            raise TypeError("the specific heat depends on temperature")
-        return self.specific_heat
+    def specific_heat_at(self, temperature: float) -> float:
+        """Specific heat in J/(kg K) at a temperature in K, without latent heat."""
+        return float(self.values(self.specific_heat, temperature))
 
     @model_validator(mode="after")
     def _check_melting(self) -> "Material":
@@ -218,6 +255,15 @@ class Material(BaseModel):
         if self.solidus is not None and self.liquidus is not None and self.solidus >= self.liquidus:
             message = f"got {self.liquidus!r} K; it must be above the solidus, which is {self.solidus!r} K"
             refuse([fault(message, ("liquidus",))])
+        return self
+
+    @model_validator(mode="after")
+    def _check_temperature_range(self) -> "Material":
+        if self.temperature_range is not None and not self.formulas:
+            message = (
+                f"got {show(list(self.temperature_range))}; it limits expressions in T, and there is none: leave it out"
+            )
+            refuse([fault(message, ("temperature_range",))])
         return self
 
 

@@ -2,7 +2,7 @@
 
 from math import pi
 
-from heatsim.verification import answers, bodies
+from heatsim.verification import answers, bodies, materials
 from heatsim.verification.case import Case, Quantity, Temperature, everywhere, probes
 
 _CELSIUS = 273.15
@@ -78,4 +78,14 @@ CASES = (
         100.0,
         3e-3,
     ),
+    Case("kirchhoff_slab", "Carslaw & Jaeger §1.6", _above_300(materials.kirchhoff_slab), 500.0, 1e-3),
+    Case(
+        "warming_block",
+        "integrated once",
+        probes({time: (materials.warming_block(time),) for time in (10.0, 20.0, 30.0, 40.0)}),
+        320.0,
+        1e-4,
+    ),
+    Case("order_varying", "exact parabola", everywhere(materials.growing_parabola), 600.0, 1e-3, order=True),
+    Case("melting_front", "Carslaw & Jaeger §11.2", everywhere(materials.melting_front), 40.0, 5e-3),
 )

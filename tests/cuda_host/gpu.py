@@ -164,6 +164,9 @@ def host_device(free: int = 2**30) -> Device:
         positive=np.positive,
         add=np.add,
         isfinite=np.isfinite,
+        floor=np.floor,
+        minimum=np.minimum,
+        maximum=np.maximum,
         count_nonzero=np.count_nonzero,
         get_default_memory_pool=lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None),
         cuda=SimpleNamespace(

@@ -149,7 +149,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             step += build.spec.steps
     for zone in (*zones, *ledger):
         zone.assert_guards_untouched()
-    assert len(keep) == 3
+    assert len(keep) == 3 + steps.medium.varies
     return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
 
 
@@ -175,7 +175,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
             T, T_new = T_new, T
             step += build.spec.steps
     gpu.synchronise()
-    assert len(keep) == 3
+    assert len(keep) == 3 + steps.medium.varies
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
@@ -193,6 +193,7 @@ def builds(
     return launch.builds(
         *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
         heated=steps.medium.first_heated < len(steps.medium.kinds),
+        varying=steps.medium.varies,
     )
 
 

@@ -24,8 +24,10 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import medium as media
 from heatsim.physics.body import Rows
 from heatsim.physics.coefficients import Scheme
+from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.medium import INTERIOR, Substance
 from heatsim.physics.sources import BeamRows
+from heatsim.scenario import Material
 
 ORACLE = CPU[0]
 # Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
@@ -47,6 +49,18 @@ PALETTE = (
     Substance("glass", (1.0, 1.0, 1.0), 2.0e6),
     media.VOID,
 )
+# What changes with temperature: conductivity, heat capacity, both and melting; all in steps of 1/64 K or more.
+CHANGING = {
+    "copper": Material(conductivity="400 - 0.06*(T - 300)", density=8900.0, specific_heat=385.0),  # type: ignore[arg-type]
+    "iron": Material(
+        conductivity={"temperatures": [250.0, 320.0, 500.0], "values": [60.0, 80.0, 50.0]},  # type: ignore[arg-type]
+        density=7800.0,
+        specific_heat={"temperatures": [200.0, 600.0], "values": [420.0, 600.0]},  # type: ignore[arg-type]
+        latent_heat=2e4,
+        solidus=310.0,
+        liquidus=330.0,
+    ),
+}
 SIZES = ((1, 1, 1), (5, 1, 3), (4, 4, 4), (36, 9, 11), (33, 6, 10), (130, 8, 9), (256, 4, 3))
 
 
@@ -60,8 +74,21 @@ def blobs(cells: tuple[int, int, int], rng: np.random.Generator) -> NDArray[np.u
     return material
 
 
+def with_law(substance: Substance) -> Substance:
+    """A material of CHANGING in place of a constant one of its name, at 300 K."""
+    if substance.name not in CHANGING:
+        return substance
+    law = tabulate(CHANGING[substance.name], 300.0, 150.0, 900.0)
+    return Substance(substance.name, law.conductivity, law.heat_capacity, law)
+
+
 def body(
-    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, several: bool = True, steps: int = 5
+    cells: tuple[int, int, int],
+    periodic: tuple[bool, bool, bool],
+    seed: int,
+    several: bool = True,
+    steps: int = 5,
+    varying: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is."""
     rng = np.random.default_rng(seed)
@@ -76,6 +103,8 @@ def body(
         periodic=periodic,
         exposed=several,
     )
+    if varying:
+        medium = medium.with_palette([with_law(substance) for substance in medium.palette])
     nz, ny, nx = grid.shape
     shapes = ((nz, ny), (nz, nx), (ny, nx))
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
@@ -128,6 +157,12 @@ def cases() -> tuple[CompositeSteps, ...]:
         *(body(cells, periodic[(3 * number) % 8], number) for number, cells in enumerate(SIZES)),
         *(body((12, 8, 9), wraps, 20 + number) for number, wraps in enumerate(periodic[:8:3])),
         *(body(cells, (False, False, False), 30, several=False) for cells in ((5, 4, 3), (36, 8, 9))),
+        *(
+            body(cells, periodic[(3 * number) % 8], 40 + number, varying=True)
+            for number, cells in enumerate(SIZES)
+            if number in (1, 3, 4, 6)
+        ),
+        *(body((36, 6, 9), wraps, 50, several=False, varying=True) for wraps in periodic[:4:3]),
     )
 
 
@@ -135,7 +170,7 @@ def cases_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
     """Bodies of one kind differ in the code for faces alone, which the first rung and the vectors have in two forms."""
     if spec in CPU or spec in (CUDA[0], *CUDA[5:]):
         return cases()
-    return tuple(case for case in cases() if not case.medium.uniform)
+    return tuple(case for case in cases() if case.medium.varies or not case.medium.uniform)
 
 
 @cache
@@ -163,7 +198,8 @@ def test_the_cases_have_everything() -> None:
     assert any((medium.cells & INTERIOR).any() for medium in mediums)
     assert all(len(medium.kinds) > 4 for medium in mediums[3:7])
     assert any(medium.void is not None and medium.exposure is not None for medium in mediums)
-    assert mediums[-1].uniform
+    assert sum(medium.uniform for medium in mediums) > 2
+    assert sum(medium.varies for medium in mediums) == 6
 
 
 @pytest.mark.parametrize(("spec", "execute", "variant"), CHOSEN_EXECUTIONS)

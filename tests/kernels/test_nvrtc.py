@@ -168,6 +168,22 @@ COMPOSITE = [
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_materials_that_change_compile_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    rungs = [spec for spec in LADDER if spec.steps == 1 and (architecture == 90 or spec.name in ("tiled", "streamed"))]
+    chosen = [(spec, *variant) for spec in rungs for variant in VARIANTS if variant[1] != "seven_term"]
+
+    def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
+        kernel = launch.build(*variant, GRID, faces=True, materials=True, varying=True)
+        return compile_source(launch.source(kernel.spec), kernel.spec.source, architecture, kernel.options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
 

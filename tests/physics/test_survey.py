@@ -52,3 +52,20 @@ def test_one_cell_sets_no_limit():
 def test_a_field_that_is_no_number_is_looked_at_at_room_temperature():
     text = TEXT.replace("temperature = 400.0", 'temperature = "400 + x"')
     assert survey(parse(tomllib.loads(text), "x.toml"))[0].conductivity == (60.0,) * 3
+
+
+def test_of_a_law_the_largest_diffusivity_counts():
+    from heatsim.physics.problem import HeatProblem
+
+    scenario = parse(tomllib.loads(TEXT.replace("temperature = 400.0", 'temperature = "300 + 2000*x"')), "x.toml")
+    body = HeatProblem.from_scenario(scenario).body
+    assert body is not None
+    steel, wood = survey(scenario, body.medium.palette, body.reference)
+    # From 310 to 490 K: k from 59 to 41 W/(m K), cp from 505 to 595 J/(kg K); the middle is 400 K.
+    assert (steel.at, steel.conductivity, steel.specific_heat) == (400.0, (50.0,) * 3, 550.0)
+    assert steel.law is not None
+    assert steel.law.followed == pytest.approx((310.0, 490.0))
+    assert steel.rates[0] == pytest.approx(59.0 / (8000.0 * 505.0) / 1e-4, rel=2e-3)
+    assert steel.coefficients(1.0)[1] == pytest.approx(steel.rates[0])
+    assert steel.least_coefficients(1.0)[1] == pytest.approx(41.0 / (8000.0 * 595.0) / 1e-4, rel=2e-3)
+    assert wood.least_coefficients(1.0) == wood.coefficients(1.0)

@@ -1,0 +1,60 @@
+"""The laws of materials that change with temperature, as kernels look them up: the tables of varying.cuh."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.enthalpy import Law
+from heatsim.physics.medium import Medium
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """Tables in a precision; empty arrays where nothing changes.
+
+    Attributes:
+        places: steps in a kelvin of content, the first and the last of the steps, of each kind; shape (kinds, 3).
+        bases: of step 0 of each kind, in entries; the same for kinds of one material. Shape (kinds,), int64.
+        potentials: at the lower end of each step and across it, shape (entries, 2).
+        states: temperature and conductivity likewise: value, rise, value, rise; shape (entries, 4).
+        resistances: of contacts in m² K/W, shape (kinds, kinds).
+    """
+
+    places: Array
+    bases: NDArray[np.int64]
+    potentials: Array
+    states: Array
+    resistances: Array
+
+    @property
+    def vary(self) -> bool:
+        """Whether there are any."""
+        return bool(self.bases.size)
+
+
+def make_laws(medium: Medium, precision: str) -> Laws:
+    """The tables of a body's kinds of cells."""
+    if not medium.varies:
+        nothing = np.zeros((0, 0), dtype=precision)
+        return Laws(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+    laws = medium.laws
+    different = list({id(law): law for law in laws}.values())
+    starts = dict(zip(map(id, different), np.cumsum([0, *(law.steps for law in different)]).tolist(), strict=False))
+    return Laws(
+        places=np.array([(1.0 / law.step, law.first, law.first + law.steps - 1) for law in laws], dtype=precision),
+        bases=np.array([starts[id(law)] - law.first for law in laws], dtype=np.int64),
+        potentials=_entries(different, "potentials").astype(precision),
+        states=np.hstack([_entries(different, name) for name in ("temperatures", "conductivities")]).astype(precision),
+        resistances=medium.resistance.astype(precision),
+    )
+
+
+def _entries(laws: Sequence[Law], name: str) -> NDArray[np.float64]:
+    """For each step of each table its value at the lower end and its rise across it, shape (entries, 2)."""
+    nodes = [getattr(law, name) for law in laws]
+    return np.concatenate([np.stack((values[:-1], np.diff(values)), axis=1) for values in nodes])

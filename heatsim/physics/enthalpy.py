@@ -1,0 +1,246 @@
+"""Materials that change with temperature: what is stored of them, and what follows from it.
+
+Where the heat capacity varies it is heat that is conserved, not temperature (Voller & Cross, *Int. J. Heat Mass
+Transfer* 24 (1981) 545). What a cell holds is its enthalpy from the reference temperature on, in kelvins of a constant
+heat capacity C, that of the material at the reference temperature, and conduction is driven by Kirchhoff's potential
+(Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd ed., §1.6) in kelvins of a constant conductivity k, likewise:
+
+    content    θ = 1/C ∫ ρ·cp dT  (+ ρ·L/C while it melts)        potential  φ = 1/k ∫ k(T) dT
+
+so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref where nothing varies. T and φ follow from θ by tables with
+equal steps in θ, linear in between and going on straight beyond their ends. As tabulated they *are* the material's law,
+the same for whoever asks, so that energy closes whatever the tables leave out. Latent heat is taken up evenly from
+solidus to liquidus.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, log2
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario import Material, MaterialFunction
+
+Array = NDArray[np.float64]
+
+# At most so many steps of a table: over 500 K each is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1.
+STEPS = 2048
+_FEWEST = 6  # as a power of 2
+_PRECISION = 1e-6  # of the contents that a table spans; where functions bend sharply so many steps do not reach it
+# Temperatures among which properties are looked at and integrated.
+_SAMPLES = 2**15
+_NARROWEST = 1e-3  # K; a law that is followed over less has steps of this all the same
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """How temperature, potential and conductivity of a material follow from its content.
+
+    Attributes:
+        conductivity: (kx, ky, kz) in W/(m K) at the reference temperature: the unit of the potential.
+        heat_capacity: ρ·cp in J/(m³ K) at the reference temperature, without latent heat: the unit of the content.
+        step: K of content from one node to the next, a power of two, so that finding a content's place rounds nothing.
+        first: the content at the first node, in steps.
+        temperatures: T − T_ref in K at the nodes, ascending.
+        potentials: φ in K at the nodes, ascending.
+        conductivities: k(T)/k at the nodes.
+        followed: the temperatures (lowest, highest) in K between which the material's functions are followed.
+        conductivity_range: (lowest, highest) of the largest of kx, ky, kz in W/(m K) between those.
+        specific_heat_range: the same of cp in J/(kg K), without latent heat.
+    """
+
+    conductivity: tuple[float, float, float]
+    heat_capacity: float
+    step: float
+    first: int
+    temperatures: Array
+    potentials: Array
+    conductivities: Array
+    followed: tuple[float, float]
+    conductivity_range: tuple[float, float]
+    specific_heat_range: tuple[float, float]
+
+    @property
+    def steps(self) -> int:
+        """Number of steps between the nodes."""
+        return len(self.temperatures) - 1
+
+    @cached_property
+    def contents(self) -> Array:
+        """θ in K at the nodes."""
+        return np.asarray((self.first + np.arange(self.steps + 1)) * self.step, dtype=np.float64)
+
+    @cached_property
+    def warming(self) -> float:
+        """The largest dT/dθ: C over the smallest heat capacity."""
+        return float(np.diff(self.temperatures).max()) / self.step
+
+    @cached_property
+    def driving(self) -> float:
+        """The largest dφ/dθ: the largest diffusivity over that at the reference temperature."""
+        return float(np.diff(self.potentials).max()) / self.step
+
+    @property
+    def least_driving(self) -> float:
+        """The smallest dφ/dθ; small where a material melts."""
+        return float(np.diff(self.potentials).min()) / self.step
+
+    @cached_property
+    def conducting(self) -> float:
+        """The largest k(T)/k."""
+        return float(self.conductivities.max())
+
+    def content_at(self, temperature: Array) -> Array:
+        """θ in K that belong to T − T_ref in K, of any shape; the same where nothing varies."""
+        return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents)
+
+    def potential_at(self, temperature: Array) -> Array:
+        """φ in K that belong to T − T_ref in K, of any shape."""
+        return _along(temperature, self.temperatures, self.potentials)
+
+    def conductivity_at(self, temperature: Array) -> Array:
+        """k(T)/k that belong to T − T_ref in K, of any shape."""
+        return np.interp(temperature, self.temperatures, self.conductivities)
+
+
+def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> Law:
+    """The law of a material in which nothing varies, or of void: θ = φ = T − T_ref, without rounding."""
+    one = np.array([0.0, 1.0])
+    nothing = (0.0, 0.0)
+    return Law(conductivity, heat_capacity, 1.0, 0, one, one, np.ones(2), nothing, nothing, nothing)
+
+
+def tabulate(material: Material, reference: float, low: float, high: float) -> Law:
+    """The law of a material.
+
+    Args:
+        material: its functions are finite and positive between ``low`` and ``high``.
+        reference: T_ref in K, where content and potential are 0.
+        low: the temperature in K from which on the functions are followed; below it their values there hold.
+        high: that up to which they are followed, likewise.
+    """
+    conductivity, specific_heat = material.conductivity_at(reference), material.specific_heat_at(reference)
+    heat_capacity = material.density * specific_heat
+    low, high = min(low, reference), max(high, reference)
+    T = _samples(material, low, high, reference)
+    along = material.conductivity if isinstance(material.conductivity, MaterialFunction) else max(conductivity)
+    k, cp = material.values(along, T), material.values(material.specific_heat, T)
+    content = (_integral(T, cp) + _melted(material, T)) / specific_heat
+    potential = _integral(T, k) / max(conductivity)
+    here = int(np.searchsorted(T, reference))
+    content, potential, deviation = content - content[here], potential - potential[here], T - reference
+
+    slopes = (specific_heat / cp[[0, -1]], k[[0, -1]] / max(conductivity))
+    step, first, temperatures, potentials = _tables(content, deviation, potential, *slopes)
+    return Law(
+        conductivity=conductivity,
+        heat_capacity=heat_capacity,
+        step=step,
+        first=first,
+        temperatures=temperatures,
+        potentials=potentials,
+        conductivities=np.interp(temperatures, deviation, k) / max(conductivity),
+        followed=(low, high),
+        conductivity_range=(float(k.min()), float(k.max())),
+        specific_heat_range=(float(cp.min()), float(cp.max())),
+    )
+
+
+def _tables(
+    content: Array, deviation: Array, potential: Array, warming: Array, conducting: Array
+) -> tuple[float, int, Array, Array]:
+    """The step, the first node, and temperatures and potentials at the nodes.
+
+    Steps are as long as precision allows: the fewer there are, the fewer lines of a cache are looked at.
+
+    Args:
+        content: θ in K of some temperatures, ascending.
+        deviation: T − T_ref of these in K.
+        potential: φ of these in K.
+        warming: dT/dθ at the two ends.
+        conducting: k(T)/k at the two ends.
+    """
+    span = max(float(content[-1] - content[0]), _NARROWEST)
+    for steps in (2**power for power in range(_FEWEST, STEPS.bit_length())):
+        step = 2.0 ** ceil(log2(span / (steps - 2)))
+        # A step more at each end, which lies beyond what is followed: going on straight from there holds the last
+        # values.
+        first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
+        nodes = np.arange(first, last + 1, dtype=np.float64) * step
+        temperatures = _along(nodes, content, deviation, warming)
+        potentials = _along(temperatures, deviation, potential, conducting)
+        errors = (
+            np.interp(content, nodes, tabulated) - exact
+            for tabulated, exact in ((temperatures, deviation), (potentials, potential))
+        )
+        if max(float(np.abs(error).max()) for error in errors) <= _PRECISION * span:
+            break
+    return step, first, temperatures, potentials
+
+
+def _samples(material: Material, low: float, high: float, reference: float) -> Array:
+    """Temperatures in K from ``low`` to ``high``: evenly spread, and wherever a function or its slope may jump."""
+    special = [np.linspace(low, high, _SAMPLES + 1), np.array([reference])]
+    for function in (material.conductivity, material.specific_heat):
+        if isinstance(function, MaterialFunction):
+            special.append(function.samples(low, high))
+    if material.solidus is not None and material.liquidus is not None:
+        special.append(np.clip([material.solidus, material.liquidus], low, high))
+    return np.unique(np.concatenate(special))
+
+
+def _integral(T: Array, values: Array) -> Array:
+    """From the first of T on, by trapezia: exact for tables, whose nodes are among T."""
+    return np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(T))))
+
+
+def _melted(material: Material, T: Array) -> Array:
+    """Latent heat in J/kg taken up at each of T."""
+    if material.latent_heat is None or material.solidus is None or material.liquidus is None:
+        return np.zeros(len(T))
+    return material.latent_heat * np.clip((T - material.solidus) / (material.liquidus - material.solidus), 0.0, 1.0)
+
+
+def _along(at: Array, x: Array, y: Array, slopes: Sequence[float] | Array | None = None) -> Array:
+    """y(x) linear between nodes, beyond them with given slopes, those of the first and last interval if not given."""
+    if slopes is None:
+        slopes = ((y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2]))
+    inside = np.interp(at, x, y)
+    return np.asarray(
+        np.where(
+            at < x[0], y[0] + slopes[0] * (at - x[0]), np.where(at > x[-1], y[-1] + slopes[1] * (at - x[-1]), inside)
+        )
+    )
+
+
+class Thermometer:
+    """Temperatures from contents, cell by cell, with the arrays of a device.
+
+    Args:
+        xp: NumPy, or CuPy.
+        laws: that of each kind of cell.
+        kinds: gives the kinds of the cells at an index of the field, on the device; 0 where all are of one.
+    """
+
+    def __init__(self, xp: Any, laws: Sequence[Law], kinds: Callable[[Any], Any]) -> None:
+        self._xp = xp
+        self._kinds = kinds
+        starts = np.cumsum([0, *(law.steps for law in laws[:-1])])
+        self._per_kelvin = xp.asarray(np.array([1.0 / law.step for law in laws]))
+        self._first = xp.asarray(np.array([float(law.first) for law in laws]))
+        self._last = xp.asarray(np.array([float(law.first + law.steps - 1) for law in laws]))
+        self._base = xp.asarray(np.array([start - law.first for start, law in zip(starts, laws, strict=True)]))
+        self._values = xp.asarray(np.concatenate([law.temperatures[:-1] for law in laws]))
+        self._slopes = xp.asarray(np.concatenate([np.diff(law.temperatures) for law in laws]))
+
+    def __call__(self, contents: Any, place: Any) -> Any:
+        """T − T_ref in K, float64, of contents that stand at an index of the field; NaN stays NaN."""
+        xp, kinds = self._xp, self._kinds(place)
+        x = contents.astype(np.float64) * self._per_kelvin[kinds]
+        node = xp.floor(xp.where(xp.isfinite(x), x, 0.0))
+        node = xp.minimum(xp.maximum(node, self._first[kinds]), self._last[kinds])
+        entry = self._base[kinds] + node.astype(np.int64)
+        return self._values[entry] + self._slopes[entry] * (x - node)

@@ -120,9 +120,11 @@ def test_no_barrier_can_be_left_out(spec: KernelSpec, number: int, tmp_path: Pat
     before = text(spec)[: barrier.start()]
     members = before.rfind("#if MEMBERS") > before.rfind("#endif")
     kernel, steps = host_kernel(spec, mutant, members), some_members if members else some_steps
-    if members:
-        # What is shared is an address too, of which a thread that comes too soon finds what no address is.
-        with pytest.raises(KernelError, match="misaligned address"):
-            steps(kernel, spec, "forward")
-    else:
-        assert not all(is_right(steps(kernel, spec, order)) for order in ORDERS)
+
+    def is_found_out(order: Order) -> bool:
+        try:
+            return not is_right(steps(kernel, spec, order), members)
+        except KernelError:  # addresses are shared too: who comes too soon finds what is none
+            return True
+
+    assert any(is_found_out(order) for order in ORDERS)

@@ -19,8 +19,6 @@
 #elif MATERIALS == 2
 #include "varying_streamed.cuh"
 #else
-
-#if FACES
 #include "noted.cuh"
 
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
@@ -33,7 +31,6 @@
 #endif
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
-#endif
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
@@ -54,9 +51,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_west = neighbour_x(grid, x_load - 1) - x_load;
     const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
     const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
-#if !FACES
-    const bool at_side = updates && (x == 0 || x + VECTOR == grid.nx || y == 0 || y == grid.ny - 1);
-#endif
 
     // 2. The planes before the march.
     Cells below = load(centre + neighbour_z(grid, z_begin - 1) * plane);
@@ -64,12 +58,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Real* here = centre + z_begin * plane;
     Real* out = T_new + cell_index(grid, x, y, z_begin);
 
-#if FACES
     __shared__ Noted noted_cells;
     begin_noting(noted_cells);
     unsigned int noted = 0;
     Own own = own_of(c, sweep, 0);
-#endif
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above.
         const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
@@ -81,18 +73,12 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (first_lane) west = here[to_west];
         if (last_lane) east = here[to_east];
 
-        // 5. Update the vector.
-#if FACES
+        // 5. Update the vector, and note what is not plain in it.
         const Kinds kinds = load_kinds(c.medium, here - T);
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
         noted |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells updated = update_plain(c, sweep, x, y, z, own, current, west, east, south, north, below, above);
         if (updates) store(out, updated);
-#else
-        const bool at_face = at_side || (updates && (z == 0 || z == grid.nz - 1));
-        const Cells updated = update(grid, c, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
-        if (updates) store(out, updated);
-#endif
 
         // 6. One plane up.
         below = current;
@@ -101,10 +87,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         out += plane;
     }
 
-#if FACES
     // 7. What is not plain.
     noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
     update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
-#endif
 }
 #endif

@@ -1,18 +1,24 @@
 """07 on composite bodies: what boxes are laid over, and that they set right what it gets wrong."""
 
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from composite_executor import CompositeSteps, Executor, builds, on_gpu, on_host
-from executor import BLOCK_MEMORY, CUDA
+from composite_executor import CompositeSteps, Executor, builds, entries, mended, on_gpu, on_host
+from cuda_host.machine import HostKernel, Order, compile_kernel
+from executor import BLOCK_MEMORY, CUDA, grid_on_host, source_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from test_composite_kernels import PALETTE, body
+from test_races import BARRIER, ORDERS
 
+from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, mending
+from heatsim.kernels.composite import ledger_struct, make_tables
 from heatsim.kernels.mending_boxes import BRICK
 from heatsim.physics import medium as media
 from heatsim.physics.coefficients import Scheme
@@ -175,3 +181,85 @@ def test_the_table_takes_about_what_is_planned_for_it() -> None:
     assert found is not None
     assert found[0].segments is not None
     assert 0.5 < found[0].segments.nbytes / mending.table_bytes(case.medium, OPEN) < 2.0
+
+
+def one_sweep(
+    case: CompositeSteps, mender: HostKernel | None, order: Order = "forward", streamed: HostKernel | None = None
+) -> tuple[NDArray[Any], ...]:
+    """The field and the ledger after a sweep in float32; without a mender by single steps of 06."""
+    arrays = case.arrays_on(device.choose("cpu"), "float32")
+    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), len(case.rows.beams))
+    sweeps = arrays.sweeps(case.rows, case.first, case.steps)
+    table = sweeps.table.view(launch.GENERAL_SWEEP)
+    sums = case.empty_sums()
+    ledger = ledger_struct(entries(sums))
+    T, T_new = case.T.copy(), np.full_like(case.T, np.nan)
+    several, single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)
+    if mender is None:
+        one = streamed or compile_kernel(*source_of(single))
+        for step in range(several.spec.steps):
+            for part in launch.launches(single, case.grid, case.periodic):
+                arguments = (T, T_new, grid_on_host(part), coefficients, table[step:], ledger)
+                one.launch(part.blocks, single.spec.block, *arguments, order=order)
+            T, T_new = T_new, T
+        return (T, *sums)
+    second = mending.mender(several, BLOCK_MEMORY)
+    for kernel, build, parts in (
+        (compile_kernel(*source_of(several)), several, launch.launches(several, case.grid, case.periodic)),
+        (mender, second, mended(several, case)),
+    ):
+        for part in parts:
+            arguments = (T, T_new, grid_on_host(part), coefficients, table, ledger)
+            kernel.launch(part.blocks, build.spec.block, *arguments, order=order, shared_bytes=build.shared_bytes)
+    assert len(keep) == 3
+    return (T_new, *sums)
+
+
+@pytest.mark.parametrize(
+    "number", [None, *range(len(BARRIER.findall((launch.FOLDER / mending.MENDER.source).read_text())))]
+)
+def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number: int | None, tmp_path: Path) -> None:
+    case = cases()[0]
+    source = (launch.FOLDER / mending.MENDER.source).read_text(encoding="utf-8")
+    if number is not None:
+        barrier = list(BARRIER.finditer(source))[number]
+        source = source[: barrier.start()] + source[barrier.end() :]
+    mutant = tmp_path / mending.MENDER.source
+    mutant.write_text(source, encoding="utf-8")
+    several = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[0]
+    macros = [option for option in mending.mender(several, BLOCK_MEMORY).options if option.startswith("-D")]
+    kernel = compile_kernel(mutant, macros, include=(launch.FOLDER,))
+    expected = one_sweep(case, None)
+    right = [
+        all(
+            mine.tobytes() == others.tobytes()
+            for mine, others in zip(one_sweep(case, kernel, order), expected, strict=True)
+        )
+        for order in ORDERS
+    ]
+    assert all(right) == (number is None)
+
+
+def test_noted_cells_have_no_races_and_wait_for_all_to_be_noted(tmp_path: Path) -> None:
+    case = cases()[0]
+    single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[1]
+    text = (launch.FOLDER / "noted.cuh").read_text(encoding="utf-8")
+    barrier = list(BARRIER.finditer(text))[-1]
+    (tmp_path / "noted.cuh").write_text(text[: barrier.start()] + text[barrier.end() :], encoding="utf-8")
+    copy = tmp_path / single.spec.source
+    copy.write_text((launch.FOLDER / single.spec.source).read_text(encoding="utf-8"), encoding="utf-8")
+    mutant = compile_kernel(copy, source_of(single)[1], include=(launch.FOLDER,))
+
+    def same(one: tuple[NDArray[Any], ...], other: tuple[NDArray[Any], ...]) -> bool:
+        return all(mine.tobytes() == others.tobytes() for mine, others in zip(one, other, strict=True))
+
+    right = one_sweep(case, None)
+    assert same(one_sweep(case, None, "reverse"), right)
+    assert not all(same(one_sweep(case, None, order, mutant), right) for order in ORDERS)
+
+
+def test_a_body_of_one_material_is_mended_in_sums_of_seven_terms_too() -> None:
+    one = {name: getattr(cases()[3], name) for name in CompositeSteps.__dataclass_fields__}
+    case = CompositeSteps(**{**one, "c": (0.25, *[0.125] * 6)})
+    seven = on_host(PIPELINE, case, "float32", "seven_term")
+    seven.assert_same_bits(on_host(NAIVE, case, "float32", "seven_term"))

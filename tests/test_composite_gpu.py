@@ -20,8 +20,9 @@ from heatsim.simulation import Simulation
 from heatsim.storage import folder
 
 FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
-# Materials that change with temperature, one of them melting.
+# Materials that change with temperature, one of them melting, and a face that lets nothing through.
 CHANGING = (
+    'boundaries.y_max={type="insulated"}',
     "materials.copper.conductivity=400 - 0.07*(T - 300)",
     "materials.copper.temperature_range=[200, 1200]",
     "materials.silicon.specific_heat={temperatures=[250, 400], values=[650, 800]}",

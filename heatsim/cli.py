@@ -214,6 +214,12 @@ def bench(
             help="Measure sums over a field on a GPU instead: the textbook ladder and the fused pass.", negative=""
         ),
     ] = False,
+    members: Annotated[
+        int | None,
+        Parameter(
+            help="Measure so many grids, of 64³ cells if --cells is not given, stepped together on a GPU instead."
+        ),
+    ] = None,
     json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
     plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
 ) -> int:
@@ -231,7 +237,13 @@ def bench(
     if reductions:
         if kernel or energy or plot is not None:
             raise InputError("--reductions measures no kernels: --kernel, --energy and --plot do not go with it")
+        if members is not None:
+            raise InputError("--reductions and --members exclude each other")
         return _bench_reductions(cells, precisions, device, repeats, json)
+    if members is not None:
+        if plot is not None:
+            raise InputError("--members draws no roofline: --plot does not go with it")
+        return _bench_ensembles(cells, members, precisions, kernel, device, repeats, energy, json)
     with Console(stderr=True).status("…") as status:
         measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
     for measurement in measurements:
@@ -267,6 +279,37 @@ def _bench_reductions(
     ]
     if wrong:
         raise RunError(f"reductions that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0
+
+
+def _bench_ensembles(
+    cells: tuple[int, ...] | None,
+    members: int,
+    precisions: Sequence[str],
+    kernel: Sequence[str],
+    device: str,
+    repeats: int,
+    energy: bool,
+    json: Path | None,
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_ensembles, to_json
+    from heatsim.benchmark.table import describe_ensembles
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_ensembles(
+            cells, members, precisions, kernel, device, repeats, energy, say=status.update
+        )
+    for measurement in measurements:
+        Console().print(describe_ensembles(measurement))
+    if json is not None:
+        json.write_text(to_json(measurements), encoding="utf-8")
+    wrong = [
+        f"{result.name} in {found.precision}" for found in measurements for result in found.kernels if result.error
+    ]
+    if wrong:
+        raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal
 
@@ -105,6 +106,7 @@ def host_memory() -> int:
         return 1 << 62
 
 
+@cache
 def _cpu() -> Device:
     import os
     import platform
@@ -119,6 +121,7 @@ def _cpu() -> Device:
     return Device("cpu", np, f"{model}, {cores} cores")
 
 
+@cache
 def _cuda() -> Device:
     try:
         import cupy

@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels.reductions.fused import Statistics, statistics
+from heatsim.kernels.reductions.fused import Statistics, statistics, statistics_of_each
+from heatsim.kernels.reductions.gather import gather
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -21,6 +22,34 @@ class Extremes:
 
     lowest: float
     highest: float
+
+
+class Points:
+    """Some cells of a field that are looked at again and again.
+
+    Attributes:
+        cells: their numbers on the field's device, [z, y, x] counted through, int64.
+    """
+
+    def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
+        _, ny, nx = field.grid.shape
+        self._field = field
+        self._shape = x.shape
+        self._places = (x, y, z)
+        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
+        self.found: NDArray[Any] | None = None
+
+    def temperatures(self) -> NDArray[np.float64]:
+        """In K, of the shape of the index arrays; one gather on the device."""
+        field = self._field
+        if field.thermometer is not None:
+            return field.cells(*self._places)
+        if field.device.backend == "cpu":
+            self.found = field.deviation.reshape(-1)[self.cells]
+        elif self.found is None:
+            (self.found,) = gather(field.device, [(field.deviation, self.cells)])
+        assert self.found is not None
+        return self.found.reshape(self._shape).astype(np.float64) + field.reference
 
 
 class Field:
@@ -46,6 +75,7 @@ class Field:
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
+        self._points: list[Points] = []
 
     @property
     def precision(self) -> str:
@@ -60,6 +90,8 @@ class Field:
     def changed(self) -> None:
         """To be called by whoever has written to the current values: what was found out about them is forgotten."""
         self._statistics = None
+        for points in self._points:
+            points.found = None
 
     def load_temperatures(
         self,
@@ -131,6 +163,24 @@ class Field:
         """Lowest and highest temperature in K."""
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
+
+    def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
+        """Single cells; three index arrays of equal shape."""
+        self._points.append(Points(self, x, y, z))
+        return self._points[-1]
+
+    @staticmethod
+    def look_at_all(fields: Sequence["Field"]) -> None:
+        """Find the statistics and points of several fields of one precision and device by the same launches."""
+        device = fields[0].device
+        found = statistics_of_each(device, [field.deviation for field in fields])
+        for field, its in zip(fields, found, strict=True):
+            field._statistics = its
+        if device.backend == "cuda":
+            wanted = [(field, points) for field in fields for points in field._points]
+            values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
+            for (_, points), its_values in zip(wanted, values, strict=True):
+                points.found = its_values
 
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
         """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""

@@ -4,7 +4,7 @@ One float64 sum for each cell of a face, in kelvin of that cell, added to by the
 into joules in a fixed order when a row is due, so that two runs give the same digits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import FACES, Grid
+from heatsim.kernels.reductions.fused import statistics_of_each
 from heatsim.physics.body import Body
 from heatsim.physics.faces import Faces
 from heatsim.physics.medium import INTERIOR
@@ -49,6 +50,7 @@ class Ledger:
         self.exposed: Any = device.xp.zeros(len(exposure.cells) if enabled and exposure is not None else 0)
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
+        self._totals: list[float] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -57,7 +59,26 @@ class Ledger:
 
     def heats(self, cell_heat_capacity: float) -> tuple[float, ...]:
         """Heat through each face into the body since the start, in J, from a cell's ρ·cp·V in J/K."""
-        return tuple(float(sums.sum()) * cell_heat_capacity for sums in self.faces)
+        if self._totals is None:
+            Ledger.look_at_all([self])
+        assert self._totals is not None
+        return tuple(total * cell_heat_capacity for total in self._totals)
+
+    @staticmethod
+    def look_at_all(ledgers: "Sequence[Ledger]") -> None:
+        """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
+        device = ledgers[0]._device
+        if device.backend == "cpu":
+            for ledger in ledgers:
+                ledger._totals = [float(sums.sum()) for sums in ledger.faces]
+            return
+        found = iter(statistics_of_each(device, [sums for ledger in ledgers for sums in ledger.faces if sums.size]))
+        for ledger in ledgers:
+            ledger._totals = [next(found).total if sums.size else 0.0 for sums in ledger.faces]
+
+    def changed(self) -> None:
+        """To be called by whoever has added to the sums: what was found out about them is forgotten."""
+        self._totals = None
 
     def body_heats(self, body: Body) -> "BodyHeats":
         """Heat since the start by where it passed, in J."""
@@ -107,6 +128,7 @@ class Ledger:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take back what :meth:`save` gave."""
+        self.changed()
         for name, sums in self._named():
             if sums.size:
                 sums[...] = self._device.xp.asarray(arrays[name])

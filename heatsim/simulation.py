@@ -3,17 +3,19 @@
 import json
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.composite_stepper import composite_arrays
+from heatsim.course import Batch, Course, Timing
 from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.kernels.tuning import Choice
@@ -38,26 +40,7 @@ from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 from heatsim.version import version
 
-# Device work is queued for about this long before the clock and signals are looked at.
-_BATCH_SECONDS = 0.25
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
-
-
-@dataclass
-class Timing:
-    """Wall-clock seconds of a run's parts.
-
-    Attributes:
-        preparing: reading the initial field and compiling.
-        stepping: the kernels.
-        observing: summing, copying the field for what is written beside the run, writing rows.
-        waiting: for fields and checkpoints that were still being written.
-    """
-
-    preparing: float = 0.0
-    stepping: float = 0.0
-    observing: float = 0.0
-    waiting: float = 0.0
 
 
 @dataclass
@@ -212,9 +195,59 @@ class Simulation:
             NotFiniteError, StorageError: the run failed; what was written before is good.
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
         """
-        scenario = self.plan.problem.scenario
         if self.finished:
             return
+        with ExitStack() as stack:
+            wanted = stack.enter_context(stop_on_signals(stop))
+            stepper, batch = self.stepper(), Batch()
+            course = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
+            while not course.finished:
+                if wanted.requested:
+                    self.interrupt(course)
+                steps = min(batch.steps, course.steps_to_due)
+                started = time.perf_counter()
+                stepper.advance(steps)
+                self.plan.device.synchronise()
+                seconds = time.perf_counter() - started
+                batch.took(steps, seconds)
+                course.stepped(stepper.step, seconds)
+                course.look()
+            self.end(course)
+
+    def stepper(self) -> Stepper:
+        """What advances the field, from the step that it is at."""
+        return Stepper(
+            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel, self.state.step),
+            tuned=self.plan.tuned,
+            arrays=self.state.arrays,
+        )
+
+    def begin(
+        self,
+        stack: ExitStack,
+        stepper: Stepper,
+        stop: Stop,
+        *,
+        progress: bool = False,
+        watchers: Sequence[Observer] = (),
+        choice: Choice | None = None,
+    ) -> Course:
+        """Open all that the run writes, for whoever drives it; :meth:`run` does for a run alone what there is to do.
+
+        Args:
+            stack: lets go of everything when it is closed.
+            stepper: from :meth:`stepper`.
+            stop: ends the wait for the compiler.
+            progress: as for :meth:`run`.
+            watchers: likewise.
+            choice: the kernel with which others do the steps; None if the stepper does them, which is prepared here.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            NotFiniteError, StorageError: the run failed at once.
+            Interrupted: a stop was requested while the kernel was compiled.
+        """
+        scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
             raise FolderError(
                 f"{self.folder}: the run failed at step {self.step:,}; go on from its last checkpoint with "
@@ -222,17 +255,51 @@ class Simulation:
             )
         if not self._resuming:
             folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
-        with ExitStack() as stack:
-            stack.enter_context(folder.claim(self.folder))
-            if not self._resuming:
-                write_resolved(scenario, self.folder)
-                self._resuming = True
-            observers = self._observers(progress, watchers)
+        stack.enter_context(folder.claim(self.folder))
+        if not self._resuming:
+            write_resolved(scenario, self.folder)
+            self._resuming = True
+        observers = self._observers(progress, watchers)
+        for observer in observers:
+            stack.callback(observer.close)
+        with self.timing.timed("preparing"):
             for observer in observers:
-                stack.callback(observer.close)
-            stack.enter_context(self.state.writer)
-            self._loop(observers, stack.enter_context(stop_on_signals(stop)))
-            folder.write_summary(self.folder, self._summary())
+                observer.prepare()
+            if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+                raise self.interrupted_early()
+            self._choice = choice or stepper.choice
+        stack.enter_context(self.state.writer)
+        return Course(self.state, observers, self.timing, self._saved)
+
+    def interrupted_early(self) -> Interrupted:
+        """What to raise where nothing has been done since the field was read."""
+        return Interrupted(
+            f"interrupted while the kernel was compiled, at step {self.step:,}; go on with "
+            f"`{resume_command(self.folder)}`"
+        )
+
+    def interrupt(self, course: Course) -> NoReturn:
+        """Save a checkpoint.
+
+        Raises:
+            Interrupted: says how to go on.
+            NotFiniteError, StorageError: the checkpoint could not be saved.
+        """
+        self._saved = course.save()
+        raise Interrupted(
+            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
+            f"go on with `{resume_command(self.folder)}`"
+        )
+
+    def end(self, course: Course) -> None:
+        """The last step is done: write the last checkpoint and the summary."""
+        stepping, observing = course.end()
+        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+            self.warnings.append(
+                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
+        folder.write_summary(self.folder, self._summary())
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
@@ -250,99 +317,6 @@ class Simulation:
         observers.append(Checkpoints(tuple(observers), self._identity()))
         observers[-1:-1] = watchers
         return observers
-
-    def _loop(self, observers: Sequence[Observer], stop: "Stop") -> None:
-        state, timing = self.state, self.timing
-        stepper = Stepper(
-            *(self.plan.problem, state.field, state.ledger, self.plan.kernel, state.step),
-            tuned=self.plan.tuned,
-            arrays=state.arrays,
-        )
-        started = time.perf_counter()
-        for observer in observers:
-            observer.prepare()
-        if not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
-            raise Interrupted(
-                f"interrupted while the kernel was compiled, at step {state.step:,}; go on with "
-                f"`{resume_command(self.folder)}`"
-            )
-        self._choice = stepper.choice
-        timing.preparing += time.perf_counter() - started
-
-        saved = self._saved
-        due = [observer.due(state) for observer in observers]
-        with self._observing():
-            for observer in observers:
-                observer.start(state, saved)
-            if saved is None:
-                self._notify(observers, due)
-        batch, begun = 1, replace(timing)
-        while not state.finished:
-            next_due = min(_next_after(state.step, steps) for steps in due)
-            while state.step < next_due:
-                if stop.requested:
-                    self._interrupt(observers[-1])
-                steps = min(batch, next_due - state.step)
-                seconds = self._advance(stepper, steps)
-                if steps == batch or seconds > _BATCH_SECONDS:
-                    batch = max(1, min(2 * steps, int(steps * _BATCH_SECONDS / max(seconds, 1e-9))))
-                with self._observing():
-                    state.writer.check()
-                    # At a due step observers are notified first: a checkpoint counts what has been written.
-                    if state.step == next_due:
-                        self._notify(observers, due)
-                    for observer in observers:
-                        observer.poll(state)
-        writing = timing.observing + timing.waiting
-        self._compare(timing.stepping - begun.stepping, writing - begun.observing - begun.waiting)
-        with self._observing():
-            for observer in observers:
-                observer.finish(state)
-            state.writer.wait()
-
-    def _compare(self, stepping: float, observing: float) -> None:
-        """Warn where what is written costs more seconds than the steps in between."""
-        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
-            self.warnings.append(
-                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
-                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
-            )
-
-    def _advance(self, stepper: Stepper, steps: int) -> float:
-        started = time.perf_counter()
-        stepper.advance(steps)
-        self.plan.device.synchronise()
-        self.state.step = stepper.step
-        seconds = time.perf_counter() - started
-        self.timing.stepping += seconds
-        self.state.wall_time += seconds
-        return seconds
-
-    def _notify(self, observers: Sequence[Observer], due: Sequence[NDArray[np.int64]]) -> None:
-        for observer, steps in zip(observers, due, strict=True):
-            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
-                observer.handle(self.state)
-
-    def _interrupt(self, checkpoints: Observer) -> None:
-        assert isinstance(checkpoints, Checkpoints)
-        with self._observing():
-            self._saved = checkpoints.write(self.state)
-            self.state.writer.wait()
-        raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
-            f"go on with `{resume_command(self.folder)}`"
-        )
-
-    @contextmanager
-    def _observing(self) -> Iterator[None]:
-        """Time what happens between steps, waiting for the writer apart from the rest."""
-        started, waited = time.perf_counter(), self.state.writer.waited
-        try:
-            yield
-        finally:
-            waited = self.state.writer.waited - waited
-            self.timing.waiting += waited
-            self.timing.observing += time.perf_counter() - started - waited
 
     def _identity(self) -> Values:
         """What decides the bits of a run; a resumed one is compared with it."""
@@ -419,13 +393,8 @@ class Simulation:
         return summary
 
 
-def _next_after(step: int, due: NDArray[np.int64]) -> int:
-    """The first due step after ``step``; far away if there is none."""
-    i = int(np.searchsorted(due, step, side="right"))
-    return int(due[i]) if i < len(due) else 1 << 62
-
-
-def _versions(backend: str) -> dict[str, str]:
+@cache
+def _versions(backend: str) -> Mapping[str, str]:
     """Versions of what decides the numbers."""
     import platform
 

@@ -13,18 +13,21 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays
 from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.kernels.replay import Replay, Sweeps
+from heatsim.kernels.stack import Turn
 from heatsim.kernels.tuning import Choice, Shape, Task
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
 
 # Steps whose face terms are made and sent to the device together.
-_SWEEPS_PER_TABLE = 16_384
+SWEEPS_PER_TABLE = 16_384
 
 
 class Stepper:
     """Steps of one problem on one field with one kernel.
 
     Attributes:
+        problem: coefficients, faces and times.
+        field: what is advanced.
         step: number of steps done, or queued on the device.
     """
 
@@ -51,8 +54,8 @@ class Stepper:
         """
         self.step = step
         self._tuned = tuned
-        self._problem = problem
-        self._field = field
+        self.problem = problem
+        self.field = field
         self._ledger = ledger
         self._spec = spec
         self._composite = (
@@ -61,10 +64,11 @@ class Stepper:
             else CompositeStepping(problem, problem.body, field, ledger, spec, arrays, tuned)
         )
         self._constant_faces = self._composite is None and problem.faces.constant()
+        self._constant_terms: dict[float, tuple[NDArray[Any], NDArray[Any]]] = {}
 
     def prepare(self) -> None:
         """Compile the kernel, which the first step would do otherwise."""
-        problem = self._problem
+        problem = self.problem
         if self._composite is not None:
             self._composite.prepare()
             return
@@ -83,10 +87,11 @@ class Stepper:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         last = self.step + steps
-        self._field.changed()
+        self.field.changed()
+        self._ledger.changed()
         while self.step < last:
-            interval_end = int(self._problem.timeline.steps[self._problem.timeline.interval(self.step) + 1])
-            until = min(last, interval_end, self.step + _SWEEPS_PER_TABLE)
+            interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
+            until = min(last, interval_end, self.step + SWEEPS_PER_TABLE)
             if self._composite is not None:
                 until = min(until, self.step + self._composite.steps_per_table)
                 self._composite.advance(self.step, until)
@@ -96,20 +101,53 @@ class Stepper:
             else:
                 self._advance_cpu(until)
 
+    def turn(self, steps: int) -> Turn:
+        """What the next steps, all before the next due time, need on a GPU, for launches that step several fields.
+
+        Raises:
+            ScenarioError: a face's value at one of the steps cannot be used.
+        """
+        alike = self._constant_faces and self.problem.scheme != "stochastic"
+        dt, sweeps = self._sweeps(self.step + (1 if alike else steps))
+        coefficients = launch.coefficients_struct(self.problem.coefficients[dt], self.problem.precision)
+        return Turn(self.field.deviation, self.field.spare, coefficients, self._ledger_struct, sweeps, steps)
+
+    def take(self, steps: int, T: Any, T_new: Any) -> None:
+        """So many steps have been queued by others, and ended in buffer T."""
+        self.step += steps
+        self.field.deviation, self.field.spare = T, T_new
+        self.field.changed()
+        self._ledger.changed()
+
+    @cached_property
+    def _ledger_struct(self) -> NDArray[Any]:
+        pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
+        return np.array((pointers,), dtype=launch.LEDGER)
+
     def _sweeps(self, until: int) -> tuple[float, NDArray[Any]]:
         """dt, and what changes from step to step (struct Sweep) for the steps before ``until``."""
-        problem, timeline = self._problem, self._problem.timeline
+        problem, timeline = self.problem, self.problem.timeline
         dt = float(timeline.dts[timeline.interval(self.step)])
         sweeps = np.zeros(until - self.step, dtype=launch.sweep_dtype(problem.precision))
-        times = timeline.step_times(self.step, self.step + 1 if self._constant_faces else until)
-        sweeps["f"], sweeps["g"] = problem.face_terms(times, dt, self._field.reference)
+        terms = self._constant_terms.get(dt)
+        if terms is None:
+            times = timeline.step_times(self.step, self.step + 1 if self._constant_faces else until)
+            terms = problem.face_terms(times, dt, self.field.reference)
+            if self._constant_faces:
+                self._constant_terms[dt] = terms
+        sweeps["f"], sweeps["g"] = terms
         sweeps["step"] = np.arange(self.step, until) & 0xFFFFFFFF
         return dt, sweeps
+
+    @property
+    def recorded(self) -> bool:
+        """Whether heat through faces is entered into the ledger."""
+        return any(sums.size for sums in self._ledger.faces)
 
     @cached_property
     def choice(self) -> Choice:
         """The kernel and its launch shape; where it is still to be tried out, the spare buffer is written to."""
-        problem, field, spec = self._problem, self._field, self._spec
+        problem, field, spec = self.problem, self.field, self._spec
         if self._composite is not None:
             return self._composite.choice
         if not self._tuned:
@@ -126,8 +164,7 @@ class Stepper:
     @cached_property
     def _compiled(self) -> list[tuple[int, launch.CudaKernel, list[launch.Launch]]]:
         """Steps a sweep, kernel and launches, the one that does most at a time first."""
-        problem, device, shape = self._problem, self._field.device, self.choice.shape
-        recorded = any(sums.size for sums in self._ledger.faces)
+        problem, device, shape = self.problem, self.field.device, self.choice.shape
         builds = launch.builds(
             *(shape.spec, problem.precision, problem.scheme, problem.grid, problem.periodic), device.block_memory()
         )
@@ -136,32 +173,30 @@ class Stepper:
             (
                 build.spec.steps,
                 launch.compile_kernel(build),
-                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes, recorded),
+                launch.launches(build, problem.grid, problem.periodic, device.multiprocessors(), planes, self.recorded),
             )
             for build, planes in zip(builds, (shape.planes, None), strict=False)
         ]
 
     @cached_property
     def _replay(self) -> Replay:
-        return Replay(self._field.device, self._problem.grid.cell_count)
+        return Replay(self.field.device, self.problem.grid.cell_count)
 
     def _advance_cuda(self, until: int) -> None:
-        problem, field = self._problem, self._field
+        problem, field = self.problem, self.field
         dt, sweeps = self._sweeps(until)
         table = field.device.xp.asarray(sweeps.view(np.uint8))
         coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
-        pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
-        ledger = np.array((pointers,), dtype=launch.LEDGER)
         for reach, kernel, launches in self._compiled:
             steps = (until - self.step) // reach * reach
             first = len(sweeps) - (until - self.step)
             part = table[first * sweeps.itemsize : (first + steps) * sweeps.itemsize]
-            run = Sweeps(kernel, launches, coefficients, ledger)
+            run = Sweeps(kernel, launches, coefficients, self._ledger_struct)
             field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
             self.step += steps
 
     def _advance_cpu(self, until: int) -> None:
-        problem, field = self._problem, self._field
+        problem, field = self.problem, self.field
         kernel = CPU_KERNELS[self._spec.name]
         dt, sweeps = self._sweeps(until)
         c = np.array(problem.coefficients[dt].c, dtype=problem.precision)

@@ -13,12 +13,13 @@ import pytest
 from cuda_host.gpu import HostStream, compile_on_host, function_on_host, host_device
 from numpy.typing import NDArray
 
+from heatsim import benchmark as benchmarks
 from heatsim import device
 from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
 from heatsim.benchmark.stopwatch import Timing, Work
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
-from heatsim.kernels import launch, replay, tuning
+from heatsim.kernels import launch, replay, stack, tuning
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.kernels.reductions import compiled, fused
@@ -279,6 +280,96 @@ def test_a_gpu_is_benched_with_every_kernel() -> None:
         assert [result.spills for result in found.kernels] == [0] * len(found.kernels)
         assert all(result.registers for result in found.kernels)
         assert_consistent(found)
+
+
+def bench_ensembles(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str) -> int:
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: gpu if requested == "cuda" else choose(requested))
+    monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
+    monkeypatch.setitem(benchmarks._EDGE, "cuda", 12)
+    return main(
+        [
+            *("bench", "--members", "3", "--cells", "8", "8", "6", "--repeats", "5", "--precision", "float32"),
+            *("--kernel", "temporal", "--kernel", "naive", "--json", str(path), *words),
+        ]
+    )
+
+
+def test_ensembles_are_verified_and_put_beside_one_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ensembles.json"
+    assert bench_ensembles(monkeypatch, path, "--energy") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for text in (
+        "temporal",
+        "naive",
+        "3 members of 8 × 8 × 6 cells",
+        "one grid of 12 × 12 × 12 cells",
+        "energy ledger",
+    ):
+        assert text in out
+    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["cells"], found["members"], found["alone_cells"]) == ([8, 8, 6], 3, [12, 12, 12])
+    for result in found["kernels"]:
+        assert result["error"] is None
+        assert isclose(result["fraction"], result["GCells"] / result["alone_GCells"])
+
+
+def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Members that are stepped with each other's coefficients."""
+    row, rows = stack.row, 0
+
+    def mixed_up(turn: stack.Turn, *arguments: Any) -> tuple[Any, ...]:
+        nonlocal rows
+        rows += 1
+        halved = turn.coefficients.copy()
+        halved["c"] *= 0.5
+        return row(replace(turn, coefficients=halved) if rows % 3 == 2 else turn, *arguments)
+
+    monkeypatch.setattr(stack, "row", mixed_up)
+    path = tmp_path / "ensembles.json"
+    assert bench_ensembles(monkeypatch, path) == 1
+    out, err = capsys.readouterr()
+    assert "temporal is wrong: member 1 has not the bits that it has alone" in out
+    assert err.startswith("heatsim: kernels that are wrong, and were not timed: temporal in float32, naive in float32")
+    assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--members", "0"], "--members 0: a whole number from 1"),
+        (["--members", "4", "--device", "cpu"], "--members measures launches of a GPU"),
+        (["--members", "4", "--plot", "roof.png"], "--plot does not go with it"),
+        (["--members", "4", "--reductions"], "exclude each other"),
+    ],
+)
+def test_ensembles_that_cannot_be_measured_are_refused(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = host_device()
+    monkeypatch.setattr(device, "choose", lambda requested: gpu)
+    assert main(["bench", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_ensembles_beyond_the_memory_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = host_device(free=2**20)
+    monkeypatch.setattr(device, "choose", lambda requested: gpu)
+    assert main(["bench", "--members", "256"]) == 2
+    assert "256 grids of 64 × 64 × 64 cells beside one of 512 × 512 × 512" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_benched_with_members_of_every_kernel() -> None:
+    for found in benchmarks.benchmark_ensembles((40, 32, 24), 5, repeats=5, alone=(67, 45, 31)):
+        assert [result.error for result in found.kernels] == [None] * len(found.kernels)
 
 
 REDUCTION_KEYS = {"name", "GBps", "fraction", "milliseconds", "spread", "registers", "spills", "error"}

@@ -136,7 +136,7 @@ def test_a_value_that_is_not_finite_stops_the_run_and_is_written_nowhere(
     scenario = runs.write(tmp_path)
 
     def spoil(stepper: Stepper) -> None:
-        stepper._field.deviation[3, 2, 1] = value
+        stepper.field.deviation[3, 2, 1] = value
 
     # In the middle of an interval; the next due step is 8, t = 5 s.
     runs.after_step(monkeypatch, 7, spoil)

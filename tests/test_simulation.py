@@ -94,7 +94,7 @@ def test_an_interrupted_simulation_goes_on_when_it_is_run_again(tmp_path: Path) 
 
 def test_a_failed_simulation_does_not_go_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoil(stepper: Stepper) -> None:
-        stepper._field.deviation[0, 0, 0] = np.nan
+        stepper.field.deviation[0, 0, 0] = np.nan
 
     simulation = Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run")
     runs.after_step(monkeypatch, 5, spoil)
@@ -213,7 +213,9 @@ def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
         return call
 
     runs.step_by_step(monkeypatch)
-    monkeypatch.setattr("heatsim.simulation.time", SimpleNamespace(perf_counter=lambda: seconds))
+    clock = SimpleNamespace(perf_counter=lambda: seconds)
+    monkeypatch.setattr("heatsim.simulation.time", clock)
+    monkeypatch.setattr("heatsim.course.time", clock)
     monkeypatch.setattr(Stepper, "advance", lasting(Stepper.advance, stepping / runs.LAST_STEP))
     # The first field belongs to the start, whatever it takes.
     monkeypatch.setattr(Snapshots, "start", lasting(Snapshots.start, 100.0))

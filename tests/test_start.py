@@ -13,6 +13,7 @@ import runs
 from heatsim import Simulation
 from heatsim.errors import FolderError, Interrupted
 from heatsim.scenario import load
+from heatsim.stepper import Stepper
 from heatsim.storage import folder
 
 INPUT = 'initial.temperature={ file = "start.npy" }'
@@ -74,7 +75,7 @@ def test_a_kill_at_any_moment_of_the_start(
     for place, name in ((os, "replace"), (shutil, "copyfile"), *((Path, name) for name in ("unlink", "rmdir"))):
         monkeypatch.setattr(place, name, counted(getattr(place, name)))
     monkeypatch.setattr(Path, "write_text", counted(write))
-    monkeypatch.setattr(Simulation, "_loop", reach_the_first_step)
+    monkeypatch.setattr(Stepper, "prepare", reach_the_first_step)
 
     def start(overwrite: bool) -> Simulation:
         return Simulation.from_scenario(scenario, settings, output=target, overwrite=overwrite)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from heatsim import device as devices
+from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
 from heatsim.benchmark.measure import AUTO, measure
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
@@ -16,11 +17,13 @@ from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.plan import size
 
 __all__ = [
+    "EnsembleMeasurement",
     "KernelResult",
     "Measurement",
     "ReductionMeasurement",
     "Stages",
     "benchmark",
+    "benchmark_ensembles",
     "benchmark_reductions",
     "check_writable",
     "to_json",
@@ -94,7 +97,53 @@ def benchmark_reductions(
     return [measure_reductions(gpu, grid_cells, precision, repeats, say) for precision in precisions]
 
 
-def to_json(measurements: Sequence[Measurement] | Sequence[ReductionMeasurement]) -> str:
+def benchmark_ensembles(
+    cells: Sequence[int] | None,
+    members: int,
+    precisions: Sequence[str] = _PRECISIONS,
+    kernels: Sequence[str] = (),
+    device: str = "auto",
+    repeats: int = 7,
+    energy: bool = False,
+    say: Callable[[str], None] = lambda doing: None,
+    alone: Sequence[int] | None = None,
+) -> list[EnsembleMeasurement]:
+    """Verify and measure kernels that step the members of an ensemble, beside one large grid.
+
+    Args:
+        cells: of a member; None for 64³.
+        members: how many.
+        precisions: of "float32" and "float64".
+        kernels: names in the catalog; none for all.
+        device: "auto" or "cuda".
+        repeats: of every time, at least 5.
+        energy: whether the heat through the faces is summed too.
+        say: told what is being done.
+        alone: cells of the large grid; None for 512³.
+
+    Raises:
+        InputError: numbers that make no grid or ensemble, or too few repeats.
+        DeviceError: no GPU, or no such kernel.
+        CapacityError: the grids do not fit the memory; nothing has been allocated.
+    """
+    _check_repeats(repeats)
+    if members < 1:
+        raise InputError(f"--members {members}: a whole number from 1 is wanted")
+    member_cells, alone_cells = _three((64,) if cells is None else cells), _three(alone or (_EDGE["cuda"],))
+    if device == "cpu":
+        raise DeviceError('--members measures launches of a GPU; use device "cuda" or "auto"')
+    backend = devices.choose("cuda").backend
+    named = [catalog.choose(name, backend) for name in dict.fromkeys(kernels)]
+    specs = named or [spec for spec in KERNELS if spec.backend == backend]
+    return [
+        measure_ensembles(specs, member_cells, members, alone_cells, precision, repeats, energy, say)
+        for precision in precisions
+    ]
+
+
+def to_json(
+    measurements: Sequence[Measurement] | Sequence[ReductionMeasurement] | Sequence[EnsembleMeasurement],
+) -> str:
     """A list of objects, one for each precision; numbers in their shortest form that reads back the same."""
     return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
 

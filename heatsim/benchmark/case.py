@@ -109,6 +109,7 @@ class Stepping:
         self.field = field
         self.registers: int | None = None
         self.spills: int | None = None
+        self._ledger = ledger  # to which the kernel has addresses only
         self._poisoned = poisoned
         self._recorded = recorded
         self._table = np.zeros(steps, dtype=launch.sweep_dtype(field.precision))

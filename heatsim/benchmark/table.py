@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from heatsim.benchmark.ensembles import EnsembleMeasurement
 from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 
@@ -57,6 +58,32 @@ def describe_reductions(measurement: ReductionMeasurement) -> "Group":
     faults = [
         Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.reductions if result.error
     ]
+    return Group(heading, table, *faults)
+
+
+def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
+    """Members together beside one large grid, within 80 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    cells, alone = (" × ".join(f"{n:,}" for n in each) for each in (measurement.cells, measurement.alone_cells))
+    heading = Text.assemble(
+        (f"{measurement.device}, {measurement.precision}, {measurement.members:,} members of {cells} cells", "bold"),
+        f"\nbeside one grid of {alone} cells; median of {measurement.repeats}"
+        f"{', with the energy ledger' if measurement.energy else ''}",
+    )
+    table = _new_table("kernel", "members\nGCells/s", "spread", "one grid\nGCells/s", "spread", "of one\ngrid")
+    for result in measurement.kernels:
+        numbers = (
+            (result.GCells, ",.4g"),
+            (result.spread, ".1%"),
+            (result.alone_GCells, ",.4g"),
+            (result.alone_spread, ".1%"),
+            (result.fraction, ".3f"),
+        )
+        shown = ("failed", *("",) * 4) if result.error else _formatted(numbers)
+        table.add_row(result.name, *shown)
+    faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
     return Group(heading, table, *faults)
 
 

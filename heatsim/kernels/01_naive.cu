@@ -8,12 +8,12 @@
 #include "stencil.cuh"
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y * TILE_Z)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
+    FIND_RUN(BLOCK_MEMBER, return);
     const int x = blockIdx.x * TILE_X + threadIdx.x;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    const int z = grid.first_z + blockIdx.z * TILE_Z + threadIdx.z;
+    const int z = grid.first_z + LAYER * TILE_Z + threadIdx.z;
     if (x >= grid.nx || y >= grid.ny || z >= grid.nz) return;
 
     // Where the neighbours are, in cells from here; at a face the cell itself or the other end.

@@ -11,14 +11,14 @@
 #include "stencil.cuh"
 
 extern "C" __global__ void BOUNDS(TILE_X * TILE_Y * TILE_Z)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
+    FIND_RUN(BLOCK_MEMBER, return);
     __shared__ Real tile[TILE_Z][TILE_Y][TILE_X];
     const int i = threadIdx.x, j = threadIdx.y, k = threadIdx.z;
     const int x = blockIdx.x * (TILE_X - 2) + i - 1;
     const int y = grid.first_y + blockIdx.y * (TILE_Y - 2) + j - 1;
-    const int z = grid.first_z + blockIdx.z * (TILE_Z - 2) + k - 1;
+    const int z = grid.first_z + LAYER * (TILE_Z - 2) + k - 1;
 
     // 1. Load the tile, halo included.
     tile[k][j][i] = T[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))];

@@ -12,15 +12,15 @@
 #define INPUT_Z (TILE_Z + 2)
 
 extern "C" __global__ void BOUNDS(THREADS)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
+    FIND_RUN(BLOCK_MEMBER, return);
     __shared__ Real tile[INPUT_Z][INPUT_Y][INPUT_X];
     const int thread = (threadIdx.z * TILE_Y + threadIdx.y) * TILE_X + threadIdx.x;
     const int i = threadIdx.x + 1, j = threadIdx.y + 1, k = threadIdx.z + 1;
     const int x0 = blockIdx.x * TILE_X;
     const int y0 = grid.first_y + blockIdx.y * TILE_Y;
-    const int z0 = grid.first_z + blockIdx.z * TILE_Z;
+    const int z0 = grid.first_z + LAYER * TILE_Z;
 
     // 1. Load the input tile: consecutive threads, consecutive cells.
     for (int n = thread; n < INPUT_X * INPUT_Y * INPUT_Z; n += THREADS) {

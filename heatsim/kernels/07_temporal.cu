@@ -49,6 +49,13 @@
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
+#if MEMBERS
+#define KEPT(name) shared.name
+#define COEFFICIENTS (sizeof(Real) == 8 ? shared.c : c)  // seven doubles are too many for registers
+#else
+#define KEPT(name) name
+#define COEFFICIENTS c
+#endif
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
 static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer border");
@@ -57,7 +64,7 @@ static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer bord
 struct Segment {
     int x, y, lanes;  // its first cell, in the halo also outside of the box, and its width in patches
     int x_begin, x_end, y_begin, y_end, z_begin, z_end;
-    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max
+    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max; above them whose it is
 };
 
 struct Patch {
@@ -86,6 +93,13 @@ struct Shared {
     unsigned int step[STEPS];
     unsigned long long barrier;
     Segment segment;
+#if MEMBERS
+    // Read where they are needed: registers for so much more there are none.
+    const Real* __restrict__ T;
+    Real* __restrict__ T_new;
+    Coefficients c;
+    Ledger ledger;
+#endif
 };
 
 // What a thread has to know of its patch in every iteration.
@@ -103,6 +117,17 @@ enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRI
 
 // What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
 enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
+
+// A thread's patch in the tile. Of an ensemble, whose coefficients take registers too, what follows from it is found anew
+// in every iteration: the compiler must not see that it stays the same.
+__device__ __forceinline__ int own_slot()
+{
+    int slot = threadIdx.y * WARP + threadIdx.x;
+#if MEMBERS
+    asm volatile("" : "+r"(slot));
+#endif
+    return slot;
+}
 
 // A barrier in two halves: a thread says early that others may go on, and asks late whether it may. The phases of the
 // barrier are even and odd in turn. Older GPUs do both at once, late.
@@ -193,7 +218,7 @@ __device__ __forceinline__ const Real* plane_of(const Real* T, const Grid& grid,
 __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], const Real* T, const Grid& grid,
                                             const Place& place, int z)
 {
-    const int slot = threadIdx.y * WARP + threadIdx.x;
+    const int slot = own_slot();
     const int z_box = grid.periodic & 4 ? into(z, grid.nz) : min(z, grid.nz - 1);
     const Real* const source = plane_of(T, grid, z_box) + place.start;
 #pragma unroll
@@ -384,7 +409,8 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
 template <int boundaries>
-__device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, const Grid& grid, const Coefficients& all,
+__device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
+                                                 const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
                                                  Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep,
                                                  PatchKind& own)
@@ -405,7 +431,9 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
+#if !MEMBERS
     Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], below[0]);
+#endif
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
@@ -419,9 +447,16 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
         // 3. The next stage sets out, so that what it loads is on its way while this one ends. Behind the last of them the
         // others may overwrite what has been read.
         const Patch& T_here = centre[s];
+#if MEMBERS
+        // Registers for the sums of the next stage, beside the coefficients, there are none.
+        Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, below[s]);
+        if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
+        asm volatile("" ::: "memory");  // coefficients from here on are read from here on
+#else
         Patch sum = next_sum;
         if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], below[s + 1]);
         else if (boundaries == NONE) arrive(shared);
+#endif
 
         // 4. The stage's new values.
         const bool top = ends_in_z && z == grid.nz - 1;  // no plane above the last
@@ -477,17 +512,25 @@ __device__ __forceinline__ void advance_pipeline(const Real* T, Real* T_new, con
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+// What faces and rounding need, step by step.
+__device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
 {
-    extern __shared__ char memory[];
-    Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int slot = threadIdx.y * WARP + threadIdx.x;
 #if !FACES
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
 #endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+advance(RUN)
+{
+    extern __shared__ char memory[];
+    Shared& shared = *reinterpret_cast<Shared*>(memory);
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+#if !MEMBERS
+    copy_sweep(shared, sweep);
+#endif
     if (slot == 0) start_barrier(shared);
     int phase = 0;
 
@@ -500,6 +543,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         __syncthreads();
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
+#if MEMBERS
+        FIND_RUN(sides >> 4, continue);
+        copy_sweep(shared, sweep);
+        if (slot == 0) {
+            shared.T = T;
+            shared.T_new = T_new;
+            shared.c = c;
+            shared.ledger = ledger;
+        }
+        __syncthreads();  // the pipeline reads them
+#endif
         const Place place = find_place(grid, ledger, shared.segment);
 #if !FACES
         find_side_sums(shared, grid, ledger);
@@ -525,28 +579,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(T, T_new, grid, c, ledger, shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
             }
         }
         phase = p;

@@ -29,13 +29,13 @@ _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: ha
 _REAL = {"float32": "float", "float64": "double"}
 
 # The structs of stencil.cuh, field by field.
-GRID = np.dtype(
-    [
-        *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-        ("segments", np.uint64),
-    ],
-    align=True,
-)
+_GRID: list[Any] = [
+    *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
+    ("segments", np.uint64),
+]
+GRID = np.dtype(_GRID, align=True)
+# What a launch for an ensemble knows beside that.
+GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Where faces are general, or there are several materials: medium.cuh.
 GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
@@ -86,6 +86,17 @@ def sweep_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
 
 
+def member_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Member."""
+    return np.dtype(
+        [
+            *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", LEDGER)),
+            *(("c", precision, 7), ("count", np.uint32), ("stride", np.uint32)),
+        ],
+        align=True,
+    )
+
+
 def coefficients_struct(coefficients: Coefficients, precision: str) -> NDArray[Any]:
     """Coefficients as struct Coefficients, a 0-d array."""
     return np.array((coefficients.c,), dtype=coefficients_dtype(precision))
@@ -120,6 +131,7 @@ class Build:
         varying: whether materials change with temperature; ``materials`` then too.
         heated: whether sources heat some of the kinds of cells.
         room: bytes of shared memory for boxes of any size, in kernels that take them.
+        members: whether a launch steps the members of an ensemble.
     """
 
     spec: KernelSpec
@@ -132,6 +144,7 @@ class Build:
     varying: bool = False
     heated: bool = False
     room: int = 0
+    members: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -176,6 +189,8 @@ class Build:
         heats, terms = 2 * pipeline.steps * border, 12 * pipeline.steps
         size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
         size += tiling.SEGMENT.itemsize + _BARRIER
+        if self.members:
+            size += member_dtype(self.precision).itemsize
         return ceil(size / 16) * 16
 
     @property
@@ -191,6 +206,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": 2 if self.varying else int(self.materials),
+            "MEMBERS": int(self.members),
             "HEATED": int(self.heated),
         }
         if self.spec.boxed:
@@ -206,6 +222,7 @@ def build(
     faces: bool = False,
     materials: bool = False,
     varying: bool = False,
+    members: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
     if varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
@@ -214,7 +231,7 @@ def build(
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials or varying, varying)
+    return Build(spec, precision, scheme, vector, access, faces, materials or varying, varying, members=members)
 
 
 @dataclass(frozen=True)
@@ -254,6 +271,7 @@ def launches(
     multiprocessors: int = _MULTIPROCESSORS,
     planes: int | None = None,
     recorded: bool = False,
+    members: int = 1,
 ) -> list[Launch]:
     """The launches that together cover a grid, one if they can.
 
@@ -267,12 +285,13 @@ def launches(
         multiprocessors: of the device.
         planes: that a block of a kernel that marches along z goes through; None for as many as its tile has.
         recorded: whether heat is entered into a ledger.
+        members: of how many grids, for a kernel that steps an ensemble.
     """
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     if kernel.pipeline is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded)
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
         blocks, most = segments.shape
-        return [Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), most, 0), dtype=GRID), segments)]
+        return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     planes = planes or tile_z
@@ -283,14 +302,33 @@ def launches(
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
         parts = ceil(2 * nx * ny * planes * kernel.itemsize / _SLAB)
         most_y = min(most_y, ceil(y / parts))
-    return [
-        Launch(
-            (x, min(y - first_y, most_y), min(z - first_z, LARGEST_GRID_YZ)),
-            np.array((grid.cells, bits, (first_y * tile_y, first_z * planes), planes, 0), dtype=GRID),
-        )
-        for first_z in range(0, z, LARGEST_GRID_YZ)
-        for first_y in range(0, y, most_y)
-    ]
+    covering = []
+    for first_z in range(0, z, LARGEST_GRID_YZ):
+        layers = min(z - first_z, LARGEST_GRID_YZ)
+        together = LARGEST_GRID_YZ // layers  # members
+        for first_y in range(0, y, most_y):
+            for member in range(0, members, together):
+                begin = (first_y * tile_y, first_z * planes)
+                blocks_z = layers * min(members - member, together)
+                struct = _grid(kernel, grid, bits, begin, planes, layers, member)
+                covering.append(Launch((x, min(y - first_y, most_y), blocks_z), struct))
+    return covering
+
+
+def _grid(
+    kernel: Build,
+    grid: Grid,
+    periodic: int,
+    first_yz: tuple[int, int],
+    planes: int,
+    layers: int = 0,
+    first_member: int = 0,
+) -> NDArray[Any]:
+    """Struct Grid."""
+    values = (grid.cells, periodic, first_yz, planes, 0)
+    if kernel.members:
+        return np.array((*values, layers, first_member), dtype=GRID_OF_MEMBERS)
+    return np.array(values, dtype=GRID)
 
 
 @dataclass(frozen=True)
@@ -322,6 +360,19 @@ class CudaKernel:
             arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
+    def step_members(self, launches: Sequence[Launch], members: Any, done: Any, number: int) -> None:
+        """Queue a sweep of an ensemble.
+
+        Args:
+            launches: of as many members as the table has, or of the first of them.
+            members: struct Member of each, a device array of bytes.
+            done: a device array with the number of sweeps that the table's members have behind them.
+            number: what is to be added to that.
+        """
+        for launch in launches:
+            arguments = (members, done, np.uint32(number), launch.on_device(self.xp))
+            self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
+
 
 @cache
 def compile_kernel(kernel: Build) -> CudaKernel:
@@ -346,16 +397,17 @@ def builds(
     materials: bool = False,
     heated: bool = False,
     varying: bool = False,
+    members: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying)
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying, members)
     if spec.steps == 1 or (faces and spec.boxed) or varying:
         return (single,)
-    several = replace(build(spec, precision, scheme, grid, faces, materials), heated=heated)
+    several = replace(build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if faces:

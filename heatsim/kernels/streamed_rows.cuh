@@ -10,16 +10,16 @@
 // ahead, costs the registers of so many warps that less is.
 
 // On a multiprocessor. Left alone the compiler takes more registers, and fewer threads find room.
-#define RESIDENT_THREADS 768
+#define RESIDENT_THREADS (MEMBERS && sizeof(Real) == 8 ? 640 : 768)
 
 extern "C" __global__ void __launch_bounds__(TILE_X * TILE_Y, RESIDENT_THREADS / (TILE_X * TILE_Y))
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+advance(RUN)
 {
+    FIND_RUN(BLOCK_MEMBER, return);
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + (blockIdx.y * TILE_Y + threadIdx.y) * ROWS;
-    const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
+    const int z_begin = grid.first_z + LAYER * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
 
     // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.

@@ -167,20 +167,26 @@ def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[in
 
 @cache
 def segments(
-    cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline, multiprocessors: int, recorded: bool = False
+    cells: Cells,
+    periodic: tuple[bool, bool, bool],
+    pipeline: Pipeline,
+    multiprocessors: int,
+    recorded: bool = False,
+    members: int = 1,
 ) -> NDArray[Any]:
     """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
 
-    A block that does less than the others has empty segments at the end. Segments are dealt out in rounds: each block
-    takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all are taken is
-    found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces.
+    Of an ensemble tiles are numbered member after member, and the bits of ``sides`` above the lowest four are whose the
+    tile is. A block that does less than the others has empty segments at the end. Segments are dealt out in rounds:
+    each block takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all
+    are taken is found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
     beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize, recorded]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
         for t in plane_tiles
-    ]
+    ] * members
     shortest = max(4, min(_SHORTEST, len(costs) * nz // multiprocessors))
 
     def deal(time: float) -> list[list[tuple[int, int, int]]] | None:
@@ -223,6 +229,7 @@ def segments(
     table = np.zeros((len(busy_blocks), max(map(len, busy_blocks))), dtype=SEGMENT)
     for i, block in enumerate(busy_blocks):
         for j, (number, z, end) in enumerate(block):
-            t = plane_tiles[number]
-            table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, z, end, t.sides)
+            member, t = number // len(plane_tiles), plane_tiles[number % len(plane_tiles)]
+            sides = t.sides | member << 4
+            table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, z, end, sides)
     return table

@@ -26,6 +26,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.replay import LARGEST_GRID, Sweeps, record
+from heatsim.kernels.stack import Turn, trial
 from heatsim.physics.coefficients import Scheme
 
 # A run that is over sooner does not try: seconds, cells a second on any GPU, seconds that a step takes at the least.
@@ -36,6 +37,10 @@ _SHORTEST_STEP = 1e-6
 # Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
 _SMALL_GRID = 1 << 19
 LARGE_GRID = 1 << 23
+# Of an ensemble by pipelines from so many cells in all on; in boxes where the members are narrower than so many cells
+# in x or y, which is a small part of a pipeline's tile.
+_LARGE_ENSEMBLE = 1 << 20
+_NARROW = 24
 # Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
 _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
@@ -89,6 +94,7 @@ class Task:
         device: a GPU.
         grid, periodic: the cells, and which axes wrap.
         precision, scheme: how steps are summed.
+        members: how many such grids are stepped by the same launches.
     """
 
     device: Device
@@ -96,6 +102,12 @@ class Task:
     periodic: tuple[bool, bool, bool]
     precision: str
     scheme: Scheme
+    members: int = 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all members."""
+        return self.members * self.grid.cell_count
 
     def suits(self, spec: KernelSpec) -> bool:
         """Whether a kernel does its steps on this grid and device itself."""
@@ -103,10 +115,14 @@ class Task:
 
     def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
         """What together does any number of steps."""
-        return launch.builds(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory())
+        return launch.builds(
+            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
+            members=self.members > 1,
+        )
 
 
 Timer = Callable[[Device, Callable[[], None]], float]
+SweepOf = Callable[[Shape], Callable[[], None]]
 
 
 def choose(
@@ -122,15 +138,23 @@ def choose(
         coefficients: struct Coefficients.
         timer: seconds that work takes on the device; None for the device's own clock.
     """
+    return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
+
+
+def choose_for_members(task: Task, steps: float, turns: Sequence[Turn], timer: Timer | None = None) -> Choice:
+    """The same for an ensemble, of whose turns only fields and coefficients count; what T_new holds is lost."""
+    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
+
+
+def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
     path = cache_folder() / "tuning" / f"{_key(task)}.json"
     shapes = candidates(task)
     remembered = _read(path, shapes)
     if remembered is not None:
         return Choice(remembered, "remembered")
-    cells = task.grid.cell_count
-    if not is_worth_trying(cells, steps):
+    if not is_worth_trying(task.cells, steps):
         return Choice(shapes[0], "by rule")
-    times = _try(task, shapes, T, T_new, coefficients, timer or seconds)
+    times = _try(task, shapes, sweep_of, timer)
     if not times:
         return Choice(shapes[0], "by rule")
     fastest = min(times, key=lambda shape: times[shape])
@@ -146,17 +170,19 @@ def is_worth_trying(cells: int, steps: float) -> bool:
 def candidates(task: Task) -> tuple[Shape, ...]:
     """All that is worth trying, what a rule of thumb takes first."""
     spec = {kernel.name: kernel for kernel in KERNELS}
-    cells = task.grid.cell_count
+    cells = task.cells
 
     streamed = [Shape(spec["streamed"])]
     streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= task.grid.cells[2]]
-    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= cells <= most]
+    each = task.grid.cell_count
+    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= each <= most]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
-    if boxed and cells <= _SMALL_GRID:
+    together = task.members > 1
+    if boxed and (cells <= _SMALL_GRID or (together and min(task.grid.cells[:2]) < _NARROW)):
         return (*boxed, *streamed, *temporal)
-    if temporal and cells >= LARGE_GRID:
+    if temporal and cells >= (_LARGE_ENSEMBLE if together else LARGE_GRID):
         return (*temporal, *streamed, *boxed)
     return (*streamed, *temporal, *boxed)
 
@@ -182,9 +208,7 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("heatsim", appauthor=False))
 
 
-def _try(
-    task: Task, shapes: Sequence[Shape], T: Any, T_new: Any, coefficients: NDArray[Any], timer: Timer
-) -> dict[Shape, float]:
+def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
     """Seconds a step of each shape that works, the least of a few."""
     works: dict[Shape, Callable[[], None]] = {}
     steps: dict[Shape, int] = {}
@@ -192,7 +216,7 @@ def _try(
     best = inf
     for shape in shapes:
         with suppress(Exception):  # whatever is wrong with a shape: there are others
-            sweep = _sweep(task, shape, T, T_new, coefficients)
+            sweep = sweep_of(shape)
             sweep()  # may load the kernel
             once = timer(task.device, sweep)
             if once / shape.spec.steps > _HOPELESS * best:
@@ -223,6 +247,15 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     return sweep
 
 
+def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callable[[], None]:
+    """Queues a sweep of every member, from T to T_new."""
+    kernel = launch.compile_kernel(task.builds(shape.spec)[0])
+    launches = launch.launches(
+        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False, task.members)
+    )
+    return trial(kernel, launches, task.device, turns)
+
+
 def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:
     """The same so many times, recorded where a run would record it."""
 
@@ -230,7 +263,7 @@ def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[],
         for _ in range(count):
             sweep()
 
-    if task.grid.cell_count > LARGEST_GRID:
+    if task.cells > LARGEST_GRID:
         return repeat
     graph = record(task.device, repeat)
     graph.launch()  # the first takes longer
@@ -255,6 +288,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
         "periodic": list(task.periodic),
         "precision": task.precision,
         "scheme": task.scheme,
+        "members": task.members,
     }
 
 

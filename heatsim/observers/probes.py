@@ -84,7 +84,8 @@ class Probes(Observer):
             tuple(position.cells[position.weight >= 0.5] for position in positions) for positions in self._positions
         ]
         x, y, z = indices.reshape(-1, 3, 2).transpose(1, 0, 2)
-        self._x, self._y, self._z = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
+        blocks = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
+        self._blocks = state.field.points(*blocks)
 
         path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
         if saved is None:
@@ -100,7 +101,7 @@ class Probes(Observer):
         """
         time = state.time
         surface = surfaces_at(state.problem, state.step)
-        blocks = state.field.cells(self._x, self._y, self._z)
+        blocks = self._blocks.temperatures()
         points = []
         for values, positions, cell in zip(blocks, self._positions, self._cells, strict=True):
             for position in positions:  # along x, then y, then z: the last index each time

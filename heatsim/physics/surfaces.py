@@ -1,6 +1,7 @@
 """The temperature of a face itself, half a cell outside of the cells behind it."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,10 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     time = problem.timeline.time(step)
     if problem.body is not None:
         return _of_body(problem.body, problem, step, time)
-    weights = [problem.faces.surface(face, time) for face in range(6)]
+    weights = cache(lambda face: problem.faces.surface(face, time))
 
     def surface(face: int, cell: Cell, temperatures: Array) -> Array:
-        a, b = weights[face]
+        a, b = weights(face)
         return a * temperatures + b
 
     return surface

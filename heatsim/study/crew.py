@@ -54,8 +54,7 @@ class _Worker:
     errors: Any
     ready: bool = False
     group: list[int] = field(default_factory=list)
-    run: int | None = None
-    first_step: int = 0
+    begun: dict[int, int] = field(default_factory=dict)
     listener: threading.Thread | None = None
 
     def tell_to_end(self) -> None:
@@ -178,17 +177,17 @@ class Crew:
             worker.ready = True
             self._failed_starts = 0
         if "ready" in message or "idle" in message:
-            worker.group, worker.run = [], None
+            worker.group = []
+            worker.begun.clear()
             self._give(worker)
         elif "status" in message:
             number = int(message["run"])
             if number in worker.group:
                 worker.group.remove(number)
-            worker.run = None
+            worker.begun.pop(number, None)
             yield Event(number, None, message["status"], message["message"])
         elif "step" in message:
-            if worker.run != message["run"]:
-                worker.run, worker.first_step = message["run"], message["step"]
+            worker.begun.setdefault(message["run"], message["step"])
             yield Event(message["run"], message["step"])
 
     def _give(self, worker: _Worker) -> None:
@@ -211,19 +210,23 @@ class Crew:
             self._failed_starts += 1
             if self._failed_starts >= _MOST_FAILED_STARTS:
                 raise RunError(f"worker processes cannot be started: {said[-1] if said else f'exit code {code}'}")
-        if worker.run is not None:
-            count, step = self._deaths.get(worker.run, (0, worker.first_step))
-            count = 1 if worker.first_step > step else count + 1
-            self._deaths[worker.run] = (count, worker.first_step)
+        if len(worker.begun) == 1:
+            ((number, first_step),) = worker.begun.items()
+            count, step = self._deaths.get(number, (0, first_step))
+            count = 1 if first_step > step else count + 1
+            self._deaths[number] = (count, first_step)
             if count >= _MOST_DEATHS:
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 last = f"; its last words: {said[-1]}" if said else ""
                 message = f"the worker process {how} {count} times at this run without getting further{last}"
                 with suppress(StorageError, OSError):
-                    study_folder.write_failure(study_folder.run_path(self._study, worker.run), message, again=True)
-                worker.group.remove(worker.run)
-                yield Event(worker.run, None, FAILED, message)
-        if worker.group:
-            self._waiting.appendleft(worker.group)
+                    study_folder.write_failure(study_folder.run_path(self._study, number), message, again=True)
+                worker.group.remove(number)
+                yield Event(number, None, FAILED, message)
+        # Of runs that were advanced together one may be what killed it: in halves they come down to that one alone.
+        half = len(worker.group) // 2 if len(worker.begun) > 1 else 0
+        for part in (worker.group[half:], worker.group[:half]):
+            if part:
+                self._waiting.appendleft(part)
         if self._waiting:
             self._workers.append(self._start(worker.slot))

@@ -5,6 +5,7 @@ from itertools import accumulate
 from math import ceil
 
 from heatsim.physics.problem import HeatProblem
+from heatsim.plan import Plan
 
 # Share of the free memory that the stacked fields may take; the rest is for tables, reductions and the compiler.
 _MEMORY_SHARE = 0.7
@@ -15,27 +16,29 @@ Kind = tuple[object, ...]
 
 
 def kind(problem: HeatProblem) -> Kind:
-    """What runs must share to be stacked: they differ in coefficients, face values, time steps and ends only."""
-    scenario = problem.scenario
-    exchanging = tuple(problem.faces.exchanging(face) for face in range(6))
-    solver, output = scenario.solver, scenario.output
+    """What runs must share to be stacked: they differ in coefficients, face values, time steps and ends."""
+    solver = problem.scenario.solver
     return (
         problem.grid.cells,
         problem.precision,
         problem.scheme,
         problem.periodic,
-        exchanging,
+        problem.body is None,
         solver.device,
         solver.kernel,
-        output.energy,
     )
 
 
+def can_be_stacked(plan: Plan) -> bool:
+    """Whether a run can be stepped by the same launches as others of its kind."""
+    return plan.device.backend == "cuda" and plan.problem.body is None
+
+
 def member_bytes(problem: HeatProblem) -> int:
-    """Memory on the device of one run: two buffers and the ledger."""
+    """Memory on the device of one run: two buffers, a copy of the field while it is written, and the ledger."""
     itemsize = 4 if problem.precision == "float32" else 8
     nx, ny, nz = problem.grid.cells
-    return 2 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
+    return 3 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
 
 
 def make_groups(

@@ -18,7 +18,7 @@ from executor import BLOCK_MEMORY
 from heatsim.grid import Grid
 from heatsim.kernels import launch, mending
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.reductions import compiled, fused, gather
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -111,11 +111,33 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
 
 
 @pytest.mark.parametrize("architecture", [75, 90, 100])
+@pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
+def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
+    skip_if_unknown(architecture)
+    chosen = variants(architecture)
+
+    def build(variant: tuple[Any, Any]) -> Compiled:
+        options = launch.build(spec, *variant, GRID, members=True).options
+        return compile_source(launch.source(spec), spec.source, architecture, options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 100])
 def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     jobs: list[tuple[str, Mapping[str, str | int]]] = [("read.cu", {"THREADS": 256})]
     jobs += [(rung.source, rung.macros("float64")) for rung in SUMS]
-    jobs += [(fused.SOURCE, fused.macros(precision, True, aligned)) for precision in REAL for aligned in (False, True)]
+    jobs += [
+        (fused.SOURCE, fused.macros(precision, compared, aligned))
+        for precision in REAL
+        for compared in (False, True)
+        for aligned in (False, True)
+    ]
+    jobs += [(gather.SOURCE, {"REAL": real}) for real in REAL.values()]
 
     def build(job: tuple[str, Mapping[str, str | int]]) -> Compiled:
         source = (compiled.FOLDER / job[0]).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import HostKernel, Order, compile_kernel, guarded
+from cuda_host.machine import Guarded, HostKernel, KernelError, Order, compile_kernel, guarded
 from executor import grid_on_host
 from numpy.typing import NDArray
 
@@ -22,6 +22,7 @@ ORDERS: tuple[Order, ...] = ("forward", "reverse")
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
 GRID = Grid((36, 64, 37), (1.0, 1.0, 1.0))  # two tiles of a kernel that does several steps a sweep
 STEPS = 4  # a multiple of every kernel's
+SEEDS = (3, 4)
 BARRIER = re.compile(r"__sync(threads|warp)\([^)]*\);")
 
 
@@ -29,25 +30,18 @@ def text(spec: KernelSpec) -> str:
     return (launch.FOLDER / spec.source).read_text(encoding="utf-8")
 
 
-def build(spec: KernelSpec) -> launch.Build:
-    return launch.build(spec, "float32", "increments", GRID)
+def build(spec: KernelSpec, members: bool = False) -> launch.Build:
+    return launch.build(spec, "float32", "increments", GRID, members=members)
 
 
-def host_kernel(spec: KernelSpec, source: Path) -> HostKernel:
-    macros = [option for option in build(spec).options if option.startswith("-D")]
+def host_kernel(spec: KernelSpec, source: Path, members: bool = False) -> HostKernel:
+    macros = [option for option in build(spec, members).options if option.startswith("-D")]
     return compile_kernel(source, macros, include=(launch.FOLDER,))
 
 
-def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDArray[Any], ...]:
+def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order, seed: int = 3) -> tuple[NDArray[Any], ...]:
     """The new field and the ledger's faces after steps from a random field, all faces conducting but y periodic."""
-    rng = np.random.default_rng(3)
-    T = guarded(rng.standard_normal(GRID.shape).astype(np.float32))
-    T_new = guarded(np.full(GRID.shape, np.nan, np.float32))
-    faces = [guarded(np.zeros(64 * 64)) for _ in range(6)]
-    sweeps = np.zeros(STEPS, launch.sweep_dtype("float32"))
-    sweeps["f"], sweeps["g"] = 0.1 * rng.random((2, STEPS, 6))
-    sweeps["f"][:, 2:4] = sweeps["g"][:, 2:4] = 0.0  # nothing passes the faces of a periodic axis
-    coefficients = np.array((0.1 * rng.random(7),), launch.coefficients_dtype("float32"))
+    T, T_new, faces, sweeps, coefficients = some_field(seed)
     ledger = np.array(([face.array.ctypes.data for face in faces],), launch.LEDGER)
     for step in range(0, STEPS, spec.steps):
         for part in launch.launches(build(spec), GRID, (False, True, False), multiprocessors=1):
@@ -59,14 +53,51 @@ def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDAr
     return (T.array, *(face.array for face in faces))
 
 
+def some_members(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDArray[Any], ...]:
+    """The same of two members, which the same blocks step one after the other."""
+    fields, its_build = [some_field(seed) for seed in SEEDS], build(spec, members=True)
+    table = np.zeros(len(SEEDS), launch.member_dtype("float32"))
+    for row, (T, T_new, faces, sweeps, coefficients) in zip(table, fields, strict=True):
+        row["field"], row["sweeps"] = (T.array.ctypes.data, T_new.array.ctypes.data), sweeps.ctypes.data
+        row["ledger"]["face"], row["c"] = [face.array.ctypes.data for face in faces], coefficients["c"]
+        row["count"], row["stride"] = STEPS // spec.steps, spec.steps
+    launches = launch.launches(its_build, GRID, (False, True, False), multiprocessors=1, members=len(SEEDS))
+    for number in range(STEPS // spec.steps):
+        for part in launches:
+            arguments = (table, np.zeros(1, np.uint32), np.uint32(number), grid_on_host(part))
+            kernel.launch(part.blocks, spec.block, *arguments, order=order, shared_bytes=its_build.shared_bytes)
+    results: list[NDArray[Any]] = []
+    for T, T_new, faces, *_ in fields:
+        for array in (T, T_new, *faces):
+            array.assert_guards_untouched()
+        results += [(T, T_new)[STEPS // spec.steps % 2].array, *(face.array for face in faces)]
+    return tuple(results)
+
+
+def some_field(seed: int) -> tuple[Guarded, Guarded, list[Guarded], NDArray[Any], NDArray[Any]]:
+    """Two buffers, the ledger's faces, struct Sweep of all steps, struct Coefficients."""
+    rng = np.random.default_rng(seed)
+    T = guarded(rng.standard_normal(GRID.shape).astype(np.float32))
+    T_new = guarded(np.full(GRID.shape, np.nan, np.float32))
+    faces = [guarded(np.zeros(64 * 64)) for _ in range(6)]
+    sweeps = np.zeros(STEPS, launch.sweep_dtype("float32"))
+    sweeps["f"], sweeps["g"] = 0.1 * rng.random((2, STEPS, 6))
+    sweeps["f"][:, 2:4] = sweeps["g"][:, 2:4] = 0.0  # nothing passes the faces of a periodic axis
+    coefficients = np.array((0.1 * rng.random(7),), launch.coefficients_dtype("float32"))
+    return T, T_new, faces, sweeps, coefficients
+
+
 @cache
-def right_result() -> tuple[NDArray[Any], ...]:
+def right_result(members: bool = False) -> tuple[NDArray[Any], ...]:
     """What the first rung computes, which has no shared memory."""
-    return some_steps(host_kernel(LADDER[0], launch.FOLDER / LADDER[0].source), LADDER[0], "forward")
+    kernel = host_kernel(LADDER[0], launch.FOLDER / LADDER[0].source)
+    seeds = SEEDS if members else SEEDS[:1]
+    return tuple(array for seed in seeds for array in some_steps(kernel, LADDER[0], "forward", seed))
 
 
-def is_right(result: tuple[NDArray[Any], ...]) -> bool:
-    return all(np.array_equal(array, expected) for array, expected in zip(result, right_result(), strict=True))
+def is_right(result: tuple[NDArray[Any], ...], members: bool = False) -> bool:
+    expected = right_result(members)
+    return all(np.array_equal(array, wanted) for array, wanted in zip(result, expected, strict=True))
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -74,6 +105,8 @@ def is_right(result: tuple[NDArray[Any], ...]) -> bool:
 def test_the_bits_do_not_depend_on_who_runs_first(spec: KernelSpec, order: Order) -> None:
     assert np.isfinite(right_result()[0]).all()
     assert is_right(some_steps(host_kernel(spec, launch.FOLDER / spec.source), spec, order))
+    together = some_members(host_kernel(spec, launch.FOLDER / spec.source, members=True), spec, order)
+    assert is_right(together, members=True)
 
 
 @pytest.mark.parametrize(
@@ -84,5 +117,14 @@ def test_no_barrier_can_be_left_out(spec: KernelSpec, number: int, tmp_path: Pat
     barrier = list(BARRIER.finditer(text(spec)))[number]
     mutant = tmp_path / spec.source
     mutant.write_text(text(spec)[: barrier.start()] + text(spec)[barrier.end() :], encoding="utf-8")
-    kernel = host_kernel(spec, mutant)
-    assert not all(is_right(some_steps(kernel, spec, order)) for order in ORDERS)
+    before = text(spec)[: barrier.start()]
+    members = before.rfind("#if MEMBERS") > before.rfind("#endif")
+    kernel, steps = host_kernel(spec, mutant, members), some_members if members else some_steps
+
+    def is_found_out(order: Order) -> bool:
+        try:
+            return not is_right(steps(kernel, spec, order), members)
+        except KernelError:  # addresses are shared too: who comes too soon finds what is none
+            return True
+
+    assert any(is_found_out(order) for order in ORDERS)

@@ -1,6 +1,7 @@
 """Workers that die: what they had is given to others, and a run that kills every worker is given up."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,37 @@ for line in sys.stdin:
 """
 
 
-def events(at: Path, monkeypatch: pytest.MonkeyPatch, steps: str) -> list[Event]:
-    (at / "worker.py").write_text(WORKER)
+# Begins all runs of a group at once. Dies of any group with run 6 in it.
+STACKING_WORKER = """
+import json, os, signal, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    group = json.loads(line)
+    with open("groups", "a") as groups:
+        groups.write(f"{len(group)} ")
+    for number in group:
+        print(json.dumps({"run": number, "step": 0}), flush=True)
+    if 6 in group:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for number in group:
+        print(json.dumps({"run": number, "status": "done", "message": ""}), flush=True)
+    print(json.dumps({"idle": True}), flush=True)
+"""
+
+
+def events(
+    at: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: str,
+    worker: str = WORKER,
+    groups: Sequence[Sequence[int]] = ((1, 2, 3), (4,)),
+) -> list[Event]:
+    (at / "worker.py").write_text(worker)
     (at / "steps").write_text(steps)
     (at / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{at / "worker.py"}"\n')
     (at / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(at / "python"))
-    crew = Crew(at, [[1, 2, 3], [4]], workers=1, threads=1)
+    crew = Crew(at, groups, workers=1, threads=1)
     found = [event for event in crew.events() if event is not None and event.status]
     assert crew.stop() == []
     return found
@@ -52,3 +77,15 @@ def test_a_run_that_kills_every_worker_is_given_up_and_the_others_are_done(
 def test_a_run_that_gets_further_each_time_is_not_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = events(tmp_path, monkeypatch, "0 10 10 10 20 20 30 30 30 99")
     assert [(event.number, event.status) for event in found] == [(number, "done") for number in (1, 2, 3, 4)]
+
+
+def test_of_runs_advanced_together_the_one_that_kills_workers_is_found_by_halving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = events(tmp_path, monkeypatch, "", STACKING_WORKER, [[1, 2, 3, 4, 5, 6, 7, 8]])
+    assert sorted(event.number for event in found if event.status == "done") == [1, 2, 3, 4, 5, 7, 8]
+    assert [event.number for event in found if event.status == "failed"] == [6]
+    sizes = [int(size) for size in (tmp_path / "groups").read_text().split()]
+    assert sizes[:4] == [8, 4, 4, 2]
+    assert sizes.count(1) == 6

@@ -19,9 +19,17 @@ def test_runs_of_other_kinds_are_apart(tmp_path: Path) -> None:
     study = PARAMETERS + '"domain.cells.0" = [8, 9]\n"boundaries.x_max.type" = ["temperature"]\n'
     _, problems = read(study_text.write(tmp_path, study))
     assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
+    # Both faces of z: an axis wraps or not.
+    keys, values = '["boundaries.z_min.type", "boundaries.z_max.type"]', '["insulated", "periodic"]'
+    faces = f"[[study.linked]]\nkeys = {keys}\nvalues = {values}\n"
+    _, problems = read(study_text.write(tmp_path, PARAMETERS + faces))
+    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
+
+
+def test_runs_whose_faces_hold_other_conditions_are_stacked(tmp_path: Path) -> None:
     mixed = PARAMETERS + '"boundaries.y_min" = [{ type = "insulated" }, { type = "flux", value = 1.0 }]\n'
     _, problems = read(study_text.write(tmp_path, mixed))
-    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
+    assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 2, 3, 4, 5, 6, 7, 8]]
 
 
 def test_a_gpu_gets_as_many_as_fit_and_each_worker_some(tmp_path: Path) -> None:

@@ -159,8 +159,8 @@ def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch:
     def spoilt(self: Stepper, steps: int) -> None:
         advance(self, steps)
         seen.append(self.step)
-        if self._problem.scenario.material.conductivity[0] == 20.0:
-            self._field.deviation[...] = np.nan
+        if self.problem.scenario.material.conductivity[0] == 20.0:
+            self.field.deviation[...] = np.nan
 
     monkeypatch.setattr(Stepper, "advance", spoilt)
     outcomes = list(run_group(out, range(1, 7), ignore, Stop()))

@@ -105,14 +105,14 @@ __device__ __forceinline__ Vector load(const Real* values)
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-look(const Real* __restrict__ values, const Real* __restrict__ before, const unsigned long long count,
-     Statistics* __restrict__ partial)
+// What a block leaves of a chunk, which begins at number `chunk` of `count` values.
+__device__ __forceinline__ void look_at(const Real* __restrict__ values, const Real* __restrict__ before,
+                                        const unsigned long long count, const unsigned long long chunk,
+                                        Statistics* __restrict__ partial)
 {
     // 1. The thread's share of the chunk, whole rounds first.
     const Real infinity = __int_as_float(0x7F800000);
     Sums sums = {{}, {}, infinity, -infinity, 0, 0};
-    const unsigned long long chunk = (unsigned long long)blockIdx.x * CHUNK;
     const unsigned long long end = chunk + CHUNK < count ? chunk + CHUNK : count;
     unsigned long long start = chunk;
     for (; start + ROUND <= end; start += ROUND) {
@@ -151,15 +151,54 @@ look(const Real* __restrict__ values, const Real* __restrict__ before, const uns
     }
     const Statistics mine = {total, magnitude, sums.lowest, sums.highest, sums.change, sums.not_finite};
     const Statistics all = joined_in_block<THREADS>(mine);
-    if (threadIdx.x == 0) partial[blockIdx.x] = all;
+    if (threadIdx.x == 0) *partial = all;
 }
 
+extern "C" __global__ void __launch_bounds__(THREADS)
+look(const Real* __restrict__ values, const Real* __restrict__ before, const unsigned long long count,
+     Statistics* __restrict__ partial)
+{
+    look_at(values, before, count, (unsigned long long)blockIdx.x * CHUNK, partial + blockIdx.x);
+}
+
+// Of many arrays at once: `chunks` blocks for each, as many as the longest has chunks.
+struct Values {
+    const Real* values;
+    unsigned long long count;
+};
+
+#if !COMPARED
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+look_each(const Values* __restrict__ arrays, const unsigned int chunks, Statistics* __restrict__ partial)
+{
+    const Values array = arrays[blockIdx.x / chunks];
+    const unsigned long long chunk = (unsigned long long)(blockIdx.x % chunks) * CHUNK;
+    if (chunk < array.count) look_at(array.values, array.values, array.count, chunk, partial + blockIdx.x);
+}
+#endif
+
 // The chunks' statistics, folded by one block.
-extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
-fold(const Statistics* __restrict__ partial, const unsigned long long count, Statistics* __restrict__ result)
+__device__ __forceinline__ void fold_all(const Statistics* __restrict__ partial, const unsigned long long count,
+                                         Statistics* __restrict__ result)
 {
     Statistics mine = nothing();
     for (unsigned long long i = threadIdx.x; i < count; i += FOLDERS) mine = joined(mine, partial[i]);
     const Statistics all = joined_in_block<FOLDERS>(mine);
     if (threadIdx.x == 0) *result = all;
 }
+
+extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
+fold(const Statistics* __restrict__ partial, const unsigned long long count, Statistics* __restrict__ result)
+{
+    fold_all(partial, count, result);
+}
+
+#if !COMPARED
+extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
+fold_each(const Values* __restrict__ arrays, const unsigned int chunks, const Statistics* __restrict__ partial,
+          Statistics* __restrict__ results)
+{
+    const unsigned long long count = (arrays[blockIdx.x].count + CHUNK - 1) / CHUNK;
+    fold_all(partial + (size_t)blockIdx.x * chunks, count, results + blockIdx.x);
+}
+#endif

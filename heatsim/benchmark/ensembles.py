@@ -1,0 +1,194 @@
+"""How fast members of an ensemble are stepped together, beside one large grid with the same kernel in the same run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsim import device as devices
+from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.stopwatch import Work, time_in_turn
+from heatsim.device import Device
+from heatsim.errors import CapacityError
+from heatsim.field import Field
+from heatsim.grid import Grid
+from heatsim.kernels import launch
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.stack import Stack, Turn
+from heatsim.kernels.tuning import Shape
+from heatsim.plan import size
+
+_SEED = 22
+_MOST_STEPS = 1 << 12
+_COMPARED = 3  # members whose bits are compared with those that they have alone
+
+
+@dataclass(frozen=True)
+class EnsembleResult:
+    """One kernel. All but name and error are None where it is wrong.
+
+    Attributes:
+        name: in the catalog.
+        GCells: cells · members · steps / s / 1e9, from the median time.
+        spread: of the time, the largest less the smallest as a fraction of the median.
+        alone_GCells: the same of the large grid.
+        alone_spread: of its time.
+        fraction: of the large grid's speed.
+        error: what is wrong with it, None if nothing is.
+    """
+
+    name: str
+    GCells: float | None = None
+    spread: float | None = None
+    alone_GCells: float | None = None
+    alone_spread: float | None = None
+    fraction: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class EnsembleMeasurement:
+    """What was measured in one precision.
+
+    Attributes:
+        device: its name.
+        precision: "float32" or "float64".
+        cells: of a member, along x, y, z.
+        members: how many.
+        alone_cells: of the large grid.
+        kernels: one result each.
+        energy: whether the heat through the faces was summed.
+        repeats: of every time.
+    """
+
+    device: str
+    precision: str
+    cells: tuple[int, int, int]
+    members: int
+    alone_cells: tuple[int, int, int]
+    kernels: tuple[EnsembleResult, ...]
+    energy: bool
+    repeats: int
+
+
+def measure_ensembles(
+    specs: Sequence[KernelSpec],
+    cells: tuple[int, int, int],
+    members: int,
+    alone_cells: tuple[int, int, int],
+    precision: str,
+    repeats: int,
+    energy: bool,
+    say: Callable[[str], None],
+) -> EnsembleMeasurement:
+    """Verify kernels, then time those that are right, with convection on all six faces.
+
+    Args:
+        specs: kernels for a GPU.
+        cells: of a member.
+        members: how many.
+        alone_cells: of the grid that they are put beside.
+        precision: "float32" or "float64".
+        repeats: of every time.
+        energy: whether the heat through the faces is summed too.
+        say: told what is being done.
+
+    Raises:
+        CapacityError: the grids do not fit the memory; nothing has been allocated.
+    """
+    device = devices.choose("cuda")
+    _check_capacity(device, cells, members, alone_cells, precision)
+    results = []
+    for spec in specs:
+        say(f"{precision}: verifying {spec.name}")
+        error = _fault(device, spec, cells, precision)
+        if error:
+            results.append(EnsembleResult(spec.name, error=error))
+            continue
+        say(f"{precision}: timing {spec.name}")
+        together = _Ensemble(device, spec, cells, members, precision, energy)
+        large = random_case(alone_cells, (False, False, False), steps=1, seed=_SEED)
+        field = Field(device, large.grid, precision, reference=0.0)
+        upload(field, random_field(large.grid, precision, _SEED))
+        alone = Stepping(Shape(spec), field, large, new_ledger(device, large, energy), _MOST_STEPS)
+        works = [
+            Work(together.advance, unit=together.reach, most=_MOST_STEPS),
+            Work(alone.advance, unit=alone.reach, most=_MOST_STEPS),
+        ]
+        timing, alone_timing = time_in_turn(device, works, repeats)
+        speed = members * together.case.grid.cell_count / timing.seconds / 1e9
+        alone_speed = large.grid.cell_count / alone_timing.seconds / 1e9
+        results.append(
+            EnsembleResult(spec.name, speed, timing.spread, alone_speed, alone_timing.spread, speed / alone_speed)
+        )
+    return EnsembleMeasurement(device.name, precision, cells, members, alone_cells, tuple(results), energy, repeats)
+
+
+class _Ensemble:
+    """Random fields on equal grids, of which each member has one; coefficients and faces are alike."""
+
+    def __init__(
+        self, device: Device, spec: KernelSpec, cells: tuple[int, int, int], members: int, precision: str, energy: bool
+    ) -> None:
+        self.case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
+        self.fields = [_field(device, self.case, precision, number) for number in range(members)]
+        self._ledgers = [new_ledger(device, self.case, energy) for _ in range(members)]
+        builds = launch.builds(
+            *(spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
+        )
+        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, None, members, energy)
+        self.reach = builds[0].spec.steps
+
+    def advance(self, steps: int) -> None:
+        """Queue so many steps of every member."""
+        precision = self.fields[0].precision
+        sweeps = np.zeros(1, dtype=launch.sweep_dtype(precision))
+        sweeps["f"], sweeps["g"] = self.case.f, self.case.g
+        coefficients = np.array((self.case.c,), dtype=launch.coefficients_dtype(precision))
+        turns = []
+        for field, ledger in zip(self.fields, self._ledgers, strict=True):
+            pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
+            turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
+        for field, (T, T_new) in zip(self.fields, self._stack.advance(turns), strict=True):
+            field.deviation, field.spare = T, T_new
+            field.changed()
+
+
+def _field(device: Device, case: Case, precision: str, number: int) -> Field:
+    field = Field(device, case.grid, precision, reference=0.0)
+    upload(field, random_field(case.grid, precision, _SEED + number))
+    return field
+
+
+def _fault(device: Device, spec: KernelSpec, cells: tuple[int, int, int], precision: str) -> str | None:
+    """What is wrong with a kernel that steps several members, by what it makes of each alone; None if nothing is."""
+    steps = 2 * spec.steps + 1
+    together = _Ensemble(device, spec, cells, _COMPARED, precision, energy=True)
+    together.advance(steps)
+    for number, field in enumerate(together.fields):
+        alone = _field(device, together.case, precision, number)
+        ledger = new_ledger(device, together.case, True)
+        Stepping(Shape(spec), alone, together.case, ledger, steps).advance(steps)
+        if device.to_host(alone.deviation).tobytes() != device.to_host(field.deviation).tobytes():
+            return f"member {number} has not the bits that it has alone"
+    return None
+
+
+def _check_capacity(
+    device: Device, cells: tuple[int, int, int], members: int, alone: tuple[int, int, int], precision: str
+) -> None:
+    value = np.dtype(precision).itemsize
+
+    def needed_by(grid: Grid) -> int:
+        nx, ny, nz = grid.cells
+        return 2 * value * grid.cell_count + 16 * (ny * nz + nx * nz + nx * ny)
+
+    spacing = (1.0, 1.0, 1.0)
+    needed = members * needed_by(Grid(cells, spacing)) + needed_by(Grid(alone, spacing))
+    free = device.free_memory()
+    if needed > free:
+        raise CapacityError(
+            f"--members {members}: {members} grids of {cells[0]} × {cells[1]} × {cells[2]} cells beside one of "
+            f"{alone[0]} × {alone[1]} × {alone[2]} in {precision} need {size(needed)} of memory on {device.name}, "
+            f"which has {size(free)} free; use fewer"
+        )

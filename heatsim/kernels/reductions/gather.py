@@ -1,0 +1,38 @@
+"""Single values of fields on a GPU, of many fields by one launch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.reductions import compiled
+
+SOURCE = "gather.cu"
+_THREADS = 64
+
+# struct Request of gather.cu.
+REQUEST = np.dtype([("field", np.uint64), ("cells", np.uint64), ("count", np.uint64), ("first", np.uint64)], align=True)
+
+
+def gather(device: Device, requests: Sequence[tuple[Any, Any]]) -> list[NDArray[Any]]:
+    """The values of cells of fields, all of one precision, on the host.
+
+    Args:
+        device: a GPU.
+        requests: fields, and the cells of each as device arrays of their numbers, int64.
+    """
+    if not requests:
+        return []
+    precision = str(requests[0][0].dtype)
+    ends = np.cumsum([cells.size for _, cells in requests])
+    table = np.zeros(len(requests), REQUEST)
+    for row, (field, cells), end in zip(table, requests, ends, strict=True):
+        row["field"], row["cells"], row["count"] = field.data.ptr, cells.data.ptr, cells.size
+        row["first"] = end - cells.size
+    on_device = device.xp.asarray(table.view(np.uint8))
+    results = device.xp.empty(int(ends[-1]), dtype=precision)
+    function = compiled.function(SOURCE, "gather", {"REAL": compiled.REAL[precision]})
+    function((len(requests),), (_THREADS,), (on_device, results))
+    return np.split(device.to_host(results), ends[:-1])

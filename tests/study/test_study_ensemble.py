@@ -1,0 +1,111 @@
+"""Runs of a study on a GPU are advanced together; stopped or killed at any moment it ends as if each had run alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import runs
+import study_text
+from cuda_host import gpu
+
+from heatsim import course, device
+from heatsim.ensemble_stepper import EnsembleStepper
+from heatsim.kernels import launch
+from heatsim.kernels.reductions import compiled
+from heatsim.kernels.stack import Turn
+from heatsim.simulation import Simulation
+from heatsim.stepper import Stepper
+from heatsim.stop import Stop
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import read
+from heatsim.study.members import run_group
+from heatsim.study.results import Results
+
+OVERRIDES = ["solver.device=cuda", "solver.kernel=streamed", "output.every=4.0", "output.checkpoint_wall=1e-9"]
+NUMBERS = range(1, 7)
+
+
+@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)], autouse=True)
+def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU, or the host in its part."""
+    if request.param == "host":
+        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
+        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
+        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
+
+
+def prepared(at: Path) -> Path:
+    """The folder of a study of which nothing has been run."""
+    definition, _ = read(study_text.write(at), OVERRIDES)
+    (at / "out").mkdir()
+    study_folder.open_study(at / "out", definition)
+    return at / "out"
+
+
+def group(out: Path, stop: Stop | None = None) -> list[str]:
+    outcomes = run_group(out, NUMBERS, lambda number, step: None, stop or Stop())
+    return [outcome.status for outcome in sorted(outcomes, key=lambda outcome: outcome.number)]
+
+
+def findings(out: Path) -> list[object]:
+    """The table but for its times, and every run's files."""
+    Results(out, study_folder.read_study(out)).write()
+    table = study_text.without_times(out / study_folder.RESULTS_CSV)
+    return [table, *(runs.results(study_folder.run_path(out, number)) for number in NUMBERS)]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> list[object]:
+    """What a study finds whose runs are done one after the other."""
+    out = prepared(tmp_path / "alone")
+    definition = study_folder.read_study(out)
+    for number in NUMBERS:
+        Simulation.from_model(definition.scenario(number), study_folder.run_path(out, number)).run()
+    return findings(out)
+
+
+def test_runs_of_a_group_are_advanced_together(
+    tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members: set[int] = set()
+    advance = EnsembleStepper.advance
+
+    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+        members.add(len(turns))
+        advance(stepper, turns)
+
+    monkeypatch.setattr(EnsembleStepper, "advance", count)
+    out = prepared(tmp_path)
+    assert group(out) == 6 * ["done"]
+    assert max(members) == 6
+    assert findings(out) == alone
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_table(
+    tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Some runs are done, some have a checkpoint, twice."""
+    monkeypatch.setattr(course, "BATCH_SECONDS", 0.0)
+    out, advance = prepared(tmp_path), EnsembleStepper.advance
+    for rounds in (5, 40):
+        stop, left = Stop(), rounds
+
+        def advance_and_end(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+            nonlocal left
+            advance(stepper, turns)
+            left -= 1
+            if left == 0 and how == "killed":
+                raise runs.Killed
+            stop.requested = left == 0  # noqa: B023  (called within the turn of the loop)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(EnsembleStepper, "advance", advance_and_end)
+            if how == "killed":
+                with pytest.raises(runs.Killed):
+                    group(out, stop)
+            else:
+                group(out, stop)
+        assert left == 0
+    assert group(out) == 6 * ["done"]
+    assert findings(out) == alone

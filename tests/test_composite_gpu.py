@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +105,21 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
     assert (launched["kernel"], launched["chosen"]) == (fastest, "tried")
     assert auto.temperature.tobytes() == plain.temperature.tobytes()
     assert (tmp_path / "auto" / folder.ENERGY).read_bytes() == (tmp_path / "plain" / folder.ENERGY).read_bytes()
+
+
+def test_auto_does_not_take_what_gives_other_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mend_half(kernel: mending.MendedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any) -> None:
+        mend(kernel, launches, T, T_new, *rest)
+        T_new[3, 4, 5] += 1e-3
+
+    mend = mending.MendedKernel.__call__
+    monkeypatch.setattr(mending.MendedKernel, "__call__", mend_half)
+    mend_anything(monkeypatch)
+    monkeypatch.setattr(tuning, "LARGE_GRID", 0)
+    monkeypatch.setattr(tuning, "is_worth_trying", lambda cells, steps: True)
+    simulate(tmp_path, "auto", "domain.cells=[16,8,8]", "solver.kernel=auto")
+    launched = json.loads((tmp_path / "auto" / folder.SUMMARY).read_text())["launch"]
+    assert (launched["kernel"], launched["chosen"]) == ("streamed", "tried")
 
 
 def test_recorded_runs_and_single_launches_give_the_same_bits(

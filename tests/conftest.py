@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from heatsim import device
 from heatsim.errors import DeviceError
@@ -17,6 +18,8 @@ Simulate = Callable[..., Simulation]
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
     config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
+    settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
+    settings.load_profile("heatsim")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

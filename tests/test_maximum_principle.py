@@ -183,7 +183,6 @@ point = {point!r}
 # A failing scenario is short enough as it is; making it shorter would take minutes.
 @settings(
     max_examples=100,
-    deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -324,9 +324,10 @@ def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.Mon
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("axis", [1, 2], ids=["y", "z"])
-@pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [spec for spec in CUDA if spec.name != "temporal"], ids=lambda spec: spec.name)
 def test_grids_longer_than_the_hardware_has_blocks(spec: KernelSpec, axis: int) -> None:
-    cells = [8, 8, 8]
+    """All but 07, whose blocks are no more than the device has multiprocessors."""
+    cells = [4, 3, 3]
     cells[axis] = 65_535 * max(tile[axis] for tile in tiles(spec, "float32")) + 5
     cells[axis] -= cells[axis] % 4
     for periodic in ((False, False, False), (True, True, True)):

@@ -77,7 +77,7 @@ def _spread(wrong: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> NDAr
     return spread
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     bricks=st.tuples(st.integers(2, 9), st.integers(2, 5), st.integers(2, 5)),
     periodic=st.tuples(*[st.booleans()] * 3),

@@ -14,7 +14,7 @@ PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
 
 
 @given(st.tuples(AXIS, AXIS, st.integers(1, 40)), PERIODIC, st.sampled_from([FLOAT32, FLOAT64]))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
     cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], pipeline: Pipeline
 ) -> None:
@@ -55,7 +55,7 @@ def test_each_cell_is_written_and_surrounded_by_halo_or_the_end_of_the_box(
 
 
 @given(st.integers(32, 2000), st.integers(128, 2000), st.integers(5, 100), PERIODIC)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_every_grid_wider_than_a_tile_can_be_tiled(
     nx: int, ny: int, nz: int, periodic: tuple[bool, bool, bool]
 ) -> None:
@@ -64,7 +64,7 @@ def test_every_grid_wider_than_a_tile_can_be_tiled(
 
 
 @given(st.integers(32, 700), st.integers(128, 700), st.sampled_from([FLOAT32, FLOAT64]))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_no_patch_that_counts_lies_across_the_seam_of_a_periodic_axis(nx: int, ny: int, pipeline: Pipeline) -> None:
     """Patches hold neighbouring cells of memory, and where an axis closes there are none."""
     for tile in tiling.tiles((nx, ny, 5), (True, True, False), pipeline):

@@ -229,12 +229,16 @@ def test_a_gpu_is_tried_and_every_shape_works_there(cells: tuple[int, int, int],
     before, T_new = T.copy(), xp.empty_like(T)
     c = np.array([0.4, *[0.1] * 6]).astype(precision)
     coefficients = np.array((c,), launch.coefficients_dtype(precision))
-    times = tuning._try(what, candidates(what), T, T_new, coefficients, tuning.seconds)
+
+    def sweep_of(shape: tuning.Shape) -> Callable[[], None]:
+        return tuning._sweep(what, shape, T, T_new, coefficients)
+
+    times = tuning._try(what, candidates(what), sweep_of, tuning.seconds)
     assert times
     assert all(time > 0.0 for time in times.values())
     assert bool((before == T).all())
     for shape in candidates(what):
-        tuning._sweep(what, shape, T, T_new, coefficients)()
+        sweep_of(shape)()
     what.device.synchronise()
     assert choose(what, inf, T, T_new, coefficients).chosen == "tried"
     assert choose(what, 1, T, T_new, coefficients).chosen == "remembered"

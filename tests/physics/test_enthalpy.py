@@ -108,7 +108,7 @@ def laws(draw: st.DrawFn) -> Law:
     return tabulate(material, draw(st.floats(low, high)), low, high)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(laws(), st.integers(0, 2**31))
 def test_laws_ascend_and_reading_undoes_writing(law: Law, seed: int) -> None:
     assert law.steps <= STEPS + 2

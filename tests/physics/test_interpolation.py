@@ -109,7 +109,7 @@ def test_across_a_periodic_seam_it_goes_on_to_the_other_end(tmp_path: Path) -> N
     assert alone == [333.0] * 5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(point=st.tuples(*[st.floats(0.0, 1.0)] * 3), cells=st.tuples(*[st.integers(1, 6)] * 3))
 def test_no_probe_leaves_the_range_of_cells_and_surfaces(
     tmp_path_factory: pytest.TempPathFactory, point: tuple[float, float, float], cells: tuple[int, int, int]

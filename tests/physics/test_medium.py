@@ -43,7 +43,7 @@ def test_nothing_passes_to_void() -> None:
     assert found.cell_heat_capacity[1] == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     cells=st.tuples(*[st.integers(1, 5)] * 3),
     periodic=st.tuples(*[st.booleans()] * 3),

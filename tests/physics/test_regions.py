@@ -111,7 +111,7 @@ def test_a_cell_belongs_to_a_shape_when_its_centre_does(shape, inside):
 vectors = st.tuples(*[st.floats(-0.05, 0.3)] * 3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(start=vectors, end=vectors, radius=st.floats(1e-4, 0.2))
 def test_a_tilted_cylinder_is_what_is_near_its_axis(start, end, radius):
     length = float(np.linalg.norm(np.subtract(end, start)))
@@ -382,7 +382,7 @@ class TestStl:
         assert "reaches from (100, 100, 100) to (200, 200, 200) m and lies outside the domain" in message
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_boxes_and_spheres_are_painted_or_refused(data):
     numbers = st.floats(-0.01, 0.05)

@@ -103,7 +103,7 @@ AXIS_PAIRS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     cells=st.tuples(*[st.integers(1, 4)] * 3),
     conductivity=st.tuples(*[st.floats(0.1, 10.0)] * 3),

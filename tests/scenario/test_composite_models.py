@@ -730,7 +730,7 @@ PLACES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
 def test_anything_anywhere_gives_a_scenario_or_problems_of_one_line(place, value):
     document = tomllib.loads(COMPOSITE)

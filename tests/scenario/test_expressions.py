@@ -171,7 +171,7 @@ HOSTILE = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.one_of(st.lists(st.sampled_from(PIECES + HOSTILE), max_size=30).map("".join), st.text(max_size=60)))
 @example("9**9**9**9**9**9")
 @example("9%0")

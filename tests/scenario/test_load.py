@@ -417,7 +417,7 @@ PLACES += [("time", "end"), ("time", "dt"), ("boundaries",), ("boundaries", "x_m
 PLACES += [("probes",), ("probes", "0"), ("solver", "kernel"), ("output",), ("strange", "place")]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
 def test_anything_anywhere_gives_a_scenario_or_problems_of_one_line(place, value):
     document = tomllib.loads(TEXT + '[boundaries]\nx_min = { type = "flux", value = 1 }')

@@ -146,7 +146,7 @@ def bits(value):
     return [bits(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(documents)
 def test_resolved_scenario_reads_back_to_the_same_bits(tmp_path_factory, document):
     folder = tmp_path_factory.mktemp("resolved")

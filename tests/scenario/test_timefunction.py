@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -79,7 +79,6 @@ FUNCTIONS = [
 ]
 
 
-@settings(deadline=None)
 @given(
     function=st.sampled_from(FUNCTIONS),
     count=st.integers(1, 70),

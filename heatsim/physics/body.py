@@ -164,7 +164,7 @@ class Body:
         medium, scenario = self.medium, self.conditions.scenario
         films = self.conditions.largest_films(scenario.time.end, radiating=False)
         gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
         steps = []
         for kind in np.flatnonzero(medium.heat_capacity > 0.0).tolist():
@@ -216,7 +216,7 @@ class Body:
         own = kind_at(*place)
         total = np.zeros(len(cells))
         gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
         for face in range(6):
             axis, n = face // 2, grid.cells[face // 2]

@@ -197,7 +197,6 @@ def describe(plan: Plan) -> str:
         f"grid         {cells} cells of {spacing} m",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         f"limit        dt ≤ {limit.dt:.6g} s, set by cell [{x}, {y}, {z}]",
-        *_resolution(problem),
         f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
     ]
     for dt, steps in list(timeline.step_lengths.items())[:_LENGTHS_SHOWN]:
@@ -215,17 +214,6 @@ def describe(plan: Plan) -> str:
     ]
     note = rounding_note(problem)
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
-
-
-def _resolution(problem: HeatProblem) -> list[str]:
-    """What keeps automatic steps shorter than stability does."""
-    time = problem.scenario.time
-    if not isinstance(time.dt, str) or problem.resolving >= time.safety * problem.limit.dt:
-        return []
-    return [
-        f'             "auto" takes dt ≤ {problem.resolving:.6g} s: along an axis of one cell the body warms or cools '
-        "so fast that longer steps would be too coarse"
-    ]
 
 
 def _materials(problem: HeatProblem) -> list[str]:

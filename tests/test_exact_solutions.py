@@ -303,33 +303,3 @@ def test_three_dimensions_with_mixed_faces_are_of_second_order(simulate: Simulat
         exact = 300.0 + 100.0 * mode * exp(-rate * 0.02)
         errors.append(sqrt(float(np.mean((simulation.temperature - exact) ** 2))))
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.025)
-
-
-@pytest.mark.parametrize("source", ["", "[[sources]]\npower = 8.0\nduring = [0.0, 40.0]\n"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_a_lumped_body_cools_by_its_time_constant(source: str, precision: str, simulate: Simulate) -> None:
-    """One cell, convection on all faces: exp(−t/τ), τ = ρ·cp·V/(h·A); the source adds P/(h·A)·(1 − exp(−t/τ))."""
-    h, edge, capacity = 20.0, 0.02, 2000.0 * 500.0
-    tau = capacity * edge / (6.0 * h)
-    text = scenario(
-        *((edge, edge, edge), (1, 1, 1)),
-        initial=400.0,
-        end=3.0 * tau,
-        every=0.5 * tau,
-        boundaries=f"default = {convection(h, 300.0)}",
-        k=400.0,
-        rho=2000.0,
-        cp=500.0,
-        probes=[(edge / 2.0,) * 3],
-    )
-    simulation = simulate(text + source, f"solver.precision={precision}")
-    rows = table(simulation, folder.PROBES)
-    t = rows[:, 0]
-    heated = (
-        8.0
-        / (h * 6.0 * edge**2)
-        * (1.0 - np.exp(-np.minimum(t, 40.0) / tau))
-        * np.exp(-np.maximum(t - 40.0, 0.0) / tau)
-    )
-    expected = 300.0 + 100.0 * np.exp(-t / tau) + (heated if source else 0.0)
-    np.testing.assert_allclose(rows[:, 1], expected, rtol=0.0, atol=0.003 * 100.0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics import medium as media
 from heatsim.physics import temperatures
-from heatsim.physics.coefficients import StabilityLimit, resolving_step
+from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
@@ -155,28 +155,6 @@ class Body:
                 nx, ny, _ = self.medium.grid.cells
                 cell = (worst % nx, worst // nx % ny, worst // (nx * ny))
         return StabilityLimit(1.0 / rate if rate > 0.0 else inf, cell)
-
-    def resolving_step(self) -> float:
-        """The longest time step in s that follows how cells cool through the faces of axes that have one cell.
-
-        What a surface radiates is left out: the half cell that bounds it has made the stable step short enough.
-        """
-        medium, scenario = self.medium, self.conditions.scenario
-        films = self.conditions.largest_films(scenario.time.end, radiating=False)
-        gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
-        with np.errstate(divide="ignore", over="ignore"):
-            resistances = 1.0 / films
-        steps = []
-        for kind in np.flatnonzero(medium.heat_capacity > 0.0).tolist():
-            exchanges = []
-            for face in range(6):
-                axis = face // 2
-                if medium.grid.cells[axis] == 1:
-                    half = float(medium.least_half[axis, kind])
-                    film = min(float(resistances[number]) for number in self.conditions.on_face(face))
-                    exchanges.append((float(gains[kind, axis]) / (2.0 * half), 2.0 * half / (half + film)))
-            steps.append(resolving_step(exchanges))
-        return min(steps, default=inf)
 
     def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Cells, by their index in the flattened grid, and what they lose in 1/s; one cell stands for its likes."""

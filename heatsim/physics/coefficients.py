@@ -6,7 +6,7 @@ Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid F
     c1 = c2 = αx·dt/dx²,  c3 = c4 = αy·dt/dy²,  c5 = c6 = αz·dt/dz²,  c0 = 1 − Σ,  α = k/(ρ·cp)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
@@ -27,9 +27,6 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)  # numbered as in stencil.cuh
 # summed instead.
 _QUANTUM = {"float32": 2.0**-25, "float64": 2.0**-54}
 _TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
-
-# The part of the time in which a lumped body cools that a step may take.
-_RESOLUTION = 0.01
 
 
 @dataclass(frozen=True)
@@ -93,24 +90,6 @@ def stability_limit(
         cell.append(worst)
         rate += rates[axis] * losses[worst]
     return StabilityLimit(1.0 / rate if rate > 0.0 else inf, (cell[0], cell[1], cell[2]))
-
-
-def resolving_step(exchanges: Iterable[tuple[float, float]]) -> float:
-    """The longest time step in s that follows how cells cool through the faces of axes that have one cell.
-
-    Along such an axis a cell is a lumped body, T − T∞ ~ exp(−λt) with λ = Σ rate·β, and the stability limit may be as
-    long as 1/λ. A step of dt puts λ wrong by λ·dt/2 of itself. One cell for what is a profile has put it wrong by about
-    β/6: ζ² = Bi·(1 − Bi/3 + …) solves ζ tan ζ = Bi (Incropera §5.5.1), and β = Bi·(1 − Bi/2 + …). The step is made so
-    short that the error in time is not larger than that in space, or than 0.5 %.
-
-    Args:
-        exchanges: for each such face α/d² in 1/s and the largest β.
-    """
-    losses = [(rate * beta, beta) for rate, beta in exchanges]
-    total = sum(loss for loss, _ in losses)
-    if total == 0.0:
-        return inf
-    return (_RESOLUTION + sum(loss * beta for loss, beta in losses) / total / 3.0) / total
 
 
 def choose_scheme(

@@ -140,18 +140,16 @@ class Conditions:
                 raise ScenarioError(self.scenario.path, [Problem(self.keys[number], message)])
         return rows
 
-    def largest_films(self, end: float, radiating: bool = True) -> Array:
+    def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
 
         Radiation's own h grows with the temperature; the half cell in series with it bounds what a surface takes.
-        It is left out unless ``radiating``.
         """
         films = np.zeros(len(self.conditions))
         for number, condition in enumerate(self.conditions):
             film, _, _, emissivity, _ = _functions(condition)
             films[number] = float(film.at(film.samples(end)).max())
-            emits = radiating and emissivity.at(emissivity.samples(end)).max() > 0.0
-            if isinstance(condition, Temperature) or emits:
+            if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
                 films[number] = np.inf
         return films
 

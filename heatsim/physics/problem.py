@@ -20,7 +20,6 @@ from heatsim.physics.coefficients import (
     choose_scheme,
     derive,
     diffusion_rates,
-    resolving_step,
     stability_limit,
 )
 from heatsim.physics.faces import Faces
@@ -40,8 +39,6 @@ class HeatProblem:
         rates: α/d² of the three axes in 1/s, in the first material of the palette; of one that changes with temperature
             this and what follows from it is meant at the reference temperature.
         limit: the largest stable time step.
-        resolving: the longest time step in s that "auto" takes where an axis has one cell, else infinite; see
-            :func:`heatsim.physics.coefficients.resolving_step`.
         timeline: due times and steps.
         precision, rounding, scheme: how steps are summed.
         coefficients: c0…c6 for every dt used, of the first material.
@@ -56,7 +53,6 @@ class HeatProblem:
     periodic: tuple[bool, bool, bool]
     rates: tuple[float, float, float]
     limit: StabilityLimit
-    resolving: float
     timeline: Timeline
     precision: Precision
     rounding: Rounding
@@ -80,14 +76,9 @@ class HeatProblem:
         reference = body.reference if body is not None else 0.0
         faces, rates = Faces.from_scenario(scenario, reference), diffusion_rates(scenario, reference)
         if body is None:
-            betas = faces.largest_betas(time.end)
-            limit = stability_limit(grid, rates, periodic, betas)
-            resolving = resolving_step(
-                (rates[face // 2], betas[face]) for face in range(6) if grid.cells[face // 2] == 1
-            )
+            limit = stability_limit(grid, rates, periodic, faces.largest_betas(time.end))
         else:
             limit = body.stability_limit()
-            resolving = body.resolving_step()
         if not isinstance(time.dt, str) and time.dt > limit.dt * (1.0 + 1e-9):
             raise _time_error(
                 scenario,
@@ -96,8 +87,7 @@ class HeatProblem:
             )
         intervals = (scenario.output.every, scenario.output.probe_every)
         try:
-            longest = min(limit.dt, resolving / time.safety)
-            steps = timeline.build(time.end, intervals, time.dt, time.safety, longest, scenario.switching_times)
+            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
         except timeline.TimelineError as error:
             raise _time_error(scenario, str(error)) from None
 
@@ -114,7 +104,6 @@ class HeatProblem:
             periodic=periodic,
             rates=rates,
             limit=limit,
-            resolving=resolving,
             timeline=steps,
             precision=precision,
             rounding=rounding,

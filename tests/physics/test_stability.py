@@ -14,7 +14,7 @@ from problem_text import problem
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.kernels.cpu import advance_numpy
-from heatsim.physics.coefficients import derive, resolving_step, stability_limit
+from heatsim.physics.coefficients import derive, stability_limit
 from heatsim.physics.faces import Faces
 from heatsim.physics.problem import HeatProblem
 
@@ -162,40 +162,3 @@ def test_faces_read_from_a_scenario_keep_their_order() -> None:
         problem(scenario((1.0, 1.0, 1.0), (1, 1, 1), initial=300.0, end=1.0, boundaries=boundaries)).scenario
     )
     assert faces.largest_betas(1.0) == pytest.approx([h / (1.0 + h / 2.0) for h in range(1, 7)], rel=1e-15)
-
-
-def test_a_lumped_body_is_followed_in_hundredths_of_its_time_constant() -> None:
-    assert resolving_step([(2.0, 1e-9), (2.0, 1e-9)]) == pytest.approx(0.01 / 4e-9)
-    assert resolving_step([(3.0, 0.0), (3.0, 0.0)]) == inf
-    assert resolving_step([]) == inf
-
-
-def test_a_cell_for_a_profile_is_followed_as_exactly_as_it_stands_for_it() -> None:
-    """Held at both faces: two thirds of the time constant, beyond the stability limit at 0.5 of safety."""
-    assert resolving_step([(1.0, 2.0), (1.0, 2.0)]) == pytest.approx((0.01 + 2.0 / 3.0) / 4.0)
-
-
-def test_only_axes_of_one_cell_shorten_the_automatic_step() -> None:
-    faces = f"default = {convection(5.0, 300.0)}"
-    for cells in ((4, 4, 4), (8, 2, 3)):
-        derived = problem(scenario((1.0, 1.0, 1.0), cells, initial=400.0, end=1e4, boundaries=faces, k=100.0))
-        assert derived.resolving == inf
-        assert max(derived.timeline.dts) > 0.89 * derived.limit.dt
-    plate = problem(scenario((1.0, 1.0, 0.1), (16, 16, 1), initial=400.0, end=1e4, boundaries=faces, k=100.0))
-    assert plate.resolving > plate.limit.dt  # conduction along the plate takes shorter steps anyway
-
-
-@pytest.mark.parametrize("patch", [False, True])
-def test_a_composite_body_is_followed_as_a_plain_one(patch: bool) -> None:
-    faces = f"z_min = {convection(5.0, 300.0)}\nz_max = {convection('8 + 3*sin(t)', 300.0)}"
-    text = scenario((0.1, 0.1, 0.1), (1, 1, 1), initial=400.0, end=100.0, boundaries=faces, k=100.0, rho=10.0)
-    plain = problem(text)
-    extra = '[[patches]]\nface = "z_min"\nrectangle = { min = [0.0, 0.0], max = [0.1, 0.1] }\ntype = "convection"\n'
-    extra += "coefficient = 2.0\nambient = 300.0\n" if patch else ""
-    composite = problem(text + (extra if patch else "[[sources]]\npower = 1.0\n"))
-    assert plain.resolving < 0.1 * plain.limit.dt
-    if patch:
-        assert composite.resolving > plain.resolving
-    else:
-        assert composite.resolving == pytest.approx(plain.resolving, rel=1e-6)
-        assert composite.timeline.last_step == plain.timeline.last_step

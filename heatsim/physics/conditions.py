@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.averages import mean
 from heatsim.scenario import (
     Constant,
     Convection,
@@ -113,10 +112,10 @@ class Conditions:
         """Whether heat can pass a face to or from outside the box."""
         return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
 
-    def rows(self, times: Array, reference: float, dt: float = 0.0) -> Array:
+    def rows(self, times: Array, reference: float) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Temperatures are deviations from ``reference`` (K). Given fluxes are means over ``dt`` seconds from the times.
+        Temperatures are deviations from ``reference`` (K).
 
         Raises:
             ScenarioError: a value is not finite, or no temperature.
@@ -124,12 +123,11 @@ class Conditions:
         rows = np.zeros((len(times), len(self.conditions), 6))
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
-            functions = _functions(condition)
-            film, ambient, _, emissivity, surroundings = (function.at(times) for function in functions)
+            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in _functions(condition))
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = mean(functions[FLUX], times, dt)
+            row[:, FLUX] = flux
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)

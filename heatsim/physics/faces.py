@@ -12,8 +12,7 @@ body is, per area, with the spacing d and the conductivity k normal to the face,
 
 β puts the half cell between the face and the cell's centre in series with the film coefficient h (Incropera,
 *Fundamentals of Heat and Mass Transfer*, §3.1). In one step of the explicit scheme the cell gains f − g·T with
-g = c·β and f = c·(β·T∞ + q·d/k), c = α·dt/d². β and T∞ are those at the start of the step; q is the mean over the step,
-so that a given flux brings its heat however long the step. Periodic faces exchange nothing: the kernel wraps the index.
+g = c·β and f = c·(β·T∞ + q·d/k), c = α·dt/d². Periodic faces exchange nothing: the kernel wraps the index instead.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.averages import mean
 from heatsim.scenario import Convection, Face, Flux, Insulated, Periodic, Scenario, Temperature
 
 Array = NDArray[np.float64]
@@ -44,20 +42,20 @@ class Exchange:
     flux: Array
 
 
-def _held(condition: Temperature, times: Array, dt: float, k_over_d: float) -> Exchange:
+def _held(condition: Temperature, times: Array, k_over_d: float) -> Exchange:
     return Exchange(np.full_like(times, 2.0), condition.value.at(times), np.zeros_like(times))
 
 
-def _convection(condition: Convection, times: Array, dt: float, k_over_d: float) -> Exchange:
+def _convection(condition: Convection, times: Array, k_over_d: float) -> Exchange:
     h = condition.coefficient.at(times)
     return Exchange(h / (k_over_d + h / 2.0), condition.ambient.at(times), np.zeros_like(times))
 
 
-def _flux(condition: Flux, times: Array, dt: float, k_over_d: float) -> Exchange:
-    return Exchange(np.zeros_like(times), np.zeros_like(times), mean(condition.value, times, dt))
+def _flux(condition: Flux, times: Array, k_over_d: float) -> Exchange:
+    return Exchange(np.zeros_like(times), np.zeros_like(times), condition.value.at(times))
 
 
-def _nothing(condition: Insulated | Periodic, times: Array, dt: float, k_over_d: float) -> Exchange:
+def _nothing(condition: Insulated | Periodic, times: Array, k_over_d: float) -> Exchange:
     return Exchange(np.zeros_like(times), np.zeros_like(times), np.zeros_like(times))
 
 
@@ -84,11 +82,11 @@ class Faces:
         conditions = tuple(scenario.boundaries.face(name) for name in FACES)
         return cls(conditions, scenario.grid.spacing, scenario.base_material.conductivity_at(temperature))
 
-    def exchange(self, face: int, times: Array, dt: float = 0.0) -> Exchange:
-        """What face number ``face`` exchanges at ``times`` (s, shape (n,)); a flux in ``dt`` seconds from there."""
+    def exchange(self, face: int, times: Array) -> Exchange:
+        """What face number ``face`` exchanges at ``times`` (s, shape (n,))."""
         axis = face // 2
         condition = self.conditions[face]
-        return _EXCHANGES[type(condition)](condition, times, dt, self.conductivity[axis] / self.spacing[axis])
+        return _EXCHANGES[type(condition)](condition, times, self.conductivity[axis] / self.spacing[axis])
 
     def periodic(self, axis: int) -> bool:
         """Whether the two faces of an axis are joined."""

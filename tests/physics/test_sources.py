@@ -7,7 +7,7 @@ import pytest
 from exact import scenario
 from problem_text import problem
 
-from heatsim.physics.averages import mean
+from heatsim.physics.sources import mean
 from heatsim.scenario import Constant, Table
 
 GRID = ((0.04, 0.03, 0.02), (20, 15, 10))

@@ -300,3 +300,14 @@ def test_a_closed_box_keeps_its_heat_while_it_levels_out(simulate: Simulate) -> 
         for row in rows_of(simulation):
             assert abs(row["stored"]) <= steps * UNIT_ROUNDOFF[precision] * 50.0
             assert row["stored"] == row["residual"]
+
+
+@pytest.mark.parametrize("extra", ["", "[[sources]]\npower = 0.0\n"])
+def test_more_heat_taken_out_than_there_is_is_told(extra: str, simulate: Simulate) -> None:
+    """From 300 K, 1 kJ/K robbed of 600 kJ."""
+    faces = "x_min = " + flux(-1000.0)
+    text = scenario((1.0, 1.0, 1.0), (2, 1, 1), initial=300.0, end=600.0, boundaries=faces, k=1e3, rho=1.0, cp=1000.0)
+    (warning,) = simulate(text + extra).warnings
+    assert warning.startswith("the lowest temperature is -30")
+    assert "below absolute zero" in warning
+    assert not simulate(text.replace("end = 600.0", "end = 200.0") + extra).warnings

@@ -19,6 +19,15 @@
 
 #define THREADS TILE_X
 #define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
+#ifndef KEPT
+#define KEPT 4
+#endif
+#ifndef BATCH
+#define BATCH 2
+#endif
+#ifndef BLOCKS
+#define BLOCKS 2
+#endif
 
 // A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
 struct Segment {
@@ -39,13 +48,11 @@ __device__ __forceinline__ Extent extent(int start, int size, int n, bool period
     return {start - before, before, size, before + size + behind, n, periodic};
 }
 
-// Where position i of an extent is in the grid: round and round where the axis is periodic.
+// Where position i of an extent is in the grid. A halo goes round a periodic axis once at the most: no such axis is shorter.
 __device__ __forceinline__ int in_grid(const Extent& axis, int i)
 {
-    const int place = axis.start + i;
-    if (!axis.periodic) return place;
-    const int wrapped = place % axis.n;
-    return wrapped < 0 ? wrapped + axis.n : wrapped;
+    const int place = axis.start + i, once = axis.periodic ? axis.n : 0;
+    return place + (place < 0 ? once : 0) - (place >= axis.n ? once : 0);
 }
 
 // Whether position i is the grid's first or last, beyond which there is nothing.
@@ -55,28 +62,6 @@ __device__ __forceinline__ bool last(const Extent& axis, int i) { return !axis.p
 // What is needed `more` steps before the last: positions from low to high - 1.
 __device__ __forceinline__ int low(const Extent& axis, int more) { return max(axis.before - more, 0); }
 __device__ __forceinline__ int high(const Extent& axis, int more) { return min(axis.before + axis.size + more, axis.all); }
-
-// The new value of a cell whose neighbours are of its kind or, in the directions `differing`, of one other; `T` points to its
-// value, `steps` are those to its neighbours.
-__device__ __forceinline__ Real update_pair(const Coefficients& c, const Sweep* sweep, const Real* T, const int (&steps)[6],
-                                            int kind, int other, unsigned int differing, int x, int y, int z)
-{
-    Coefficients own = inner_coefficients(c, kind);
-#if MATERIALS
-    const int axis = c.medium.kinds * c.medium.kinds;
-    const Real* const links = c.medium.links + kind * c.medium.kinds + other;
-    const Real across_x = links[0], across_y = links[axis], across_z = links[2 * axis];
-    if (differing & 1) own.c1 = across_x;
-    if (differing & 2) own.c2 = across_x;
-    if (differing & 4) own.c3 = across_y;
-    if (differing & 8) own.c4 = across_y;
-    if (differing & 16) own.c5 = across_z;
-    if (differing & 32) own.c6 = across_z;
-#endif
-    const Real sum = source_heat(c.medium, sweep, kind) + neighbour_sum(own, T[0], T[steps[0]], T[steps[1]], T[steps[2]],
-                                                                        T[steps[3]], T[steps[4]], T[steps[5]]);
-    return finish(sweep, x, y, z, T[0], sum);
-}
 
 // Division by a number that stays the same, of numbers up to 2^16: a product's upper half.
 struct Divisor {
@@ -90,11 +75,51 @@ __device__ __forceinline__ int quotient(int i, const Divisor& d)
     return d.by == 1 ? i : (int)((unsigned long long)(unsigned)i * d.inverse >> 32);
 }
 
+// What plain cells of a kind need.
+__device__ __forceinline__ Own plain_own(const Coefficients& c, const Sweep* sweep, int kind)
+{
+    Own own = own_of(c, sweep, kind);
+#if !HEATED
+    own.heat = -Real(0);
+#endif
+    return own;
+}
+
+// The same number, of which the compiler does not see that it stays the same: what follows from it is to take no registers.
+__device__ __forceinline__ unsigned int afresh(unsigned int number)
+{
+    asm volatile("" : "+r"(number));
+    return number;
+}
+
+// A cell's place in the box, and in the grid.
+struct Spot {
+    int bx, by, bz, x, y, z;
+};
+
+// The coefficients of a cell whose neighbours are of its kind or, in the directions `differing`, of one other.
+__device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c, int kind, int other, unsigned int differing)
+{
+    Coefficients own = inner_coefficients(c, kind);
+#if MATERIALS
+    const int axis = c.medium.kinds * c.medium.kinds;
+    const Real* const links = c.medium.links + kind * c.medium.kinds + other;
+    const Real across_x = links[0], across_y = links[axis], across_z = links[2 * axis];
+    if (differing & 1) own.c1 = across_x;
+    if (differing & 2) own.c2 = across_x;
+    if (differing & 4) own.c3 = across_y;
+    if (differing & 8) own.c4 = across_y;
+    if (differing & 16) own.c5 = across_z;
+    if (differing & 32) own.c6 = across_z;
+#endif
+    return own;
+}
+
 // An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
 // whether the box owns it in bit 22, that kind in bits 24 to 31.
 #define OWNED (1u << 22)
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
@@ -111,21 +136,50 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
     const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
     const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
+    const auto spot = [&](int place) {
+        const int vector = place / VECTOR, bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
+        const int bx = place - (bz * plane + by * row) * VECTOR;
+        return Spot{bx, by, bz, in_grid(ex, bx), in_grid(ey, by), in_grid(ez, bz)};
+    };
 
-    // 1. All cells of the box and its halo.
-#pragma unroll 4
-    for (int i = threadIdx.x; i < vectors; i += THREADS) {
-        const int bz = quotient(i, by_plane), rest = i - bz * plane, by = min(quotient(rest, by_row), ey.all - 1);
-        const int lane = min(rest - by * row, row - 1);
-        const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
-        copy_async<sizeof(Cells)>(memory + i, T + cell);
+    // 1. All cells of the box and its halo, and what the thread will have to do with pairs.
+    {
+        const Divisor by_in_plane = divisor(in_plane);
+        const int hop_z = quotient(THREADS, by_in_plane), left = THREADS - hop_z * in_plane;
+        const int hop_y = quotient(left, by_row), hop_x = left - hop_y * row;
+        int bz = quotient(threadIdx.x, by_in_plane), by = quotient(threadIdx.x - bz * in_plane, by_row);
+        int lane = threadIdx.x - bz * in_plane - by * row;
+#pragma unroll 1
+        while (bz < ez.all) {
+            const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
+            const int at = bz * plane + by * row + lane;
+            copy_async<sizeof(Cells)>(memory + at, T + cell);
 #if MATERIALS && VECTOR == 4
-        copy_async<4>(kinds + i, medium.cells + cell);
+            copy_async<4>(kinds + at, medium.cells + cell);
 #else
-        kinds[i] = load_kinds(medium, cell);
+            kinds[at] = load_kinds(medium, cell);
 #endif
+            lane += hop_x;
+            by += hop_y;
+            bz += hop_z;
+            if (lane >= row) {
+                lane -= row;
+                ++by;
+            }
+            if (by >= ey.all) {
+                by -= ey.all;
+                ++bz;
+            }
+        }
     }
     commit_copies();
+    unsigned int kept[KEPT];
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) kept[k] = box.pairs ? entries[min((int)threadIdx.x + k * THREADS, box.pairs - 1)] : 0;
+    const int first_lane = low(ex, STEPS - 1) / VECTOR, lanes = (high(ex, STEPS - 1) + VECTOR - 1) / VECTOR - first_lane;
+    const int first_row = low(ey, STEPS - 1), columns = lanes * (high(ey, STEPS - 1) - first_row);
+    const int marches = max(THREADS / columns, 1);
+    const Divisor by_columns = divisor(columns), by_lanes = divisor(lanes), by_marches = divisor(marches);
     wait_for_copies<0>();
     __syncthreads();
 
@@ -136,15 +190,15 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int more = STEPS - 1 - s;  // steps after this one
 
         // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
-        const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
-        const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
-        const int marches = max(THREADS / columns, 1);
 #pragma unroll 1
         for (int march = threadIdx.x; march < columns * marches; march += THREADS) {
-            const int part = march / columns, column = march - part * columns;
-            const int by = first_row + column / lanes, lane = first_lane + column % lanes;
-            const int begin = first_plane + planes * part / marches, end = first_plane + planes * (part + 1) / marches;
+            const int part = quotient(march, by_columns), column = march - part * columns;
+            const int line = quotient(column, by_lanes), by = first_row + line, lane = first_lane + column - line * lanes;
+            if (by < low(ey, more) || by >= high(ey, more)) continue;
+            if ((lane + 1) * VECTOR <= low(ex, more) || lane * VECTOR >= high(ex, more)) continue;
+            const int begin = first_plane + quotient(planes * part, by_marches);
+            const int end = first_plane + quotient(planes * (part + 1), by_marches);
             if (begin >= end) continue;
             const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by);
             const bool first_column = lane == 0 && first(ex, 0), last_column = lane == row - 1 && last(ex, ex.all - 1);
@@ -152,14 +206,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const int to_south = by > 0 ? -row : 0, to_north = by < ey.all - 1 ? row : 0;
             int at = begin * plane + by * row + lane;
             Cells below = from[begin > 0 ? at - plane : at], current = from[at];
-            Own own = own_of(c, sweep + s, first_kind(kinds[at]));
-#pragma unroll 1
+            Own own = plain_own(c, sweep + s, first_kind(kinds[at]));
+#ifndef UNROLL
+#define UNROLL 1
+#endif
+#pragma unroll UNROLL
             for (int bz = begin; bz < end; ++bz, at += plane) {
                 const Cells above = from[bz < ez.all - 1 ? at + plane : at];
                 const Real west = first_column ? current.at[0] : from[at + to_west].at[VECTOR - 1];
                 const Real east = last_column ? current.at[VECTOR - 1] : from[at + to_east].at[0];
                 const int kind = first_kind(kinds[at]);
-                if (kind != own.kind) own = own_of(c, sweep + s, kind);
+                if (kind != own.kind) own = plain_own(c, sweep + s, kind);
                 const int z = in_grid(ez, bz);
                 const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, from[at + to_south],
                                                    from[at + to_north], below, above);
@@ -174,17 +231,38 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // 3. Cells where two kinds meet.
         const Real* const before = from[0].at;
         Real* const after = to[0].at;
-#pragma unroll 1
-        for (int i = threadIdx.x; i < box.pairs; i += THREADS) {
-            const unsigned int entry = entries[i];
-            if (s == STEPS - 1 && !(entry & OWNED)) continue;
-            const int place = entry & 0xFFFFu, vector = place / VECTOR;
-            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
-            const int x = in_grid(ex, place - (bz * plane + by * row) * VECTOR), y = in_grid(ey, by), z = in_grid(ez, bz);
-            const Real value = update_pair(c, sweep + s, before + place, steps, kind_of[place] & ~INTERIOR, entry >> 24,
-                                           entry >> 16, x, y, z);
-            if (s < STEPS - 1) after[place] = value;
-            else T_new[cell_index(grid, x, y, z)] = value;
+#pragma unroll
+        for (int k = 0; k < KEPT; k += BATCH) {
+            if ((int)threadIdx.x + k * THREADS >= box.pairs) break;
+            Real values[BATCH];
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const unsigned int entry = afresh(kept[k + b]);
+                const int place = entry & 0xFFFFu, kind = kind_of[place] & ~INTERIOR;
+                const Real* const at = before + place;
+                const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
+                Real sum = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
+                                         at[steps[5]]);
+#if HEATED
+                sum = source_heat(medium, sweep + s, kind) + sum;
+#endif
+#if SCHEME == STOCHASTIC
+                const Spot here = spot(place);
+                values[b] = finish(sweep + s, here.x, here.y, here.z, at[0], sum);
+#else
+                values[b] = finish(sweep + s, 0, 0, 0, at[0], sum);
+#endif
+            }
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const unsigned int entry = afresh(kept[k + b]);
+                const int place = entry & 0xFFFFu;
+                if (s < STEPS - 1) after[place] = values[b];
+                else if (entry & OWNED) {
+                    const Spot here = spot(place);
+                    T_new[cell_index(grid, here.x, here.y, here.z)] = values[b];
+                }
+            }
         }
 
         // 4. All others. Heat is entered by the box that owns the cell.
@@ -192,10 +270,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         for (int i = threadIdx.x; i < box.others; i += THREADS) {
             const unsigned int entry = entries[box.pairs + i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
-            const int place = entry & 0xFFFFu, vector = place / VECTOR;
-            const int bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
-            const int bx = place - (bz * plane + by * row) * VECTOR;
-            const bool at_end[6] = {first(ex, bx), last(ex, bx), first(ey, by), last(ey, by), first(ez, bz), last(ez, bz)};
+            const int place = entry & 0xFFFFu;
+            const Spot here = spot(place);
+            const bool at_end[6] = {first(ex, here.bx), last(ex, here.bx), first(ey, here.by),
+                                    last(ey, here.by),  first(ez, here.bz), last(ez, here.bz)};
             Real values[6];
             int beside[6];
 #pragma unroll
@@ -204,11 +282,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 values[d] = before[neighbour];
                 beside[d] = kind_of[neighbour] & ~INTERIOR;
             }
-            const int x = in_grid(ex, bx), y = in_grid(ey, by), z = in_grid(ez, bz);
-            const Real value = update_among(grid, c, sweep + s, ledger, x, y, z, kind_of[place] & ~INTERIOR, beside, before[place],
-                                            values, entry & OWNED);
+            const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind_of[place] & ~INTERIOR,
+                                            beside, before[place], values, entry & OWNED);
             if (s < STEPS - 1) after[place] = value;
-            else T_new[cell_index(grid, x, y, z)] = value;
+            else T_new[cell_index(grid, here.x, here.y, here.z)] = value;
         }
         __syncthreads();
     }

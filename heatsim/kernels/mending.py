@@ -10,7 +10,7 @@ Boxes over the cells that are wrong after a sweep are stepped anew from the fiel
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ MENDER = KernelSpec(
 )
 
 _COLUMNS = 9  # of struct Segment
+_KEPT = 4  # KEPT of mended.cu
+_RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
 _BYTES_A_CELL = 9  # of the table for a cell that is not plain: 6.3 to 8.5 were counted at 512³
 
 # Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
@@ -60,8 +62,12 @@ class MendedKernel(CudaKernel):
 
 
 def mender(build: Build, block_memory: int) -> Build:
-    """The build that steps boxes as deep as a build of 07, in blocks with at most so many bytes of shared memory."""
-    return replace(build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=block_memory)
+    """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
+
+    Two blocks share them: while one loads its box, the other steps its own.
+    """
+    room = (block_memory + _RESERVED) // 2 - _RESERVED
+    return replace(build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=room)
 
 
 def boxes(
@@ -101,6 +107,7 @@ def boxes(
         -1 if medium.void is None or medium.exposure is None else medium.void,
         build.access,
         build.spec.steps,
+        _KEPT * prod(MENDER.block),
     )
     lists[:, 0] += len(rows) * _COLUMNS
     segments = np.concatenate((np.hstack((rows, lists)).ravel(), entries.view(np.int32)))

@@ -229,6 +229,7 @@ def entries(
     void: int,
     vector: int,
     steps: int,
+    most_pairs: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """The cells of each box that are not plain, as ``mended.cu`` wants them.
 
@@ -241,6 +242,7 @@ def entries(
         void: the kind of void, if heat passes its surfaces; else −1.
         vector: cells that are stepped as what the first of them is.
         steps: of a sweep.
+        most_pairs: of a box; more than these are among the others.
 
     Returns:
         The entries of all boxes, and a row for each box: the first entry, how many are pairs, how many others follow.
@@ -292,7 +294,7 @@ def entries(
                     owned = 0 <= dz < size[0] and 0 <= dy < size[1] and 0 <= dx < size[2]
                     place = (before_z + dz) * plane + (before_y + dy) * row + before_x + dx
                     entry = place | differing << 16 | owned << 22 | other << 24
-                    if pair:
+                    if pair and n_pairs < most_pairs:
                         pairs[n_pairs] = entry
                         n_pairs += 1
                     else:

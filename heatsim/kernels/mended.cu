@@ -32,7 +32,7 @@
 // A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
 struct Segment {
     int x, y, z, size_x, size_y, size_z;
-    int entries, pairs, others;  // the first, how many are pairs, how many others follow
+    int entries, others, pairs[STEPS];  // the first; how many are others, how many pairs before them each step needs
 };
 
 // One axis of a box: where the halo begins in the grid, its cells before the box, those of the box, all.
@@ -51,8 +51,8 @@ __device__ __forceinline__ Extent extent(int start, int size, int n, bool period
 // Where position i of an extent is in the grid. A halo goes round a periodic axis once at the most: no such axis is shorter.
 __device__ __forceinline__ int in_grid(const Extent& axis, int i)
 {
-    const int place = axis.start + i, once = axis.periodic ? axis.n : 0;
-    return place + (place < 0 ? once : 0) - (place >= axis.n ? once : 0);
+    const int place = axis.start + i;
+    return (unsigned)place < (unsigned)axis.n ? place : place < 0 ? place + axis.n : place - axis.n;
 }
 
 // Whether position i is the grid's first or last, beyond which there is nothing.
@@ -63,17 +63,14 @@ __device__ __forceinline__ bool last(const Extent& axis, int i) { return !axis.p
 __device__ __forceinline__ int low(const Extent& axis, int more) { return max(axis.before - more, 0); }
 __device__ __forceinline__ int high(const Extent& axis, int more) { return min(axis.before + axis.size + more, axis.all); }
 
-// Division by a number that stays the same, of numbers up to 2^16: a product's upper half.
+// Division by a number that stays the same, of numbers up to 2^16: the half keeps a quotient that is whole from ending below.
 struct Divisor {
-    unsigned int by, inverse;
+    float inverse;
 };
 
-__device__ __forceinline__ Divisor divisor(int by) { return {(unsigned)by, by == 1 ? 0u : 0xFFFFFFFFu / by + 1u}; }
+__device__ __forceinline__ Divisor divisor(int by) { return {__frcp_rn((float)by)}; }
 
-__device__ __forceinline__ int quotient(int i, const Divisor& d)
-{
-    return d.by == 1 ? i : (int)((unsigned long long)(unsigned)i * d.inverse >> 32);
-}
+__device__ __forceinline__ int quotient(int i, const Divisor& d) { return (int)(((float)i + 0.5f) * d.inverse); }
 
 // What plain cells of a kind need.
 __device__ __forceinline__ Own plain_own(const Coefficients& c, const Sweep* sweep, int kind)
@@ -90,6 +87,12 @@ __device__ __forceinline__ unsigned int afresh(unsigned int number)
 {
     asm volatile("" : "+r"(number));
     return number;
+}
+
+// As cell_index(), where a plane has less than 2^32 cells.
+__device__ __forceinline__ size_t cell_of(const Grid& grid, int x, int y, int z)
+{
+    return (size_t)(unsigned)z * ((unsigned)grid.nx * grid.ny) + ((unsigned)y * grid.nx + x);
 }
 
 // A cell's place in the box, and in the grid.
@@ -151,7 +154,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         int lane = threadIdx.x - bz * in_plane - by * row;
 #pragma unroll 1
         while (bz < ez.all) {
-            const size_t cell = cell_index(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
+            const size_t cell = cell_of(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
             const int at = bz * plane + by * row + lane;
             copy_async<sizeof(Cells)>(memory + at, T + cell);
 #if MATERIALS && VECTOR == 4
@@ -175,7 +178,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     commit_copies();
     unsigned int kept[KEPT];
 #pragma unroll
-    for (int k = 0; k < KEPT; ++k) kept[k] = box.pairs ? entries[min((int)threadIdx.x + k * THREADS, box.pairs - 1)] : 0;
+    for (int k = 0; k < KEPT; ++k)
+        kept[k] = box.pairs[0] ? entries[min((int)threadIdx.x + k * THREADS, box.pairs[0] - 1)] : 0;
     const int first_lane = low(ex, STEPS - 1) / VECTOR, lanes = (high(ex, STEPS - 1) + VECTOR - 1) / VECTOR - first_lane;
     const int first_row = low(ey, STEPS - 1), columns = lanes * (high(ey, STEPS - 1) - first_row);
     const int marches = max(THREADS / columns, 1);
@@ -188,6 +192,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Cells* const from = memory + (s & 1 ? vectors : 0);
         Cells* const to = memory + (s & 1 ? 0 : vectors);
         const int more = STEPS - 1 - s;  // steps after this one
+        const int pairs = grid.segments[blockIdx.x].pairs[s];
 
         // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
@@ -201,27 +206,27 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const int end = first_plane + quotient(planes * (part + 1), by_marches);
             if (begin >= end) continue;
             const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by);
-            const bool first_column = lane == 0 && first(ex, 0), last_column = lane == row - 1 && last(ex, ex.all - 1);
-            const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? 1 : 0;
+            const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? VECTOR : VECTOR - 1;
             const int to_south = by > 0 ? -row : 0, to_north = by < ey.all - 1 ? row : 0;
-            int at = begin * plane + by * row + lane;
-            Cells below = from[begin > 0 ? at - plane : at], current = from[at];
-            Own own = plain_own(c, sweep + s, first_kind(kinds[at]));
+            const int at = begin * plane + by * row + lane;
+            const Cells* here = from + at;
+            const Bytes* bytes = kinds + at;
+            Cells below = begin > 0 ? here[-plane] : here[0], current = here[0];
+            Own own = plain_own(c, sweep + s, first_kind(*bytes));
 #ifndef UNROLL
-#define UNROLL 1
+#define UNROLL 2
 #endif
 #pragma unroll UNROLL
-            for (int bz = begin; bz < end; ++bz, at += plane) {
-                const Cells above = from[bz < ez.all - 1 ? at + plane : at];
-                const Real west = first_column ? current.at[0] : from[at + to_west].at[VECTOR - 1];
-                const Real east = last_column ? current.at[VECTOR - 1] : from[at + to_east].at[0];
-                const int kind = first_kind(kinds[at]);
+            for (int bz = begin; bz < end; ++bz, here += plane, bytes += plane) {
+                const Cells above = here[bz < ez.all - 1 ? plane : 0];
+                const Real west = here->at[to_west], east = here->at[to_east];
+                const int kind = first_kind(*bytes);
                 if (kind != own.kind) own = plain_own(c, sweep + s, kind);
                 const int z = in_grid(ez, bz);
-                const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, from[at + to_south],
-                                                   from[at + to_north], below, above);
-                if (s < STEPS - 1) to[at] = updated;
-                else store(T_new + cell_index(grid, x, y, z), updated);
+                const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, here[to_south],
+                                                   here[to_north], below, above);
+                if (s < STEPS - 1) const_cast<Cells*>(here)[to - from] = updated;
+                else store(T_new + cell_of(grid, x, y, z), updated);
                 below = current;
                 current = above;
             }
@@ -233,7 +238,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         Real* const after = to[0].at;
 #pragma unroll
         for (int k = 0; k < KEPT; k += BATCH) {
-            if ((int)threadIdx.x + k * THREADS >= box.pairs) break;
+            if ((int)threadIdx.x + k * THREADS >= pairs) break;
             Real values[BATCH];
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -257,10 +262,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             for (int b = 0; b < BATCH; ++b) {
                 const unsigned int entry = afresh(kept[k + b]);
                 const int place = entry & 0xFFFFu;
+                if ((int)threadIdx.x + (k + b) * THREADS >= pairs) break;
                 if (s < STEPS - 1) after[place] = values[b];
-                else if (entry & OWNED) {
+                else {
                     const Spot here = spot(place);
-                    T_new[cell_index(grid, here.x, here.y, here.z)] = values[b];
+                    T_new[cell_of(grid, here.x, here.y, here.z)] = values[b];
                 }
             }
         }
@@ -268,7 +274,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // 4. All others. Heat is entered by the box that owns the cell.
 #pragma unroll 1
         for (int i = threadIdx.x; i < box.others; i += THREADS) {
-            const unsigned int entry = entries[box.pairs + i];
+            const unsigned int entry = entries[box.pairs[0] + i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
             const int place = entry & 0xFFFFu;
             const Spot here = spot(place);
@@ -285,7 +291,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind_of[place] & ~INTERIOR,
                                             beside, before[place], values, entry & OWNED);
             if (s < STEPS - 1) after[place] = value;
-            else T_new[cell_index(grid, here.x, here.y, here.z)] = value;
+            else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
         }
         __syncthreads();
     }

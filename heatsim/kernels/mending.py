@@ -26,7 +26,6 @@ MENDER = KernelSpec(
     "mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True
 )
 
-_COLUMNS = 9  # of struct Segment
 _KEPT = 4  # KEPT of mended.cu
 _RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
 _BYTES_A_CELL = 9  # of the table for a cell that is not plain: 6.3 to 8.5 were counted at 512³
@@ -109,8 +108,9 @@ def boxes(
         build.spec.steps,
         _KEPT * prod(MENDER.block),
     )
-    lists[:, 0] += len(rows) * _COLUMNS
-    segments = np.concatenate((np.hstack((rows, lists)).ravel(), entries.view(np.int32)))
+    table = np.hstack((rows, lists))  # of struct Segment
+    table[:, rows.shape[1]] += table.size
+    segments = np.concatenate((table.ravel(), entries.view(np.int32)))
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     return (Launch((len(rows), 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), segments),)
 

@@ -422,7 +422,8 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
 #if FACES
-    const unsigned int arriving = arriving_byte(all.medium, grid, place, p);
+    const unsigned int arriving = own.byte;
+    own.byte = arriving_byte(all.medium, grid, place, p + 1);
     const Coefficients c = coefficients_of(all, own);
 #else
     const Coefficients& c = all;
@@ -569,6 +570,9 @@ advance(RUN)
         }
         Patch centre[STEPS] = {}, below[STEPS] = {};
         PatchKind own = {};
+#if FACES
+        own.byte = arriving_byte(c.medium, grid, place, p);
+#endif
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);

@@ -68,7 +68,7 @@ struct Divisor {
     float inverse;
 };
 
-__device__ __forceinline__ Divisor divisor(int by) { return {__frcp_rn((float)by)}; }
+__device__ __forceinline__ Divisor divisor(int by) { return {__fdividef(1.0f, (float)by)}; }
 
 __device__ __forceinline__ int quotient(int i, const Divisor& d) { return (int)(((float)i + 0.5f) * d.inverse); }
 
@@ -146,32 +146,32 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     };
 
     // 1. All cells of the box and its halo, and what the thread will have to do with pairs.
-    {
-        const Divisor by_in_plane = divisor(in_plane);
-        const int hop_z = quotient(THREADS, by_in_plane), left = THREADS - hop_z * in_plane;
-        const int hop_y = quotient(left, by_row), hop_x = left - hop_y * row;
-        int bz = quotient(threadIdx.x, by_in_plane), by = quotient(threadIdx.x - bz * in_plane, by_row);
-        int lane = threadIdx.x - bz * in_plane - by * row;
+    const Divisor by_in_plane = divisor(in_plane);
+    const int parts = max(quotient(THREADS, by_in_plane), 1);
+    const Divisor by_parts = divisor(parts);
+    const size_t grid_plane = (unsigned)grid.nx * grid.ny;
 #pragma unroll 1
-        while (bz < ez.all) {
-            const size_t cell = cell_of(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), in_grid(ez, bz));
-            const int at = bz * plane + by * row + lane;
+    for (int march = threadIdx.x; march < in_plane * parts; march += THREADS) {
+        const int part = quotient(march, by_in_plane), column = march - part * in_plane;
+        const int by = quotient(column, by_row), lane = column - by * row;
+        const int begin = quotient(ez.all * part, by_parts), end = quotient(ez.all * (part + 1), by_parts);
+        int z = in_grid(ez, begin);
+        size_t cell = cell_of(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), z);
+#ifndef LOADS
+#define LOADS 2
+#endif
+#pragma unroll LOADS
+        for (int at = begin * plane + column; at < end * plane; at += plane) {
             copy_async<sizeof(Cells)>(memory + at, T + cell);
 #if MATERIALS && VECTOR == 4
             copy_async<4>(kinds + at, medium.cells + cell);
 #else
             kinds[at] = load_kinds(medium, cell);
 #endif
-            lane += hop_x;
-            by += hop_y;
-            bz += hop_z;
-            if (lane >= row) {
-                lane -= row;
-                ++by;
-            }
-            if (by >= ey.all) {
-                by -= ey.all;
-                ++bz;
+            cell += grid_plane;
+            if (++z == grid.nz) {
+                z = 0;
+                cell -= grid.nz * grid_plane;
             }
         }
     }
@@ -180,10 +180,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #pragma unroll
     for (int k = 0; k < KEPT; ++k)
         kept[k] = box.pairs[0] ? entries[min((int)threadIdx.x + k * THREADS, box.pairs[0] - 1)] : 0;
-    const int first_lane = low(ex, STEPS - 1) / VECTOR, lanes = (high(ex, STEPS - 1) + VECTOR - 1) / VECTOR - first_lane;
-    const int first_row = low(ey, STEPS - 1), columns = lanes * (high(ey, STEPS - 1) - first_row);
-    const int marches = max(THREADS / columns, 1);
-    const Divisor by_columns = divisor(columns), by_lanes = divisor(lanes), by_marches = divisor(marches);
     wait_for_copies<0>();
     __syncthreads();
 
@@ -195,17 +191,19 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int pairs = grid.segments[blockIdx.x].pairs[s];
 
         // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
+        const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
+        const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
+        const Divisor by_lanes = divisor(lanes), by_columns = divisor(columns);
+        const int marches = max(quotient(THREADS, by_columns), 1);
+        const Divisor by_marches = divisor(marches);
 #pragma unroll 1
         for (int march = threadIdx.x; march < columns * marches; march += THREADS) {
             const int part = quotient(march, by_columns), column = march - part * columns;
             const int line = quotient(column, by_lanes), by = first_row + line, lane = first_lane + column - line * lanes;
-            if (by < low(ey, more) || by >= high(ey, more)) continue;
-            if ((lane + 1) * VECTOR <= low(ex, more) || lane * VECTOR >= high(ex, more)) continue;
             const int begin = first_plane + quotient(planes * part, by_marches);
             const int end = first_plane + quotient(planes * (part + 1), by_marches);
             if (begin >= end) continue;
-            const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by);
             const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? VECTOR : VECTOR - 1;
             const int to_south = by > 0 ? -row : 0, to_north = by < ey.all - 1 ? row : 0;
             const int at = begin * plane + by * row + lane;
@@ -222,7 +220,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 const Real west = here->at[to_west], east = here->at[to_east];
                 const int kind = first_kind(*bytes);
                 if (kind != own.kind) own = plain_own(c, sweep + s, kind);
-                const int z = in_grid(ez, bz);
+                const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by), z = in_grid(ez, bz);
                 const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, here[to_south],
                                                    here[to_north], below, above);
                 if (s < STEPS - 1) const_cast<Cells*>(here)[to - from] = updated;

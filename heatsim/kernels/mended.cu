@@ -8,26 +8,21 @@
 //        0 0 0 0 0 0 0 0 0 0      plain cells: whole vectors, a thread marches along z with its column and the coefficients
 //        0 1 1 1 1 1 1 1 1 0      of its kind in registers
 //        0 1 2 a a b b 2 1 0
-//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: made anew after the plain ones, one a thread, from
-//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all sweeps. Where two kinds meet, three coefficients of a cell's
-//        0 1 1 1 1 1 1 1 1 0      own kind and three of the pair do; faces and corners between more kinds take the long way.
+//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: one a thread, from a list that is made once for all
+//        0 1 2 2 2 2 2 2 1 0      sweeps. Where two kinds meet, three coefficients of a cell's own kind and three of the pair
+//        0 1 1 1 1 1 1 1 1 0      do; faces and corners between more kinds take the long way.
 //
-// Expected: limited by shared memory and its latency; with boxes of 8 x 28 x 32 cells 3.2 values loaded and 1.7 made for each
-// that is needed.
+// A thread has the same pairs in all steps and keeps their entries in registers. It makes their values before the plain ones,
+// so that warps without a column to march along have something to do, and puts them in place when those are there.
+//
+// Two blocks share a multiprocessor: one loads while the other steps. Expected: limited by the number of instructions, a third
+// of which make values; with boxes of 8 x 24 x 24 cells 3.6 values are loaded and 1.8 made for each that is needed.
 
 #include "vector.cuh"
 
 #define THREADS TILE_X
 #define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
-#ifndef KEPT
-#define KEPT 4
-#endif
-#ifndef BATCH
-#define BATCH 2
-#endif
-#ifndef BLOCKS
-#define BLOCKS 2
-#endif
+#define KEPT (sizeof(Real) == 4 ? 4 : 3)  // pairs of a thread; mending.py puts what is beyond that among the others
 
 // A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
 struct Segment {
@@ -120,9 +115,10 @@ __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c,
 
 // An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
 // whether the box owns it in bit 22, that kind in bits 24 to 31.
+#define PLACE 0xFFFFu
 #define OWNED (1u << 22)
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
@@ -157,10 +153,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int begin = quotient(ez.all * part, by_parts), end = quotient(ez.all * (part + 1), by_parts);
         int z = in_grid(ez, begin);
         size_t cell = cell_of(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), z);
-#ifndef LOADS
-#define LOADS 2
-#endif
-#pragma unroll LOADS
+#pragma unroll 2
         for (int at = begin * plane + column; at < end * plane; at += plane) {
             copy_async<sizeof(Cells)>(memory + at, T + cell);
 #if MATERIALS && VECTOR == 4
@@ -190,7 +183,26 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int more = STEPS - 1 - s;  // steps after this one
         const int pairs = grid.segments[blockIdx.x].pairs[s];
 
-        // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
+        // 2. Cells where two kinds meet: their values wait in registers until the others are there.
+        const Real* const before = from[0].at;
+        Real* const after = to[0].at;
+        Real values[KEPT];
+#pragma unroll
+        for (int k = 0; k < KEPT; ++k) {
+            if ((int)threadIdx.x + k * THREADS >= pairs) break;
+            const unsigned int entry = afresh(kept[k]);
+            const int place = entry & PLACE, kind = kind_of[place] & ~INTERIOR;
+            const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
+            const Real* const at = before + place;
+            Real sum = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]], at[steps[5]]);
+#if HEATED
+            sum = source_heat(medium, sweep + s, kind) + sum;
+#endif
+            const Spot here = spot(place);
+            values[k] = finish(sweep + s, here.x, here.y, here.z, at[0], sum);
+        }
+
+        // 3. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
         const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
         const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
@@ -211,10 +223,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             const Bytes* bytes = kinds + at;
             Cells below = begin > 0 ? here[-plane] : here[0], current = here[0];
             Own own = plain_own(c, sweep + s, first_kind(*bytes));
-#ifndef UNROLL
-#define UNROLL 2
-#endif
-#pragma unroll UNROLL
+#pragma unroll 2
             for (int bz = begin; bz < end; ++bz, here += plane, bytes += plane) {
                 const Cells above = here[bz < ez.all - 1 ? plane : 0];
                 const Real west = here->at[to_west], east = here->at[to_east];
@@ -231,50 +240,24 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         }
         __syncthreads();  // what follows overwrites some
 
-        // 3. Cells where two kinds meet.
-        const Real* const before = from[0].at;
-        Real* const after = to[0].at;
+        // 4. The values of pairs.
 #pragma unroll
-        for (int k = 0; k < KEPT; k += BATCH) {
+        for (int k = 0; k < KEPT; ++k) {
             if ((int)threadIdx.x + k * THREADS >= pairs) break;
-            Real values[BATCH];
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                const unsigned int entry = afresh(kept[k + b]);
-                const int place = entry & 0xFFFFu, kind = kind_of[place] & ~INTERIOR;
-                const Real* const at = before + place;
-                const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
-                Real sum = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
-                                         at[steps[5]]);
-#if HEATED
-                sum = source_heat(medium, sweep + s, kind) + sum;
-#endif
-#if SCHEME == STOCHASTIC
+            const int place = afresh(kept[k]) & PLACE;
+            if (s < STEPS - 1) after[place] = values[k];
+            else {
                 const Spot here = spot(place);
-                values[b] = finish(sweep + s, here.x, here.y, here.z, at[0], sum);
-#else
-                values[b] = finish(sweep + s, 0, 0, 0, at[0], sum);
-#endif
-            }
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                const unsigned int entry = afresh(kept[k + b]);
-                const int place = entry & 0xFFFFu;
-                if ((int)threadIdx.x + (k + b) * THREADS >= pairs) break;
-                if (s < STEPS - 1) after[place] = values[b];
-                else {
-                    const Spot here = spot(place);
-                    T_new[cell_of(grid, here.x, here.y, here.z)] = values[b];
-                }
+                T_new[cell_of(grid, here.x, here.y, here.z)] = values[k];
             }
         }
 
-        // 4. All others. Heat is entered by the box that owns the cell.
+        // 5. All others. Heat is entered by the box that owns the cell.
 #pragma unroll 1
         for (int i = threadIdx.x; i < box.others; i += THREADS) {
             const unsigned int entry = entries[box.pairs[0] + i];
             if (s == STEPS - 1 && !(entry & OWNED)) continue;
-            const int place = entry & 0xFFFFu;
+            const int place = entry & PLACE;
             const Spot here = spot(place);
             const bool at_end[6] = {first(ex, here.bx), last(ex, here.bx), first(ey, here.by),
                                     last(ey, here.by),  first(ez, here.bz), last(ez, here.bz)};

@@ -8,15 +8,15 @@
 //        0 0 0 0 0 0 0 0 0 0      plain cells: whole vectors, a thread marches along z with its column and the coefficients
 //        0 1 1 1 1 1 1 1 1 0      of its kind in registers
 //        0 1 2 a a b b 2 1 0
-//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: one a thread, from a list that is made once for all
-//        0 1 2 2 2 2 2 2 1 0      sweeps. Where two kinds meet, three coefficients of a cell's own kind and three of the pair
-//        0 1 1 1 1 1 1 1 1 0      do; faces and corners between more kinds take the long way.
+//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: made anew after the plain ones, one a thread, from
+//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all sweeps. Where two kinds meet, three coefficients of a cell's
+//        0 1 1 1 1 1 1 1 1 0      own kind and three of the pair do; faces and corners between more kinds take the long way.
 //
-// A thread has the same pairs in all steps and keeps their entries in registers. It makes their values before the plain ones,
-// so that warps without a column to march along have something to do, and puts them in place when those are there.
+// A thread has the same pairs in all steps and keeps their entries in registers. Two blocks share a multiprocessor: one loads
+// while the other steps.
 //
-// Two blocks share a multiprocessor: one loads while the other steps. Expected: limited by the number of instructions, a third
-// of which make values; with boxes of 8 x 24 x 24 cells 3.6 values are loaded and 1.8 made for each that is needed.
+// Expected: limited by what a box waits for, memory first and then one step after the other; with boxes of 8 x 24 x 24 cells
+// 3.6 values are loaded and 1.8 made for each that is needed.
 
 #include "vector.cuh"
 
@@ -183,26 +183,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int more = STEPS - 1 - s;  // steps after this one
         const int pairs = grid.segments[blockIdx.x].pairs[s];
 
-        // 2. Cells where two kinds meet: their values wait in registers until the others are there.
-        const Real* const before = from[0].at;
-        Real* const after = to[0].at;
-        Real values[KEPT];
-#pragma unroll
-        for (int k = 0; k < KEPT; ++k) {
-            if ((int)threadIdx.x + k * THREADS >= pairs) break;
-            const unsigned int entry = afresh(kept[k]);
-            const int place = entry & PLACE, kind = kind_of[place] & ~INTERIOR;
-            const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
-            const Real* const at = before + place;
-            Real sum = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]], at[steps[5]]);
-#if HEATED
-            sum = source_heat(medium, sweep + s, kind) + sum;
-#endif
-            const Spot here = spot(place);
-            values[k] = finish(sweep + s, here.x, here.y, here.z, at[0], sum);
-        }
-
-        // 3. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
+        // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
         const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
         const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
         const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
@@ -240,19 +221,28 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         }
         __syncthreads();  // what follows overwrites some
 
-        // 4. The values of pairs.
+        // 3. Cells where two kinds meet.
+        const Real* const before = from[0].at;
+        Real* const after = to[0].at;
 #pragma unroll
         for (int k = 0; k < KEPT; ++k) {
             if ((int)threadIdx.x + k * THREADS >= pairs) break;
-            const int place = afresh(kept[k]) & PLACE;
-            if (s < STEPS - 1) after[place] = values[k];
-            else {
-                const Spot here = spot(place);
-                T_new[cell_of(grid, here.x, here.y, here.z)] = values[k];
-            }
+            const unsigned int entry = afresh(kept[k]);
+            const int place = entry & PLACE, kind = kind_of[place] & ~INTERIOR;
+            const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
+            const Real* const at = before + place;
+            Real value = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
+                                       at[steps[5]]);
+#if HEATED
+            value = source_heat(medium, sweep + s, kind) + value;
+#endif
+            const Spot here = spot(place);
+            value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
+            if (s < STEPS - 1) after[place] = value;
+            else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
         }
 
-        // 5. All others. Heat is entered by the box that owns the cell.
+        // 4. All others. Heat is entered by the box that owns the cell.
 #pragma unroll 1
         for (int i = threadIdx.x; i < box.others; i += THREADS) {
             const unsigned int entry = entries[box.pairs[0] + i];

@@ -32,39 +32,35 @@
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+// Updates the vectors of a column as if all were plain, and returns what is not plain in them.
+__device__ __forceinline__ unsigned int march(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid& grid,
+                                              const Coefficients& c, const Sweep* __restrict__ sweep, int z_begin, int z_end)
 {
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
-    const size_t plane = (size_t)grid.nx * grid.ny;
+    const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
 
     // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.
     const bool updates = x < grid.nx && y < grid.ny;
     const int x_load = min(x, grid.nx - VECTOR), y_load = min(y, grid.ny - 1);
-    const Real* centre = T + cell_index(grid, x_load, y_load, 0);
-    const ptrdiff_t to_south = (ptrdiff_t)(neighbour_y(grid, y_load - 1) - y_load) * grid.nx;
-    const ptrdiff_t to_north = (ptrdiff_t)(neighbour_y(grid, y_load + 1) - y_load) * grid.nx;
-    const int to_west = neighbour_x(grid, x_load - 1) - x_load;
-    const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
+    const Real* here = T + cell_index(grid, x_load, y_load, z_begin);
+    const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
+    const int to_east = VECTOR - 1 + step_up(x_load + VECTOR - 1, grid.nx, grid.periodic & 1);
+    const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
+    const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
 
     // 2. The planes before the march.
-    Cells below = load(centre + neighbour_z(grid, z_begin - 1) * plane);
-    Cells current = load(centre + z_begin * plane);
-    const Real* here = centre + z_begin * plane;
-    Real* out = T_new + cell_index(grid, x, y, z_begin);
+    const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
+    Cells below = load(here - (z_begin > 0 ? plane : over_the_end));
+    Cells current = load(here);
 
-    __shared__ Noted noted_cells;
-    begin_noting(noted_cells);
-    unsigned int noted = 0;
+    unsigned int noted = at_sides(grid, c.medium.open, x);
     Own own = own_of(c, sweep, 0);
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above.
-        const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
+        const Cells above = load(here + (z + 1 < grid.nz ? plane : over_the_end));
 
         // 4. Neighbours in y from L1, in x from the lanes beside; the outer lanes have none and load.
         const Cells south = load(here + to_south), north = load(here + to_north);
@@ -78,17 +74,29 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
         noted |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells updated = update_plain(c, sweep, x, y, z, own, current, west, east, south, north, below, above);
-        if (updates) store(out, updated);
+        if (updates && !(noted & AT_SIDES)) store(T_new + (here - T), updated);
+        if (updates && noted & AT_SIDES) store_between(T_new + (here - T), updated, noted);
 
         // 6. One plane up.
         below = current;
         current = above;
         here += plane;
-        out += plane;
     }
 
-    // 7. What is not plain.
-    noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
+    return updates ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
+}
+
+extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    __shared__ Noted noted_cells;
+    // The blocks at z_max, whose noted cells take longest, come first: last, nothing would be left to do beside them.
+    const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
+    const int z_end = min(z_begin + grid.planes, grid.nz);
+    const Anew anew = (int)blockIdx.y < marching_rows(grid)
+                          ? list_noted(noted_cells, march(T, T_new, grid, c, sweep, z_begin, z_end))
+                          : list_side(grid, c.medium.open, z_begin, z_end);
+    update_anew(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, anew);
 }
 #endif

@@ -88,6 +88,16 @@ __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* swe
     return flux;
 }
 
+// A bit for each face of the box that the cell touches.
+__device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, int y, int z)
+{
+    unsigned int faces = 0;
+    if (!(grid.periodic & 1)) faces = (x == 0) | (x == grid.nx - 1) << 1;
+    if (!(grid.periodic & 2)) faces |= (y == 0) << 2 | (y == grid.ny - 1) << 3;
+    if (!(grid.periodic & 4)) faces |= (z == 0) << 4 | (z == grid.nz - 1) << 5;
+    return faces;
+}
+
 // sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell;
 // `conducting` is the cell's conductivity over that at the reference temperature.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
@@ -95,10 +105,8 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
                                                   bool owned = true, Real conducting = Real(1))
 {
 #pragma unroll 1
-    for (int face = 0; face < 6; ++face) {
-        const int axis = face >> 1;
-        const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
-        if (at != (face & 1 ? n - 1 : 0) || grid.periodic >> axis & 1) continue;
+    for (unsigned int faces = touched_faces(grid, x, y, z); faces; faces &= faces - 1) {
+        const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
         const unsigned char* const patches = of_face(medium.patches, face);
@@ -160,6 +168,10 @@ __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c
 #endif
 }
 
+// From position i of an axis of n cells to the neighbours in it, as neighbour() has them.
+__device__ __forceinline__ int step_down(int i, int n, bool periodic) { return i > 0 ? -1 : periodic ? n - 1 : 0; }
+__device__ __forceinline__ int step_up(int i, int n, bool periodic) { return i < n - 1 ? 1 : periodic ? 1 - n : 0; }
+
 // The byte of a cell; a body of one kind has none.
 __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
 {
@@ -208,20 +220,21 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
 // The same from the neighbours' kinds and values, in the order of the directions.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
-                                             const Real (&values)[6], bool owned = true)
+                                             const Real (&values)[6], bool owned = true, bool interior = false)
 {
     const Medium& medium = c.medium;
     unsigned int sides = 0;
+    Coefficients own = inner_coefficients(c, kind);
 #if MATERIALS
-    const Real* const links = medium.links + kind * medium.kinds;
-    const int axis = medium.kinds * medium.kinds;
-    const Coefficients own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
-                              links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+    if (!interior) {
+        const Real* const links = medium.links + kind * medium.kinds;
+        const int axis = medium.kinds * medium.kinds;
+        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
 #pragma unroll
-    for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
-    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
-#else
-    const Coefficients& own = c;
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    }
 #endif
     Real sum = source_heat(medium, sweep, kind) +
                neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
@@ -229,7 +242,6 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
     return finish(sweep, x, y, z, T, sum);
 }
-#endif
 
 // The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
@@ -237,17 +249,24 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
 {
     const size_t cell = cell_index(grid, x, y, z);
     const ptrdiff_t row = grid.nx, plane = row * grid.ny;
-    const size_t places[6] = {cell + (neighbour_x(grid, x - 1) - x),         cell + (neighbour_x(grid, x + 1) - x),
-                              cell + (neighbour_y(grid, y - 1) - y) * row,   cell + (neighbour_y(grid, y + 1) - y) * row,
-                              cell + (neighbour_z(grid, z - 1) - z) * plane, cell + (neighbour_z(grid, z + 1) - z) * plane};
-    const Real T = field[cell];
-    const int kind = byte_of(c.medium, cell) & ~INTERIOR;
+    const ptrdiff_t to[6] = {step_down(x, grid.nx, grid.periodic & 1),         step_up(x, grid.nx, grid.periodic & 1),
+                             step_down(y, grid.ny, grid.periodic & 2) * row,   step_up(y, grid.ny, grid.periodic & 2) * row,
+                             step_down(z, grid.nz, grid.periodic & 4) * plane, step_up(z, grid.nz, grid.periodic & 4) * plane};
+    const Real* const here = field + cell;
+    const Real T = *here;
+    const unsigned int byte = byte_of(c.medium, cell);
+    const int kind = byte & ~INTERIOR;
     Real values[6];
     int beside[6];
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        values[n] = field[places[n]];
-        beside[n] = byte_of(c.medium, places[n]) & ~INTERIOR;
+        values[n] = here[to[n]];
+        beside[n] = kind;
     }
-    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
+    if (!(byte & INTERIOR)) {
+#pragma unroll
+        for (int n = 0; n < 6; ++n) beside[n] = byte_of(c.medium, cell + to[n]) & ~INTERIOR;
+    }
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values, true, byte & INTERIOR);
 }
+#endif

@@ -28,16 +28,36 @@ struct __align__(16) State {
     Real conductivity, change;
 };
 
-__device__ __forceinline__ float whole(float a) { return floorf(a); }
-__device__ __forceinline__ double whole(double a) { return floor(a); }
+// The largest whole number that is no more than a, as an integer too: added to 1.5 times a power of two, rounded down, it is
+// what the lowest bits hold. Conversions are an eighth as fast. For magnitudes below 2^22.
+__device__ __forceinline__ float whole(float a, int& integer)
+{
+    const float shifted = __fadd_rd(a, 12582912.0f);
+    integer = __float_as_int(shifted) - 0x4B400000;
+    return shifted - 12582912.0f;
+}
+__device__ __forceinline__ double whole(double a, int& integer)
+{
+    const double shifted = __dadd_rd(a, 6755399441055744.0);
+    integer = (int)__double_as_longlong(shifted);
+    return shifted - 6755399441055744.0;
+}
+
+// Not by fmax and fmin, which in double take several instructions.
+__device__ __forceinline__ float held_between(float least, float most, float a) { return fminf(fmaxf(a, least), most); }
+__device__ __forceinline__ double held_between(double least, double most, double a)
+{
+    const double held = a > least ? a : least;
+    return held < most ? held : most;
+}
 
 // The step of the table that holds for a content, and how far into it the content lies, in steps.
 __device__ __forceinline__ int step_of(const Law& law, Real content, Real& into)
 {
     const Real steps = content * law.per_kelvin;
-    const Real step = smaller(larger(whole(steps), law.first), law.last);
-    into = steps - step;
-    return law.base + (int)step;
+    int step;
+    into = steps - whole(held_between(law.first, law.last, steps), step);
+    return law.base + step;
 }
 
 __device__ __forceinline__ Real potential(const Laws& laws, const Law& law, Real content)
@@ -72,39 +92,85 @@ __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int
     return {half.gain / (resistance + laws.resistances[kind * medium.kinds + other]), T_there - T};
 }
 
-// The new content of a cell from the kinds and contents of its neighbours, in the order of the directions. All potentials
-// are looked up at once, by the cell's own law, which is nearly all neighbours' too.
-__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
-                                             const Real (&values)[6], bool owned = true)
+// sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
+__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, int axis, int kind, Real T, Real here,
+                                              int other, Real beside, Real there, Real sum)
 {
-    const Medium& medium = c.medium;
-    const Laws& laws = medium.laws;
-    const Law law = laws.of_kind[kind];
-    const Real here = potential(laws, law, T);
-    Real there[6];
-#pragma unroll
-    for (int n = 0; n < 6; ++n) there[n] = potential(laws, law, values[n]);
-    unsigned int sides = 0;
-    Real sum = Real(0);
-#pragma unroll
-    for (int n = 0; n < 6; ++n) {
-        const int axis = n >> 1, other = beside[n];
-        Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there[n] - here};
-        if (other != kind && laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, values[n]);
-        sum = multiply_add(drop.share, drop.difference, sum);
-        sides |= (unsigned)(other == medium.void_kind) << n;
-    }
+    Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there - here};
+    if (other != kind && medium.laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, beside);
+    return multiply_add(drop.share, drop.difference, sum);
+}
+
+// The new content from the sum over neighbours; bit n of `sides` where the neighbour in direction n is void.
+__device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+                                            const Law& law, int x, int y, int z, int kind, unsigned int sides, Real T,
+                                            Real sum, bool owned)
+{
     if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
     sum = source_heat(medium, sweep, kind) + sum;
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real degrees = temperature(laws, law, T, conducting);
+        const Real degrees = temperature(medium.laws, law, T, conducting);
         if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, owned, conducting);
         if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, owned, conducting);
     }
     return finish(sweep, x, y, z, T, sum);
+}
+
+// The new content of a cell from the kinds and contents of its neighbours, in the order of the directions. All potentials
+// are looked up at once.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6], bool owned = true)
+{
+    const Medium& medium = c.medium;
+    const Law law = medium.laws.of_kind[kind];
+    const Real here = potential(medium.laws, law, T);
+    Real there[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
+    unsigned int sides = 0;
+    Real sum = Real(0);
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
+        sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+    }
+    return finish_cell(grid, medium, sweep, ledger, law, x, y, z, kind, sides, T, sum, owned);
+}
+
+// The same with the values loaded from the field, axis by axis: all at once would be faster, but for the registers it takes,
+// which more warps are worth more than.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const Medium& medium = c.medium;
+    const size_t cell = cell_index(grid, x, y, z);
+    const unsigned int byte = byte_of(medium, cell);
+    const int kind = byte & ~INTERIOR;
+    const Law law = medium.laws.of_kind[kind];
+    const Real T = field[cell], here = potential(medium.laws, law, T);
+    unsigned int sides = 0;
+    Real sum = Real(0);
+#pragma unroll 1
+    for (int axis = 0; axis < 3; ++axis) {
+        const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
+        const ptrdiff_t stride = axis == 0 ? 1 : axis == 1 ? grid.nx : (ptrdiff_t)grid.nx * grid.ny;
+        const bool wraps = grid.periodic >> axis & 1;
+        const size_t below = cell + step_down(at, n, wraps) * stride, above = cell + step_up(at, n, wraps) * stride;
+        const Real lower = field[below], upper = field[above];
+        int kind_below = kind, kind_above = kind;
+        if (!(byte & INTERIOR)) {
+            kind_below = byte_of(medium, below) & ~INTERIOR;
+            kind_above = byte_of(medium, above) & ~INTERIOR;
+        }
+        const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
+        sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
+    }
+    return finish_cell(grid, medium, sweep, ledger, law, x, y, z, kind, sides, T, sum, true);
 }
 
 // As update(), for any cell.

@@ -2,7 +2,7 @@
 //
 //        above      contents, just loaded, and their potentials
 //        current    contents and potentials in registers; the potentials of y neighbours from the warps beside through shared
-//                   memory, of x neighbours from the contents of the lanes beside
+//                   memory, of x neighbours from the lanes beside; from their contents where these look up by other laws
 //        below      potentials in registers
 //
 // A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
@@ -12,7 +12,9 @@
 #include "noted.cuh"
 
 // Threads on a multiprocessor.
-#if __CUDA_ARCH__ < 1000
+#if __CUDA_ARCH__ == 900
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : 768)
+#elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
 #else
 #define RESIDENT 512
@@ -38,80 +40,98 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
-    const size_t plane = (size_t)grid.nx * grid.ny;
+    const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
     const Laws& laws = c.medium.laws;
-    begin_noting(noted_cells);
+    Anew anew;
+    if ((int)blockIdx.y >= marching_rows(grid)) {
+        anew = list_side(grid, c.medium.open, z_begin, z_end);
+    } else {
+        // 1. Rows end where they end: lanes beyond take part with a copy of the last vector, and store nothing.
+        const bool updates = x < grid.nx && y < grid.ny;
+        const int x_load = min(x, grid.nx - VECTOR), y_load = min(y, grid.ny - 1);
+        const Real* here = T + cell_index(grid, x_load, y_load, z_begin);
+        const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
+        const int to_east = VECTOR - 1 + step_up(x_load + VECTOR - 1, grid.nx, grid.periodic & 1);
+        const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
+        const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
+        const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
+        const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
+        // The rows beside that other warps of the block have: not across the ends of a periodic axis.
+        const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
 
-    // 1. Rows end where they end: lanes beyond take part with a copy of the last vector, and store nothing.
-    const bool updates = x < grid.nx && y < grid.ny;
-    const int x_load = min(x, grid.nx - VECTOR), y_load = min(y, grid.ny - 1);
-    const Real* centre = T + cell_index(grid, x_load, y_load, 0);
-    const ptrdiff_t to_south = (ptrdiff_t)(neighbour_y(grid, y_load - 1) - y_load) * grid.nx;
-    const ptrdiff_t to_north = (ptrdiff_t)(neighbour_y(grid, y_load + 1) - y_load) * grid.nx;
-    const int to_west = neighbour_x(grid, x_load - 1) - x_load;
-    const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
-    const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
-    // The rows beside that other warps of the block have: not across the ends of a periodic axis.
-    const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
+        // 2. The plane before the march, and what the column is known of: the kind whose law its potentials are from.
+        Cells current = load(here), below, driving;
+        int kind = INTERIOR;
+        Law law = {};
+        bool one_law = false;
+        unsigned int noted = at_sides(grid, c.medium.open, x);
 
-    // 2. The plane before the march, and what the column is known of: the kind whose law its potentials are from.
-    const Real* here = centre + z_begin * plane;
-    Real* out = T_new + cell_index(grid, x, y, z_begin);
-    Cells current = load(here), below, driving;
-    int kind = INTERIOR;
-    Law law = {};
-    unsigned int noted = 0;
+        for (int z = z_begin; z < z_end; ++z) {
+            // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells
+            //    of other kinds are wrong, and reach none but noted cells.
+            const Cells above = load(here + (z + 1 < grid.nz ? plane : over_the_end));
+            const Kinds kinds = load_kinds(c.medium, here - T);
+            const bool changes = first_kind(kinds) != kind;
+            if (changes) {
+                kind = first_kind(kinds);
+                law = laws.of_kind[kind];
+                below = potentials(laws, law, load(here - (z > 0 ? plane : over_the_end)));
+                driving = potentials(laws, law, current);
+            }
+            if (__any_sync(ALL_LANES, changes))
+                one_law = __all_sync(ALL_LANES, law.base == __shfl_sync(ALL_LANES, law.base, 0) &&
+                                                    !(first_lane && last_lane));
+            const unsigned int strange = not_plain(kinds);
+            noted |= strange >> (7 - (z - z_begin));
 
-    for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells of
-        //    other kinds are wrong, and reach none but noted cells.
-        const Cells above = load(z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane);
-        const Kinds kinds = load_kinds(c.medium, here - T);
-        if (first_kind(kinds) != kind) {
-            kind = first_kind(kinds);
-            law = laws.of_kind[kind];
-            below = potentials(laws, law, load(z > 0 ? here - plane : centre + neighbour_z(grid, -1) * plane));
-            driving = potentials(laws, law, current);
-        }
-        const unsigned int strange = not_plain(kinds);
-        noted |= strange >> (7 - (z - z_begin));
+            // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x potentials where all lanes look up by
+            //    one law, and the outer lanes have one each to look up; else contents.
+            rows[z & 1][row][lane] = driving;
+            __syncthreads();  // read below; written again two planes on, after the next barrier
+            const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane]
+                                                         : potentials(laws, law, load(here + to_south));
+            const Cells north = north_beside && !strange ? rows[z & 1][row + 1][lane]
+                                                         : potentials(laws, law, load(here + to_north));
+            Real west = __shfl_up_sync(ALL_LANES, one_law ? driving.at[VECTOR - 1] : current.at[VECTOR - 1], 1);
+            Real east = __shfl_down_sync(ALL_LANES, one_law ? driving.at[0] : current.at[0], 1);
+            if (one_law) {
+                if (first_lane || last_lane) {
+                    const Real outer = potential(laws, law, here[first_lane ? to_west : to_east]);
+                    if (first_lane) west = outer;
+                    else east = outer;
+                }
+            } else {
+                if (first_lane) west = here[to_west];
+                if (last_lane) east = here[to_east];
+                west = potential(laws, law, west);
+                east = potential(laws, law, east);
+            }
+            const Cells driving_above = potentials(laws, law, above);
 
-        // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x contents, for the lanes beside may
-        //    look up by another law.
-        rows[z & 1][row][lane] = driving;
-        __syncthreads();  // read below; written again two planes on, after the next barrier
-        const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane] : potentials(laws, law, load(here + to_south));
-        const Cells north = north_beside && !strange ? rows[z & 1][row + 1][lane] : potentials(laws, law, load(here + to_north));
-        Real west = __shfl_up_sync(ALL_LANES, current.at[VECTOR - 1], 1);
-        Real east = __shfl_down_sync(ALL_LANES, current.at[0], 1);
-        if (first_lane) west = here[to_west];
-        if (last_lane) east = here[to_east];
-        west = potential(laws, law, west);
-        east = potential(laws, law, east);
-        const Cells driving_above = potentials(laws, law, above);
-
-        // 5. Update the vector.
-        const Coefficients inner = inner_coefficients(c, kind);
-        const Real heat = source_heat(c.medium, sweep, kind);
-        Cells updated;
+            // 5. Update the vector.
+            const Coefficients inner = inner_coefficients(c, kind);
+            const Real heat = source_heat(c.medium, sweep, kind);
+            Cells updated;
 #pragma unroll
-        for (int i = 0; i < VECTOR; ++i) {
-            const Real sum = heat + neighbour_sum(inner, driving.at[i], i == 0 ? west : driving.at[i - 1],
-                                                  i == VECTOR - 1 ? east : driving.at[i + 1], south.at[i], north.at[i],
-                                                  below.at[i], driving_above.at[i]);
-            updated.at[i] = finish(sweep, x + i, y, z, current.at[i], sum);
+            for (int i = 0; i < VECTOR; ++i) {
+                const Real sum = heat + neighbour_sum(inner, driving.at[i], i == 0 ? west : driving.at[i - 1],
+                                                      i == VECTOR - 1 ? east : driving.at[i + 1], south.at[i], north.at[i],
+                                                      below.at[i], driving_above.at[i]);
+                updated.at[i] = finish(sweep, x + i, y, z, current.at[i], sum);
+            }
+            if (updates && !(noted & AT_SIDES)) store(T_new + (here - T), updated);
+            if (updates && noted & AT_SIDES) store_between(T_new + (here - T), updated, noted);
+
+            // 6. One plane up.
+            below = driving;
+            driving = driving_above;
+            current = above;
+            here += plane;
         }
-        if (updates) store(out, updated);
 
-        // 6. One plane up.
-        below = driving;
-        driving = driving_above;
-        current = above;
-        here += plane;
-        out += plane;
+        // 7. What is not plain.
+        noted = updates ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
+        anew = list_noted(noted_cells, noted);
     }
-
-    // 7. What is not plain.
-    noted = updates ? noted | at_faces(grid, c.medium.open, x, y, z_begin, z_end) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, noted);
+    update_anew(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin, anew);
 }

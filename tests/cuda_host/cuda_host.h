@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -158,6 +160,16 @@ inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
 inline double __drcp_rn(double a) { return 1.0 / a; }
+namespace cuda_host {
+// The sum rounded down: what rounding to nearest has added is known exactly.
+template <class T>
+T sum_down(T a, T b) {
+    const T sum = a + b, of_b = sum - a, rest = (a - (sum - of_b)) + (b - of_b);
+    return rest < 0 ? std::nextafter(sum, -std::numeric_limits<T>::infinity()) : sum;
+}
+}  // namespace cuda_host
+inline float __fadd_rd(float a, float b) { return cuda_host::sum_down(a, b); }
+inline double __dadd_rd(double a, double b) { return cuda_host::sum_down(a, b); }
 inline double __dsqrt_rn(double a) { return __builtin_sqrt(a); }
 
 template <class A, class B>

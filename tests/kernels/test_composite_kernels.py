@@ -20,6 +20,7 @@ from executor import BLOCK_MEMORY, CPU, CUDA, source_of
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import medium as media
 from heatsim.physics.body import Rows
@@ -230,3 +231,16 @@ def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, va
     first = dict(zip(cases(), results(CUDA[0], on_host, *variant), strict=True))
     for case, other in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
         other.assert_same_bits(first[case])
+
+
+def test_faces_across_x_have_their_blocks_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """06 goes on with them where the launch before had no room for more along y."""
+    case, streamed = body((4, 70, 5), (False, False, False), 60), CUDA[5]
+    (build,) = builds(streamed, case, "float32", "increments", BLOCK_MEMORY)
+    first = on_host(CUDA[0], case, "float32", "increments")
+    on_host(streamed, case, "float32", "increments").assert_same_bits(first)
+    rows, parts_of_sides = -(-70 // build.tile[1]), 2 * 3
+    monkeypatch.setattr(launch, "LARGEST_GRID_YZ", rows + 2)
+    launches = launch.launches(build, case.grid, case.periodic)
+    assert [part.blocks[1] for part in launches] == [rows + 2, parts_of_sides - 2]
+    on_host(streamed, case, "float32", "increments").assert_same_bits(first)

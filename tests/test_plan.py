@@ -14,7 +14,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, describe, rounding_note, size
 from heatsim.scenario import load
 from heatsim.storage import checkpoint, folder, tables
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 
 def plan(at: Path, *overrides: str) -> Plan:

@@ -16,7 +16,8 @@ from heatsim.render.sections import choose_times, read_samples, read_sections, w
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import reason, resume_command
-from heatsim.storage.vtkhdf import VOID, FieldReader
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.vtkhdf import VOID
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8

@@ -9,7 +9,6 @@ A race between threads shows as a difference between ``order="forward"`` and ``o
 array shows in ``Guarded``.
 """
 
-import atexit
 import ctypes
 import hashlib
 import os
@@ -17,9 +16,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +29,8 @@ import pytest
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
+# The folder of what a session's processes have compiled; conftest.py makes it and removes it.
+BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
     *("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
@@ -128,7 +129,7 @@ def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
 def compile_kernel(
     source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = ()
 ) -> HostKernel:
-    """The kernel of a .cu file, compiled once a session for each set of options.
+    """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
 
     Args:
         source: the .cu file.
@@ -138,33 +139,59 @@ def compile_kernel(
 
     Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
     """
-    return _compile(source.resolve(), tuple(options), name, tuple(include))
+    source = source.resolve()
+    return _compile(source, tuple(options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 
 def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
     """``compile_kernel`` for several (source, options), on all processor cores at once."""
     jobs = list(jobs)
     _compiler()  # skips here, not in a thread
-    _build_folder()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda job: compile_kernel(*job), jobs))
 
 
 @cache
-def _compile(source: Path, options: tuple[str, ...], name: str, include: tuple[Path, ...]) -> HostKernel:
-    digest = hashlib.sha256(repr((source, options, name, include)).encode()).hexdigest()[:16]
-    stem = _build_folder() / f"{source.stem}-{digest}"
+def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
+    digest = hashlib.sha256(repr((source, options, name, folders)).encode()).hexdigest()[:16]
+    stem = Path(os.environ[BUILDS]) / f"{source.stem}-{digest}"
     unit, object_file, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".so"))
-    text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
-    unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
-    folders = [f"-I{folder}" for folder in (source.parent, *include)]
-    _run(
-        *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), *options, *folders),
-        *("-include", str(FOLDER / "cuda_host.h"), "-c", str(unit), "-o", str(object_file)),
-    )
-    # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
-    _run(_compiler(), "-shared", str(object_file), "-o", str(library))
+    with _alone(stem):
+        if not library.exists():
+            text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
+            unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
+            _run(
+                *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
+                *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
+            )
+            # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
+            _run(_compiler(), "-shared", str(object_file), "-o", str(library))
     return _load(library, f"{source.name}:{name}")
+
+
+def _header() -> Path:
+    """What includes cuda_host.h, precompiled; g++ reads the text instead where the options differ."""
+    header = Path(os.environ[BUILDS]) / "precompiled.h"
+    with _alone(header):
+        if not header.exists():
+            text = header.with_suffix(".text")
+            text.write_text(f'#include "{FOLDER / "cuda_host.h"}"\n', encoding="utf-8")
+            _run(
+                *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), "-x", "c++-header", str(text)),
+                *("-o", str(header.with_suffix(".h.gch"))),
+            )
+            text.rename(header)
+    return header
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Only one thread of one process at a time makes what is at a path."""
+    import fcntl  # not on Windows, where nothing is compiled
+
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _with_dynamic_shared(text: str) -> str:
@@ -192,13 +219,6 @@ def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
-
-
-@cache
-def _build_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def _compiler() -> str:

@@ -33,6 +33,7 @@ LAYERS = (
     "settings",
     "stop",
     "course",
+    "summary",
     "simulation",
     "ensemble",
     "benchmark",

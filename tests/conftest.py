@@ -1,15 +1,12 @@
 """What all tests share: a GPU or the reason why there is none, and scenarios run in a folder of their own."""
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
-from cuda_host.machine import BUILDS
+from cuda_host.machine import build_folder
 from hypothesis import settings
 
 from heatsim import device
@@ -24,9 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
     settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
     settings.load_profile("heatsim")
-    if BUILDS not in os.environ:  # the worker processes of pytest-xdist use the folder of the one that starts them
-        os.environ[BUILDS] = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
-        atexit.register(shutil.rmtree, os.environ[BUILDS], ignore_errors=True)
+    build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

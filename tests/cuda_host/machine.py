@@ -9,6 +9,7 @@ A race between threads shows as a difference between ``order="forward"`` and ``o
 array shows in ``Guarded``.
 """
 
+import atexit
 import ctypes
 import hashlib
 import os
@@ -16,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,7 +31,6 @@ import pytest
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
-# The folder of what a session's processes have compiled; conftest.py makes it and removes it.
 BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
     *("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
@@ -154,24 +155,26 @@ def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKern
 @cache
 def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
     digest = hashlib.sha256(repr((source, options, name, folders)).encode()).hexdigest()[:16]
-    stem = Path(os.environ[BUILDS]) / f"{source.stem}-{digest}"
-    unit, object_file, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".so"))
+    stem = build_folder() / f"{source.stem}-{digest}"
+    unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
+    compiler = _compiler()
     with _alone(stem):
         if not library.exists():
             text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
             unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
             _run(
-                *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
+                *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
                 *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
             )
             # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
-            _run(_compiler(), "-shared", str(object_file), "-o", str(library))
+            _run(compiler, "-shared", str(object_file), "-o", str(linked))
+            linked.rename(library)
     return _load(library, f"{source.name}:{name}")
 
 
 def _header() -> Path:
     """What includes cuda_host.h, precompiled; g++ reads the text instead where the options differ."""
-    header = Path(os.environ[BUILDS]) / "precompiled.h"
+    header = build_folder() / "precompiled.h"
     with _alone(header):
         if not header.exists():
             text = header.with_suffix(".text")
@@ -219,6 +222,15 @@ def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
+
+
+@cache
+def build_folder() -> Path:
+    """What this process and those that it starts from here on have compiled; removed when it ends."""
+    if BUILDS not in os.environ:
+        os.environ[BUILDS] = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
+        atexit.register(shutil.rmtree, os.environ[BUILDS], ignore_errors=True)
+    return Path(os.environ[BUILDS])
 
 
 def _compiler() -> str:

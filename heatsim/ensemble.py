@@ -51,6 +51,11 @@ class _Member:
     course: Course
     stack: ExitStack
 
+    @property
+    def steps_to_stop(self) -> int:
+        """How many steps it may do before an observer, or its ledger, wants something."""
+        return min(self.course.steps_to_due, self.stepper.steps_to_carry)
+
 
 def run_together(
     simulations: Sequence[Simulation], watchers: Sequence[Sequence[Observer]], stop: Stop | None = None
@@ -100,7 +105,7 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
     turns: list[tuple[Stepper, Turn]] = []
     for number, member in list(members.items()):
         try:
-            turns.append((member.stepper, member.stepper.turn(min(member.course.steps_to_due, most))))
+            turns.append((member.stepper, member.stepper.turn(min(member.steps_to_stop, most))))
         except Exception as error:
             yield _drop(members, number, error)
     if not turns:

@@ -2,6 +2,10 @@
 
 One float64 sum for each cell of a face, in kelvin of that cell, added to by the thread that updates the cell; turned
 into joules in a fixed order when a row is due, so that two runs give the same digits.
+
+A sum of n terms that are alike may be off by n/2 units in its last place, 1e-10 of it after a million steps. So the
+sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried over to long ones and begin at 0 again,
+which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +22,9 @@ from heatsim.physics.body import Body
 from heatsim.physics.faces import Faces
 from heatsim.physics.medium import INTERIOR
 from heatsim.physics.problem import HeatProblem
+
+# Sums are carried over after each multiple of so many steps of the run, wherever it was interrupted.
+STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
 
@@ -51,11 +58,12 @@ class Ledger:
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[float] | None = None
+        self._carried: dict[str, Any] = {}
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(int(sums.nbytes) for sums in (*self.faces, *self.beams, self.exposed))
+        return sum(int(sums.nbytes) for sums in (*self.faces, *self.beams, self.exposed, *self._carried.values()))
 
     def heats(self, cell_heat_capacity: float) -> tuple[float, ...]:
         """Heat through each face into the body since the start, in J, from a cell's ρ·cp·V in J/K."""
@@ -68,17 +76,28 @@ class Ledger:
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
         """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
         device = ledgers[0]._device
+        parts = [part for ledger in ledgers for parts in ledger._face_parts() for part in parts]
         if device.backend == "cpu":
-            for ledger in ledgers:
-                ledger._totals = [float(sums.sum()) for sums in ledger.faces]
-            return
-        found = iter(statistics_of_each(device, [sums for ledger in ledgers for sums in ledger.faces if sums.size]))
+            found = iter([float(part.sum()) for part in parts])
+        else:
+            found = iter([statistics.total for statistics in statistics_of_each(device, parts)])
         for ledger in ledgers:
-            ledger._totals = [next(found).total if sums.size else 0.0 for sums in ledger.faces]
+            ledger._totals = [sum((next(found) for _ in parts), 0.0) for parts in ledger._face_parts()]
 
     def changed(self) -> None:
         """To be called by whoever has added to the sums: what was found out about them is forgotten."""
         self._totals = None
+
+    def carry(self) -> None:
+        """Carry the sums over; on a GPU that is queued behind the steps that have been."""
+        for name, sums in self._named():
+            if not sums.size:
+                continue
+            if name in self._carried:
+                self._carried[name] += sums
+            else:
+                self._carried[name] = sums.copy()
+            sums.fill(0.0)
 
     def body_heats(self, body: Body) -> "BodyHeats":
         """Heat since the start by where it passed, in J."""
@@ -90,18 +109,18 @@ class Ledger:
                 through.append(0.0)
                 continue
             per_cell = capacities[_kinds_on_face(body, face)]
-            heat = self._device.to_host(self.faces[face]) * per_cell
+            heat = self._per_cell(f"ledger_{FACES[face]}", self.faces[face]) * per_cell
             through.append(float(heat.sum()))
             for number in body.conditions.on_face(face):
                 if number >= 6:
                     patches[number] = float(heat[body.conditions.maps[face] == number].sum())
             if self.beams[face].size:
-                beams += float((self._device.to_host(self.beams[face]) * per_cell).sum())
+                beams += float((self._per_cell(f"ledger_beam_{FACES[face]}", self.beams[face]) * per_cell).sum())
         void = 0.0
         exposure = body.medium.exposure
         if exposure is not None and self.exposed.size:
             kinds = body.medium.cells.reshape(-1)[exposure.cells] & ~np.uint8(INTERIOR)
-            void = float((self._device.to_host(self.exposed) * capacities[kinds]).sum())
+            void = float((self._per_cell("ledger_exposed", self.exposed) * capacities[kinds]).sum())
         return BodyHeats(tuple(through), tuple(patches.values()), void, beams)
 
     def source_heat(self, problem: HeatProblem, step: int) -> float:
@@ -122,6 +141,7 @@ class Ledger:
     def save(self) -> dict[str, NDArray[np.float64]]:
         """The sums by face name, on the host."""
         saved = {name: self._device.to_host(sums) for name, sums in self._named() if sums.size}
+        saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried.items()}
         if self._sources_step:
             saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
         return saved
@@ -132,11 +152,25 @@ class Ledger:
         for name, sums in self._named():
             if sums.size:
                 sums[...] = self._device.xp.asarray(arrays[name])
+            if f"{name}_carried" in arrays:
+                self._carried[name] = self._device.xp.array(arrays[f"{name}_carried"])
         if "ledger_sources" in arrays:
             self._sources_step, self._sources_heat = (
                 int(arrays["ledger_sources"][0]),
                 float(arrays["ledger_sources"][1]),
             )
+
+    def _face_parts(self) -> list[list[Any]]:
+        """For each face the arrays whose sum is the heat through it."""
+        return [
+            [part for part in (sums, self._carried.get(f"ledger_{name}")) if part is not None and part.size]
+            for name, sums in zip(FACES, self.faces, strict=True)
+        ]
+
+    def _per_cell(self, name: str, sums: Any) -> NDArray[np.float64]:
+        """What has been entered for each cell since the start, on the host."""
+        entered: NDArray[np.float64] = self._device.to_host(sums)
+        return entered + self._device.to_host(self._carried[name]) if name in self._carried else entered
 
     def _named(self) -> list[tuple[str, Any]]:
         """The arrays with the names that checkpoints give them."""

@@ -10,6 +10,7 @@ from heatsim.errors import CapacityError
 from heatsim.frame import SLAB_BYTES
 from heatsim.kernels import catalog, mending
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.ledger import STEPS_TO_CARRY
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
@@ -73,6 +74,9 @@ class Plan:
         if problem.body is not None:
             material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
+        if problem.timeline.last_step >= STEPS_TO_CARRY:
+            ledger_bytes *= 2
+        if problem.body is not None:
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
             if kernel.steps > 1:
                 body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)

@@ -38,6 +38,7 @@ from heatsim.storage.disk import resume_command
 from heatsim.summary import summarise
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
+_BELOW_ZERO = -0.01  # K; rounding does not come so far below 0
 
 
 @dataclass
@@ -295,6 +296,12 @@ class Simulation:
             self.warnings.append(
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            )
+        lowest = self.state.extremes().lowest
+        if lowest < _BELOW_ZERO:
+            self.warnings.append(
+                f"the lowest temperature is {lowest:.6g} K, below absolute zero: given fluxes or sources take out more "
+                "heat than there is; make them smaller or shorter"
             )
         folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
 

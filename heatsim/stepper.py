@@ -15,7 +15,7 @@ from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.kernels.replay import Replay, Sweeps
 from heatsim.kernels.stack import Turn
 from heatsim.kernels.tuning import Choice, Shape, Task
-from heatsim.ledger import Ledger
+from heatsim.ledger import STEPS_TO_CARRY, Ledger
 from heatsim.physics.problem import HeatProblem
 
 # Steps whose face terms are made and sent to the device together.
@@ -91,7 +91,7 @@ class Stepper:
         self._ledger.changed()
         while self.step < last:
             interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
-            until = min(last, interval_end, self.step + SWEEPS_PER_TABLE)
+            until = min(last, interval_end, self.step + SWEEPS_PER_TABLE, self.step + self.steps_to_carry)
             if self._composite is not None:
                 until = min(until, self.step + self._composite.steps_per_table)
                 self._composite.advance(self.step, until)
@@ -100,9 +100,12 @@ class Stepper:
                 self._advance_cuda(until)
             else:
                 self._advance_cpu(until)
+            self._carry()
 
     def turn(self, steps: int) -> Turn:
-        """What the next steps, all before the next due time, need on a GPU, for launches that step several fields.
+        """What the next steps, all before the next due time and ``steps_to_carry`` at most, need on a GPU.
+
+        It is for launches that step several fields.
 
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.
@@ -118,6 +121,16 @@ class Stepper:
         self.field.deviation, self.field.spare = T, T_new
         self.field.changed()
         self._ledger.changed()
+        self._carry()
+
+    @property
+    def steps_to_carry(self) -> int:
+        """How many steps may be done before the ledger is to be carried over."""
+        return STEPS_TO_CARRY - self.step % STEPS_TO_CARRY
+
+    def _carry(self) -> None:
+        if self.step % STEPS_TO_CARRY == 0:
+            self._ledger.carry()
 
     @cached_property
     def _ledger_struct(self) -> NDArray[Any]:

@@ -18,7 +18,10 @@ class Stop:
 
 @contextmanager
 def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
-    """Turn SIGINT and SIGTERM into a request; only a process' main thread can."""
+    """Turn SIGINT, SIGTERM and SIGHUP into a request; only a process' main thread can.
+
+    SIGHUP comes when the terminal is closed; started with nohup, a run goes on.
+    """
     stop = stop or Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -27,7 +30,10 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     def request(number: int, frame: object) -> None:
         stop.requested = True
 
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, request) for number in numbers}
     try:
         yield stop
     finally:

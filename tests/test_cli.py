@@ -1,11 +1,16 @@
 """The command line as a user meets it: processes, their exit codes, what they print where and what they leave."""
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import runs
 
+import heatsim
 from heatsim import Simulation, device, render
 from heatsim.cli import main
 from heatsim.errors import DeviceError, InputError
@@ -240,3 +245,28 @@ def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert "7 × 5 × 6 cells" in out
     assert "dt ? 0.8" in out
+
+
+@pytest.mark.parametrize("streams", ["<&- >&- 2>&-", "2>/dev/full | head -c 0"])
+def test_a_run_needs_nobody_who_reads_what_it_prints(streams: str, tmp_path: Path) -> None:
+    """Streams that are closed, a terminal that is gone, a pipe that nobody reads: the run is done all the same."""
+    scenario = runs.write(tmp_path)
+    command = (
+        f"{sys.executable} -m heatsim run {shlex.quote(str(scenario))} --output {shlex.quote(str(tmp_path / 'run'))}"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])}
+    shell = f"set -o pipefail; {command} {streams}"
+    assert subprocess.run(["bash", "-c", shell], env=environment, check=False).returncode == 0
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= WRITTEN
+    runs.results(tmp_path / "run")
+
+
+def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    environment = {**os.environ, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])}
+    command = [sys.executable, "-m", "heatsim", "plan", str(runs.write(tmp_path))]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(command, env=environment, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "heatsim: [Errno 28] No space left on device\n"

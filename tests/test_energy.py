@@ -7,6 +7,7 @@ import json
 from math import fsum, pi
 from pathlib import Path
 
+import bodies
 import h5py
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
 from heatsim.simulation import Simulation
-from heatsim.storage import folder
+from heatsim.storage import folder, tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -144,6 +145,52 @@ def test_a_body_that_has_warmed_and_cooled_again_was_rounded_when_it_was_warm(
     assert runs.results(parts) == runs.results(simulation.folder)
 
 
+def test_what_flows_through_for_long_closes_as_well(simulate: Simulate) -> None:
+    """A rod, hot at one end, cooled along a side and at the other end; thousands of times its heat flows through it.
+
+    Added up step after step in one sum for each cell, the heats were wrong by twice the bound.
+    """
+    text = scenario(
+        (8.0, 1.0, 1.0),
+        (8, 1, 1),
+        initial=300.0,
+        end=60000.0,
+        boundaries=f"x_min = {held(400.0)}\ny_min = {convection(0.05, 300.0)}\nx_max = {convection(0.3, 300.0)}",
+        k=[1.0, 1.0, 1.0],
+        rho=1.0,
+        cp=1.0,
+        every=20000.0,
+    )
+    simulation = simulate(text, "solver.precision=float64", "solver.device=cpu", "time.dt=0.2")
+    summary = json.loads((simulation.folder / folder.SUMMARY).read_text(encoding="utf-8"))
+    assert summary["steps"] == 300_000
+    assert summary["energy"]["x_min"] > 1000.0 * summary["energy"]["stored"]
+    assert abs(summary["energy"]["residual"]) <= 0.5 * summary["energy_bound"]
+
+
+@pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING])
+def test_heat_is_carried_over_without_loss_and_wherever_the_run_was_interrupted(
+    text: str, simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = simulate(text, "solver.device=cpu")
+    columns, expected = tables.read(at_once.folder / folder.ENERGY)
+    monkeypatch.setattr("heatsim.stepper.STEPS_TO_CARRY", 5)
+    carried = simulate(text, "solver.device=cpu")
+    assert carried.step > 10
+    _, rows = tables.read(carried.folder / folder.ENERGY)
+    total = np.abs(expected[:, 1:]).max()
+    assert "residual" in columns
+    np.testing.assert_allclose(rows, expected, rtol=0.0, atol=1e-13 * total)
+
+    parts = tmp_path / "parts"
+    with pytest.MonkeyPatch.context() as inner:
+        runs.after_step(inner, carried.step // 2 + 1, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(carried.folder / folder.SCENARIO, output=parts).run()
+    Simulation.resume(parts).run()
+    assert runs.results(parts) == runs.results(carried.folder)
+
+
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 def test_two_runs_give_the_same_digits(rounding: str, simulate: Simulate) -> None:
     text = case(FACES_OF["in time"], CELLS["box"])
@@ -253,3 +300,14 @@ def test_a_closed_box_keeps_its_heat_while_it_levels_out(simulate: Simulate) -> 
         for row in rows_of(simulation):
             assert abs(row["stored"]) <= steps * UNIT_ROUNDOFF[precision] * 50.0
             assert row["stored"] == row["residual"]
+
+
+@pytest.mark.parametrize("extra", ["", "[[sources]]\npower = 0.0\n"])
+def test_more_heat_taken_out_than_there_is_is_told(extra: str, simulate: Simulate) -> None:
+    """From 300 K, 1 kJ/K robbed of 600 kJ."""
+    faces = "x_min = " + flux(-1000.0)
+    text = scenario((1.0, 1.0, 1.0), (2, 1, 1), initial=300.0, end=600.0, boundaries=faces, k=1e3, rho=1.0, cp=1000.0)
+    (warning,) = simulate(text + extra).warnings
+    assert warning.startswith("the lowest temperature is -30")
+    assert "below absolute zero" in warning
+    assert not simulate(text.replace("end = 600.0", "end = 200.0") + extra).warnings

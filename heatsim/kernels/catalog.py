@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from heatsim.device import Backend
 from heatsim.errors import DeviceError
 from heatsim.scenario import suggest
+from heatsim.scenario.problems import show
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def choose(requested: str, backend: Backend) -> KernelSpec:
         near = suggest(name, [kernel.name for kernel in KERNELS])
         hint = f'; did you mean "{near}"?' if near else ""
         raise DeviceError(
-            f'solver.kernel = "{name}": no such kernel; on device "{backend}" there are auto, {here}{hint}'
+            f'solver.kernel = {show(name)}: no such kernel; on device "{backend}" there are auto, {here}{hint}'
         )
     if spec.backend != backend:
         raise DeviceError(

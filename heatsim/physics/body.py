@@ -194,7 +194,7 @@ class Body:
         own = kind_at(*place)
         total = np.zeros(len(cells))
         gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
         for face in range(6):
             axis, n = face // 2, grid.cells[face // 2]

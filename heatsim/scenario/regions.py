@@ -1,6 +1,7 @@
 """Regions: parts of the domain of another material, and the contacts between materials."""
 
 from collections.abc import Mapping
+from math import dist
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from heatsim.scenario.materials import (
     read_material_name,
 )
 from heatsim.scenario.problems import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.quantities import SMALLEST
 
 MAX_REGIONS = 255
 SLAB = 1 << 24
@@ -77,7 +79,8 @@ class Cylinder(BaseModel):
     @field_validator("to", mode="after")
     @classmethod
     def _check_length(cls, to: Vector, info: ValidationInfo) -> Vector:
-        if to == info.data.get("from_"):
+        start = info.data.get("from_")
+        if start is not None and dist(start, to) < SMALLEST:
             raise ValueError(f"got {show(to)}, which is also where the axis starts; the two ends must differ")
         return to
 

@@ -155,3 +155,14 @@ def test_one_material_in_several_regions_is_one_material(spec, faces: str) -> No
     for T, sums in results[1:]:
         np.testing.assert_allclose(T, results[0][0], atol=1e-11)
         np.testing.assert_allclose(sums, results[0][1], atol=1e-9)
+
+
+def test_a_convection_too_weak_for_floating_point_lets_nothing_through() -> None:
+    """Its resistance overflows, which is as it should be."""
+
+    def limit(h: float) -> float:
+        faces = f"default = {convection(h, 300.0)}"
+        text = scenario((1.0, 1.0, 1.0), (2, 2, 2), initial=300.0, end=1.0, boundaries=faces)
+        return problem(text + "[[sources]]\npower = 1.0\n").limit.dt
+
+    assert limit(1e-320) == limit(0.0)

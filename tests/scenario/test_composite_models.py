@@ -283,6 +283,12 @@ MISTAKES = {
         "regions.2.cylinder.to",
         ["two ends must differ"],
     ),
+    "cylinder without direction": (
+        ("to = [0.005, 0.005, 0.02]", "to = [0.005, 0.005, 1e-320]"),
+        "",
+        "regions.2.cylinder.to",
+        ["two ends must differ"],
+    ),
     "cylinder key": (
         ("to = [0.005, 0.005, 0.02]", "till = 1, to = [0.005, 0.005, 0.02]"),
         "",

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -223,7 +223,7 @@ def bench(
     """Verify the kernels against the NumPy oracle, then measure how fast they are."""
     from rich.console import Console
 
-    from heatsim.benchmark import benchmark, check_writable, to_json
+    from heatsim.benchmark import benchmark, check_writable
     from heatsim.benchmark.roofline import draw
     from heatsim.benchmark.table import describe
 
@@ -243,18 +243,10 @@ def bench(
         return _bench_ensembles(cells, members, precisions, kernel, device, repeats, energy, json)
     with Console(stderr=True).status("…") as status:
         measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
-    for measurement in measurements:
-        _show(describe(measurement))
-    if json is not None:
-        json.write_text(to_json(measurements), encoding="utf-8")
+    _tell(measurements, describe, json)
     if plot is not None:
         draw(plot, measurements)
-    wrong = [
-        f"{result.name} in {found.precision}" for found in measurements for result in found.kernels if result.error
-    ]
-    if wrong:
-        raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
-    return 0
+    return _judge("kernels", [(found, found.kernels) for found in measurements])
 
 
 def _bench_reductions(
@@ -262,21 +254,13 @@ def _bench_reductions(
 ) -> int:
     from rich.console import Console
 
-    from heatsim.benchmark import benchmark_reductions, to_json
+    from heatsim.benchmark import benchmark_reductions
     from heatsim.benchmark.table import describe_reductions
 
     with Console(stderr=True).status("…") as status:
         measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
-    for measurement in measurements:
-        _show(describe_reductions(measurement))
-    if json is not None:
-        json.write_text(to_json(measurements), encoding="utf-8")
-    wrong = [
-        f"{result.name} in {found.precision}" for found in measurements for result in found.reductions if result.error
-    ]
-    if wrong:
-        raise RunError(f"reductions that are wrong, and were not timed: {', '.join(wrong)}")
-    return 0
+    _tell(measurements, describe_reductions, json)
+    return _judge("reductions", [(found, found.reductions) for found in measurements])
 
 
 def _bench_ensembles(
@@ -291,22 +275,32 @@ def _bench_ensembles(
 ) -> int:
     from rich.console import Console
 
-    from heatsim.benchmark import benchmark_ensembles, to_json
+    from heatsim.benchmark import benchmark_ensembles
     from heatsim.benchmark.table import describe_ensembles
 
     with Console(stderr=True).status("…") as status:
         measurements = benchmark_ensembles(
             cells, members, precisions, kernel, device, repeats, energy, say=status.update
         )
+    _tell(measurements, describe_ensembles, json)
+    return _judge("kernels", [(found, found.kernels) for found in measurements])
+
+
+def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
+    """Print what was measured, and write it to a file if there is one."""
+    from heatsim.benchmark import to_json
+
     for measurement in measurements:
-        _show(describe_ensembles(measurement))
+        _show(describe(measurement))
     if json is not None:
         json.write_text(to_json(measurements), encoding="utf-8")
-    wrong = [
-        f"{result.name} in {found.precision}" for found in measurements for result in found.kernels if result.error
-    ]
+
+
+def _judge(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
+    """The exit code where all results of all measurements are right; else a RunError that names those that are not."""
+    wrong = [f"{one.name} in {measurement.precision}" for measurement, results in found for one in results if one.error]
     if wrong:
-        raise RunError(f"kernels that are wrong, and were not timed: {', '.join(wrong)}")
+        raise RunError(f"{what} that are wrong, and were not timed: {', '.join(wrong)}")
     return 0
 
 

@@ -10,7 +10,7 @@ from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.render.scene import import_pyvista
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import reason
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 FORMATS = ("vti", "pvd")
 

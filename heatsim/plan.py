@@ -13,7 +13,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.ledger import STEPS_TO_CARRY
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.survey import survey
+from heatsim.physics.survey import Survey, survey
 from heatsim.storage.folder import bytes_on_disk
 
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
@@ -242,14 +242,24 @@ def _materials(problem: HeatProblem) -> list[str]:
                 f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
             )
         for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
-            pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
-            numbers = ", ".join(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))) for pair in pairs)
-            lines.append(f"             dt = {dt:.6g} s: c0…c6 = {numbers}")
+            start, coefficients = f"             dt = {dt:.6g} s: ", _coefficients(material, dt)
+            # Ranges are too long to stand side by side.
+            beside = "; " if law is None else "\n" + " " * len(start)
+            lines.append(start + beside.join(coefficients))
     if scenario.uses_void:
         lines.append(f"void         {parts.material_cells[-1]:,} cells")
     for region, cells in zip(scenario.regions, parts.region_cells, strict=True):
         lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
     return lines
+
+
+def _coefficients(material: Survey, dt: float) -> list[str]:
+    """c0…c6, what is equal together, and the range of each of a material that changes."""
+    alike: dict[str, list[int]] = {}
+    pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
+    for number, pair in enumerate(pairs):
+        alike.setdefault(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))), []).append(number)
+    return [f"{' = '.join(f'c{number}' for number in numbers)} = {values}" for values, numbers in alike.items()]
 
 
 def rounding_note(problem: HeatProblem) -> str:

@@ -3,13 +3,11 @@
 import json
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import metadata
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,6 @@ from heatsim.errors import FolderError, Interrupted
 from heatsim.field import Field
 from heatsim.kernels.tuning import Choice
 from heatsim.ledger import Ledger
-from heatsim.observers import energy
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.observer import Observer, RunState, Values
@@ -38,7 +35,7 @@ from heatsim.stepper import Stepper
 from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
-from heatsim.version import version
+from heatsim.summary import summarise
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 _BELOW_ZERO = -0.01  # K; rounding does not come so far below 0
@@ -306,7 +303,7 @@ class Simulation:
                 f"the lowest temperature is {lowest:.6g} K, below absolute zero: given fluxes or sources take out more "
                 "heat than there is; make them smaller or shorter"
             )
-        folder.write_summary(self.folder, self._summary())
+        folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
@@ -359,58 +356,3 @@ class Simulation:
         if "compared" in saved.arrays:
             before = self.plan.device.xp.asarray(saved.arrays["compared"])
             self.state.compared = (int(saved.values["compared_step"]), before)
-
-    def _summary(self) -> dict[str, Any]:
-        problem, state = self.plan.problem, self.state
-        extremes = state.extremes()
-        names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-        summary: dict[str, Any] = {
-            "title": problem.scenario.title,
-            "versions": _versions(self.plan.device.backend),
-            "device": self.plan.device.name,
-            "backend": self.plan.device.backend,
-            "kernel": self._choice.shape.spec.name if self._choice else self.plan.kernel.name,
-            "precision": problem.precision,
-            "rounding": problem.rounding,
-            "scheme": problem.scheme,
-            "cells": list(problem.grid.cells),
-            "time": state.time,
-            "steps": state.step,
-            "dt": list(problem.timeline.step_lengths),
-            "dt_limit": problem.limit.dt,
-            "coefficients": [
-                {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
-                for dt, steps in problem.timeline.step_lengths.items()
-            ],
-            "reference_temperature": state.field.reference,
-            "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
-            "wall_time": self.timing.preparing + self.timing.observing + self.timing.waiting + state.wall_time,
-            "preparing_time": self.timing.preparing,
-            "stepping_time": state.wall_time,
-            "observing_time": self.timing.observing,
-            "waiting_time": self.timing.waiting,
-            "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
-        }
-        if self.plan.device.backend == "cuda" and self._choice:
-            summary["launch"] = self._choice.describe()
-        if problem.scenario.output.energy:
-            row = energy.balance(state)
-            summary["energy"] = row
-            summary["energy_bound"] = energy.bound(state, row)
-        return summary
-
-
-@cache
-def _versions(backend: str) -> Mapping[str, str]:
-    """Versions of what decides the numbers."""
-    import platform
-
-    packages = ["numpy", "h5py"]
-    packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
-    versions = {"heatsim": version(), "python": platform.python_version()}
-    for package in packages:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cuda_host.machine import build_folder
 from hypothesis import settings
 
 from heatsim import device
@@ -20,6 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
     settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
     settings.load_profile("heatsim")
+    build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.storage import folder as run_folder
+from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.tables import TableWriter
-from heatsim.storage.vtkhdf import FieldWriter
 
 Field = Callable[[Grid, float], NDArray[np.float64]]
 

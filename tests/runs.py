@@ -14,7 +14,7 @@ import heatsim
 from heatsim import course
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 # 16 steps, due times every second one, fields at every fourth; each kind of face, a periodic axis, no two axes alike.
 TEXT = """

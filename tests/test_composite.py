@@ -14,7 +14,7 @@ from heatsim.grid import FACES
 from heatsim.physics.conditions import STEFAN_BOLTZMANN
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

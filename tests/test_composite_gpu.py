@@ -12,11 +12,9 @@ from bodies import EVERYTHING
 from cuda_host import gpu
 from runs import after_step, interrupt, results, write
 
-from heatsim import device
 from heatsim.device import Device
 from heatsim.errors import Interrupted
 from heatsim.kernels import launch, mending, replay, tuning
-from heatsim.kernels.reductions import compiled
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
 
@@ -38,10 +36,7 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """A GPU, or the host in its part, with runs short enough for few steps to be recorded."""
     monkeypatch.setattr(replay, "RUNS", (4, 2))
     if request.param == "host":
-        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
-        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
-        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
-        monkeypatch.setattr(gpu.HostStream, "graphs", [])
+        gpu.play_gpu(monkeypatch)
     return request.param
 
 

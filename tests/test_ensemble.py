@@ -8,12 +8,11 @@ import pytest
 import runs
 from cuda_host import gpu
 
-from heatsim import course, device
+from heatsim import course
 from heatsim.ensemble import Ended, run_together
 from heatsim.ensemble_stepper import EnsembleStepper
 from heatsim.errors import Interrupted, NotFiniteError
-from heatsim.kernels import launch, replay
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import replay
 from heatsim.kernels.stack import Turn
 from heatsim.simulation import Simulation
 from heatsim.stepper import Stepper
@@ -36,9 +35,7 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """A GPU, or the host in its part."""
     monkeypatch.setattr(replay, "RUNS", (4, 2))
     if request.param == "host":
-        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
-        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
-        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
+        gpu.play_gpu(monkeypatch)
 
 
 def simulations(at: Path, *overrides: str) -> list[Simulation]:

@@ -9,7 +9,7 @@ from heatsim.errors import FolderError, InputError
 from heatsim.export import export
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
-from heatsim.storage.vtkhdf import FieldWriter
+from heatsim.storage.field_writer import FieldWriter
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")
 

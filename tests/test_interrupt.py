@@ -17,7 +17,7 @@ from heatsim.cli import main
 from heatsim.errors import NotFiniteError
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 # Seconds of work on any machine, in steps of a tenth of a millisecond.
 LASTING = [

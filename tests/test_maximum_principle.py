@@ -13,7 +13,7 @@ from heatsim.errors import HeatsimError
 from heatsim.grid import FACES
 from heatsim.kernels.catalog import KERNELS
 from heatsim.storage import folder, tables
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 

@@ -24,7 +24,8 @@ from heatsim.render.scales import (
 )
 from heatsim.render.scene import View, describe_stretch, drawn_size
 from heatsim.render.sections import choose_times, read_samples, read_sections
-from heatsim.storage.vtkhdf import FieldReader, FieldWriter
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_writer import FieldWriter
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")
 

@@ -14,9 +14,10 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import Interrupted, StorageError
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.storage import checkpoint, folder, tables, vtkhdf
+from heatsim.storage import checkpoint, field_writer, folder, tables
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.tables import TableWriter
-from heatsim.storage.vtkhdf import FieldReader, FieldWriter
 
 MID_INTERVAL, DUE, FIELD_DUE = 3, 6, 8
 ARITHMETIC = [("float32", "nearest"), ("float32", "stochastic"), ("float64", "nearest")]
@@ -189,7 +190,7 @@ def test_a_crash_before_any_write_to_disk_leaves_what_can_be_resumed(
     monkeypatch.setattr(os, "replace", counted(os.replace))
     # No power is lost here: waiting for the disk would take most of the time.
     monkeypatch.setattr(os, "fsync", counted(lambda descriptor: None))
-    monkeypatch.setattr(vtkhdf, "fsync", counted(lambda descriptor: None))
+    monkeypatch.setattr(field_writer, "fsync", counted(lambda descriptor: None))
     monkeypatch.setattr(TableWriter, "append", counted(TableWriter.append))
     monkeypatch.setattr(FieldWriter, "append", counted(FieldWriter.append))
 

@@ -15,8 +15,8 @@ from heatsim.physics.initial import InitialField
 from heatsim.scenario import load
 from heatsim.simulation import Simulation
 from heatsim.storage import folder
+from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.tables import read
-from heatsim.storage.vtkhdf import FieldReader
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

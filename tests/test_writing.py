@@ -16,7 +16,8 @@ from heatsim.errors import Interrupted, StorageError
 from heatsim.plan import Plan
 from heatsim.stepper import Stepper
 from heatsim.storage import checkpoint, folder
-from heatsim.storage.vtkhdf import FieldReader, FieldWriter
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_writer import FieldWriter
 
 
 def test_the_files_have_the_same_bytes_as_when_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

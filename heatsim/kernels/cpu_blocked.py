@@ -223,10 +223,11 @@ def _set_end_rows(plan: Plan, ring: Any, plane: int, from_y: int, to_y: int) -> 
 def _sum_rows(plan: Plan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """Sums over neighbours; ``planes`` is where the rows begin in the planes below, here and above."""
     below, here, above = planes
+    around = (below, here - plan.stride, here, here + plan.stride, above)
     if plan.scheme == SEVEN_TERM:
-        sum_seven_term(plan.c, ring, below, here, above, plan.stride, T_new, new, new_stride, runs)
+        sum_seven_term(plan.c, ring, around, plan.stride, T_new, new, new_stride, runs)
     else:
-        sum_increments(plan.c, ring, below, here, above, plan.stride, T_new, new, new_stride, runs)
+        sum_increments(plan.c, ring, around, plan.stride, T_new, new, new_stride, runs)
 
 
 @compiled

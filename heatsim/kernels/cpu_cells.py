@@ -54,29 +54,26 @@ def wrap(i: int, n: int) -> int:
 
 
 @compiled
-def sum_seven_term(
-    c: Any, T: Any, below: int, here: int, above: int, stride: int, T_new: Any, new: int, new_stride: int, runs: Any
-) -> None:
+def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """c0·T + c1·T(x−) + … + c6·T(z+).
 
     Args:
         c: c0…c6.
         T: where all neighbours are.
-        below: what lies beside the first cell in z−.
-        here: the first cell.
-        above: what lies beside it in z+.
-        stride: from a cell to its neighbours in y.
+        around: what lies beside the first cell in z− and y−, the cell itself, what lies beside it in y+ and z+.
+        stride: from a run to the next in T.
         T_new: gets the sums.
         new: the first of them.
         new_stride: from a run to the next.
-        runs: how many runs of cells, ``stride`` apart in T, and how long they are.
+        runs: how many runs of cells, and how long they are.
     """
     _whole_vectors()
+    below, south_of, here, north_of, above = around
     c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
         at, out = run * stride, np.uint64(new + run * new_stride)
         i, west, east = np.uint64(here + at), np.uint64(here + at - 1), np.uint64(here + at + 1)
-        south, north = np.uint64(here + at - stride), np.uint64(here + at + stride)
+        south, north = np.uint64(south_of + at), np.uint64(north_of + at)
         down, up = np.uint64(below + at), np.uint64(above + at)
         for x in range(np.uint64(runs[1])):
             T_new[out + x] = (
@@ -91,16 +88,15 @@ def sum_seven_term(
 
 
 @compiled
-def sum_increments(
-    c: Any, T: Any, below: int, here: int, above: int, stride: int, T_new: Any, new: int, new_stride: int, runs: Any
-) -> None:
+def sum_increments(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """c1·(T(x−) − T) + … + c6·(T(z+) − T); arguments as for :func:`sum_seven_term`."""
     _whole_vectors()
+    below, south_of, here, north_of, above = around
     c1, c2, c3, c4, c5, c6 = c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
         at, out = run * stride, np.uint64(new + run * new_stride)
         i, west, east = np.uint64(here + at), np.uint64(here + at - 1), np.uint64(here + at + 1)
-        south, north = np.uint64(here + at - stride), np.uint64(here + at + stride)
+        south, north = np.uint64(south_of + at), np.uint64(north_of + at)
         down, up = np.uint64(below + at), np.uint64(above + at)
         for x in range(np.uint64(runs[1])):
             centre = T[i + x]

@@ -260,41 +260,30 @@ def advance_numba(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
-    from heatsim.kernels import cpu_composite_numba
+    from heatsim.kernels import cpu_composite_numba as compiled
 
     choose_threads(T.size)
-    advance: Any = cpu_composite_numba.advance
     laws, c, driving = body.laws, tables.c, T
     if laws.vary:
         c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
         if body not in _potentials_of:
             _potentials_of[body] = np.empty_like(T)
         driving = _potentials_of[body]
+    nz, ny, nx = T.shape
+    scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
+    numbers = (body.first_heated, body.void, body.void_condition)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
+    of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
+    advance: Any = compiled.advance
     advance(
-        T,
-        driving,
-        T_new,
-        *periodic,
-        body.cells,
-        *body.maps,
-        body.bits,
-        body.before,
-        body.area,
-        np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype),
-        (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype)),
-        body.first_heated,
-        body.void,
-        body.void_condition,
-        c,
-        tables.links,
-        tables.halves,
-        row.conditions,
-        row.heat,
-        *row.beams,
-        step,
-        SCHEMES.index(scheme),
-        *ledger.faces,
-        *ledger.beams,
+        *(field.reshape(-1) for field in (T, driving, T_new)),
+        compiled.Body(nz, ny, nx, *periodic, *cells),
+        compiled.Tables(c, tables.links, tables.halves, *of_laws),
+        compiled.Step(row.conditions, row.heat, step, SCHEMES.index(scheme)),
+        tuple(body.maps),
+        tuple(row.beams),
+        tuple(ledger.faces),
+        tuple(ledger.beams),
         ledger.exposed,
     )
 

@@ -10,7 +10,7 @@ from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.physics.flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
-from heatsim.storage.vtkhdf import FieldWriter
+from heatsim.storage.field_writer import FieldWriter
 
 _CELLS_AT_ONCE = 2**20
 

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, InputError, StorageError
+from heatsim.errors import FolderError, InputError
 from heatsim.render import curves, pictures
 from heatsim.render.scales import TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time, ticks
 from heatsim.render.scene import Scene, View, drawn_size, finish_trial, start_trial
 from heatsim.render.sections import choose_times, read_samples, read_sections, wide_axes
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
-from heatsim.storage.disk import reason, resume_command
-from heatsim.storage.vtkhdf import VOID, FieldReader
+from heatsim.storage.disk import clear_pictures, resume_command
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.vtkhdf import VOID
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8
@@ -52,13 +53,7 @@ def render(folder: Path) -> list[Path]:
     run_folder.require_run(folder)
     title = _read_title(folder)
     figures = folder / run_folder.FIGURES
-    try:
-        figures.mkdir(exist_ok=True)
-        for pattern in _OWN_PICTURES:
-            for path in figures.glob(pattern):
-                path.unlink()
-    except OSError as error:
-        raise StorageError(f"{figures}: pictures could not be replaced: {reason(error)}") from error
+    clear_pictures(figures, _OWN_PICTURES)
     with ExitStack() as stack:
         fields = folder / run_folder.FIELDS
         reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.storage.vtkhdf import FieldReader
+from heatsim.storage.field_reader import FieldReader
 
 # A cell smaller than a pixel cannot be seen: a view in space shows at most this many along an axis.
 MOST_IN_SURFACES = 128

@@ -5,7 +5,7 @@ import io
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -133,3 +133,18 @@ def write_whole(path: Path, content: bytes, again: str = "") -> None:
             os.fsync(file.fileno())
         os.replace(part, path)
         sync_folder(path.parent)
+
+
+def clear_pictures(folder: Path, patterns: Iterable[str]) -> None:
+    """Make a folder for pictures; remove from it the files of earlier ones, whose names match the patterns.
+
+    Raises:
+        StorageError: the system refused.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+        for pattern in patterns:
+            for path in folder.glob(pattern):
+                path.unlink()
+    except OSError as error:
+        raise StorageError(f"{folder}: pictures could not be replaced: {reason(error)}") from error

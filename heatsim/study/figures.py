@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import StorageError
 from heatsim.render.pictures import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
-from heatsim.storage.disk import reason
+from heatsim.storage.disk import clear_pictures
 from heatsim.study import findings
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
@@ -45,13 +44,7 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
     """
     done = findings.finished(rows)
     figures = study / study_folder.FIGURES
-    try:
-        figures.mkdir(exist_ok=True)
-        for pattern in _OWN_PICTURES:
-            for path in figures.glob(pattern):
-                path.unlink()
-    except OSError as error:
-        raise StorageError(f"{figures}: pictures could not be replaced: {reason(error)}") from error
+    clear_pictures(figures, _OWN_PICTURES)
     if not done:
         return []
     return list(_draw_all(study, figures, definition, done))

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 from cuda_host.machine import HostKernel, compile_kernel
 from numpy.typing import NDArray
 
+from heatsim import device
 from heatsim.device import Device
 from heatsim.kernels import launch
 from heatsim.kernels.reductions import compiled
@@ -184,6 +186,14 @@ def host_device(free: int = 2**30) -> Device:
     return Device("cuda", xp, "a host that takes itself for a GPU")
 
 
+def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have whoever asks for a device get the host in the part of a GPU, which has recorded no graphs."""
+    monkeypatch.setattr(device, "choose", lambda requested: host_device())
+    monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
+    monkeypatch.setattr(compiled, "function", function_on_host)
+    monkeypatch.setattr(HostStream, "graphs", [])
+
+
 def compile_on_host(build: launch.Build) -> launch.CudaKernel:
     """As heatsim.kernels.launch.compile_kernel."""
     macros = [option for option in build.options if option.startswith("-D")]
@@ -233,4 +243,4 @@ def _as_items(argument: Any, is_pointer: bool, size: int) -> Any:
     return np.asarray(argument).view(np.dtype((np.void, size))) if is_pointer else argument
 
 
-__all__ = ["HostKernel", "HostStream", "compile_on_host", "function_on_host", "host_device"]
+__all__ = ["HostKernel", "HostStream", "compile_on_host", "function_on_host", "host_device", "play_gpu"]

@@ -18,8 +18,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ import pytest
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).parent
+BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
     *("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
@@ -128,7 +130,7 @@ def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
 def compile_kernel(
     source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = ()
 ) -> HostKernel:
-    """The kernel of a .cu file, compiled once a session for each set of options.
+    """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
 
     Args:
         source: the .cu file.
@@ -138,33 +140,61 @@ def compile_kernel(
 
     Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
     """
-    return _compile(source.resolve(), tuple(options), name, tuple(include))
+    source = source.resolve()
+    return _compile(source, tuple(options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 
 def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
     """``compile_kernel`` for several (source, options), on all processor cores at once."""
     jobs = list(jobs)
     _compiler()  # skips here, not in a thread
-    _build_folder()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda job: compile_kernel(*job), jobs))
 
 
 @cache
-def _compile(source: Path, options: tuple[str, ...], name: str, include: tuple[Path, ...]) -> HostKernel:
-    digest = hashlib.sha256(repr((source, options, name, include)).encode()).hexdigest()[:16]
-    stem = _build_folder() / f"{source.stem}-{digest}"
-    unit, object_file, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".so"))
-    text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
-    unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
-    folders = [f"-I{folder}" for folder in (source.parent, *include)]
-    _run(
-        *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), *options, *folders),
-        *("-include", str(FOLDER / "cuda_host.h"), "-c", str(unit), "-o", str(object_file)),
-    )
-    # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
-    _run(_compiler(), "-shared", str(object_file), "-o", str(library))
+def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
+    digest = hashlib.sha256(repr((source, options, name, folders)).encode()).hexdigest()[:16]
+    stem = build_folder() / f"{source.stem}-{digest}"
+    unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
+    compiler = _compiler()
+    with _alone(stem):
+        if not library.exists():
+            text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
+            unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
+            _run(
+                *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
+                *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
+            )
+            # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
+            _run(compiler, "-shared", str(object_file), "-o", str(linked))
+            linked.rename(library)
     return _load(library, f"{source.name}:{name}")
+
+
+def _header() -> Path:
+    """What includes cuda_host.h, precompiled; g++ reads the text instead where the options differ."""
+    header = build_folder() / "precompiled.h"
+    with _alone(header):
+        if not header.exists():
+            text = header.with_suffix(".text")
+            text.write_text(f'#include "{FOLDER / "cuda_host.h"}"\n', encoding="utf-8")
+            _run(
+                *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), "-x", "c++-header", str(text)),
+                *("-o", str(header.with_suffix(".h.gch"))),
+            )
+            text.rename(header)
+    return header
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Only one thread of one process at a time makes what is at a path."""
+    import fcntl  # not on Windows, where nothing is compiled
+
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _with_dynamic_shared(text: str) -> str:
@@ -195,10 +225,12 @@ def _run(*command: str) -> None:
 
 
 @cache
-def _build_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def build_folder() -> Path:
+    """What this process and those that it starts from here on have compiled; removed when it ends."""
+    if BUILDS not in os.environ:
+        os.environ[BUILDS] = tempfile.mkdtemp(prefix="heatsim-cuda-host-")
+        atexit.register(shutil.rmtree, os.environ[BUILDS], ignore_errors=True)
+    return Path(os.environ[BUILDS])
 
 
 def _compiler() -> str:

@@ -10,10 +10,8 @@ import pytest
 import runs
 from cuda_host import gpu
 
-from heatsim import device
 from heatsim.errors import Interrupted
-from heatsim.kernels import launch, replay
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import replay
 from heatsim.simulation import Simulation
 from heatsim.stepper import Stepper
 
@@ -27,10 +25,7 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """A GPU, or the host in its part, with runs short enough for few steps."""
     monkeypatch.setattr(replay, "RUNS", (4, 2))
     if request.param == "host":
-        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
-        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
-        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
-        monkeypatch.setattr(gpu.HostStream, "graphs", [])
+        gpu.play_gpu(monkeypatch)
     return request.param
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.grid import Grid
-from heatsim.storage import vtkhdf
-from heatsim.storage.vtkhdf import FieldReader, FieldWriter
+from heatsim.storage import field_reader, vtkhdf
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_writer import FieldWriter
 
 GRID = Grid((5, 4, 3), (0.5, 0.2, 0.9), (1.0, -2.0, 0.25))
 TIMES = (0.0, 0.1, 0.30000000000000004, 1e3)
@@ -96,7 +97,8 @@ def test_layout_is_the_one_of_vtkhdf_2_0(tmp_path):
 
 
 def test_reader_gives_back_grid_times_planes_and_ranges(tmp_path, monkeypatch):
-    monkeypatch.setattr(vtkhdf, "SLAB_BYTES", 64)
+    monkeypatch.setattr(vtkhdf, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(field_reader, "SLAB_BYTES", 256)
     grid = Grid((3, 5, 7), (0.1, 0.2, 0.7), (0.1, 0.0, -1.0))
     path = tmp_path / "fields.vtkhdf"
     write(path, grid, slab=3)
@@ -242,15 +244,17 @@ from pathlib import Path
 import numpy as np
 from heatsim.grid import Grid
 from heatsim.storage import vtkhdf
-vtkhdf.SLAB_BYTES = 512  # many chunks: a large index
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_writer import FieldWriter
+vtkhdf.CHUNK_BYTES = 512  # many chunks: a large index
 grid = Grid((8, 8, 40), (1.0, 1.0, 1.0))
 path = Path(sys.argv[1])
 if path.exists():
-    with vtkhdf.FieldReader(path) as reader:
+    with FieldReader(path) as reader:
         keep = max(0, len(reader) - 2)
-    writer = vtkhdf.FieldWriter.reopen(path, grid, "float32", keep, expected=2000)
+    writer = FieldWriter.reopen(path, grid, "float32", keep, expected=2000)
 else:
-    writer = vtkhdf.FieldWriter.create(path, grid, "float32", expected=2000)
+    writer = FieldWriter.create(path, grid, "float32", expected=2000)
 print("started", flush=True)
 while len(writer) < 2000:
     i = len(writer)
@@ -281,7 +285,7 @@ from pathlib import Path
 import numpy as np
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
-from heatsim.storage.vtkhdf import FieldWriter
+from heatsim.storage.field_writer import FieldWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 try:
     grid, expected = Grid((10, 20, 50), (1.0, 1.0, 1.0)), int(sys.argv[2])

@@ -8,10 +8,8 @@ import runs
 import study_text
 from cuda_host import gpu
 
-from heatsim import course, device
+from heatsim import course
 from heatsim.ensemble_stepper import EnsembleStepper
-from heatsim.kernels import launch
-from heatsim.kernels.reductions import compiled
 from heatsim.kernels.stack import Turn
 from heatsim.simulation import Simulation
 from heatsim.stepper import Stepper
@@ -29,9 +27,7 @@ NUMBERS = range(1, 7)
 def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU, or the host in its part."""
     if request.param == "host":
-        monkeypatch.setattr(device, "choose", lambda requested: gpu.host_device())
-        monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)
-        monkeypatch.setattr(compiled, "function", gpu.function_on_host)
+        gpu.play_gpu(monkeypatch)
 
 
 def prepared(at: Path) -> Path:

@@ -1,6 +1,6 @@
 """The laws of materials that change with temperature, as kernels look them up: the tables of varying.cuh."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ class Laws:
 
     Attributes:
         places: steps in a kelvin of content, the first and the last of the steps, of each kind; shape (kinds, 3).
-        bases: of step 0 of each kind, in entries; the same for kinds of one material. Shape (kinds,), int64.
+        bases: of step 0 of each kind, in entries; the same for kinds of one material and no others, by which kernels
+            tell materials apart. Shape (kinds,), int64.
         potentials: at the lower end of each step and across it, shape (entries, 2).
         states: temperature and conductivity likewise: value, rise, value, rise; shape (entries, 4).
         resistances: of contacts in m² K/W, shape (kinds, kinds).
@@ -43,18 +44,33 @@ def make_laws(medium: Medium, precision: str) -> Laws:
         nothing = np.zeros((0, 0), dtype=precision)
         return Laws(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
     laws = medium.laws
-    different = list({id(law): law for law in laws}.values())
-    starts = dict(zip(map(id, different), np.cumsum([0, *(law.steps for law in different)]).tolist(), strict=False))
+    starts = _starts(list(dict.fromkeys(laws)))
     return Laws(
         places=np.array([(1.0 / law.step, law.first, law.first + law.steps - 1) for law in laws], dtype=precision),
-        bases=np.array([starts[id(law)] - law.first for law in laws], dtype=np.int64),
-        potentials=_entries(different, "potentials").astype(precision),
-        states=np.hstack([_entries(different, name) for name in ("temperatures", "conductivities")]).astype(precision),
+        bases=np.array([starts[law] - law.first for law in laws], dtype=np.int64),
+        potentials=_entries(starts, "potentials").astype(precision),
+        states=np.hstack([_entries(starts, name) for name in ("temperatures", "conductivities")]).astype(precision),
         resistances=medium.resistance.astype(precision),
     )
 
 
-def _entries(laws: Sequence[Law], name: str) -> NDArray[np.float64]:
+def _starts(laws: Sequence[Law]) -> dict[Law, int]:
+    """Where the table of each law starts, so that no two have the same base; entries may be left out for that."""
+    starts: dict[Law, int] = {}
+    end, bases = 0, set[int]()
+    for law in laws:
+        while end - law.first in bases:
+            end += 1
+        bases.add(end - law.first)
+        starts[law] = end
+        end += law.steps
+    return starts
+
+
+def _entries(starts: Mapping[Law, int], name: str) -> NDArray[np.float64]:
     """For each step of each table its value at the lower end and its rise across it, shape (entries, 2)."""
-    nodes = [getattr(law, name) for law in laws]
-    return np.concatenate([np.stack((values[:-1], np.diff(values)), axis=1) for values in nodes])
+    entries = np.zeros((max(start + law.steps for law, start in starts.items()), 2))
+    for law, start in starts.items():
+        values = getattr(law, name)
+        entries[start : start + law.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
+    return entries

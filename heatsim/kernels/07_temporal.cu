@@ -46,6 +46,9 @@
 
 #define WARPS TILE_Y
 #define THREADS (WARP * WARPS)
+// Whether a stage sets out before the one before it has ended: where there are registers for its sums beside the coefficients,
+// and in composite bodies in float64 only, where it pays.
+#define EARLY (!MEMBERS && !(FACES && VECTOR == 4))
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
@@ -422,7 +425,8 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
 #if FACES
-    const unsigned int arriving = arriving_byte(all.medium, grid, place, p);
+    const unsigned int arriving = own.byte;
+    own.byte = arriving_byte(all.medium, grid, place, p + 1);
     const Coefficients c = coefficients_of(all, own);
 #else
     const Coefficients& c = all;
@@ -431,7 +435,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
-#if !MEMBERS
+#if EARLY
     Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], below[0]);
 #endif
 #pragma unroll
@@ -447,11 +451,12 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
         // 3. The next stage sets out, so that what it loads is on its way while this one ends. Behind the last of them the
         // others may overwrite what has been read.
         const Patch& T_here = centre[s];
-#if MEMBERS
-        // Registers for the sums of the next stage, beside the coefficients, there are none.
+#if !EARLY
         Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, below[s]);
         if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
+#if MEMBERS
         asm volatile("" ::: "memory");  // coefficients from here on are read from here on
+#endif
 #else
         Patch sum = next_sum;
         if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], below[s + 1]);
@@ -569,6 +574,9 @@ advance(RUN)
         }
         Patch centre[STEPS] = {}, below[STEPS] = {};
         PatchKind own = {};
+#if FACES
+        own.byte = arriving_byte(c.medium, grid, place, p);
+#endif
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);

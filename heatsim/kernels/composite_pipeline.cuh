@@ -8,6 +8,7 @@
 #if FACES
 // What a patch needs of its kind.
 struct PatchKind {
+    unsigned int byte;  // of the plane that arrives next: it comes from memory an iteration ahead of its use
 #if MATERIALS
     Inner inner;
 #endif

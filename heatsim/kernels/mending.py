@@ -26,11 +26,13 @@ MENDER = KernelSpec(
     "mended", "cuda", "mended.cu", "boxes of any size, several steps each", (384, 1, 1), vectorised=True
 )
 
-_COLUMNS = 9  # of struct Segment
-_BYTES_A_CELL = 9  # of the table for a cell that is not plain: 6.3 to 8.5 were counted at 512³
+_THREADS = {"float32": 384, "float64": 320}  # of a block: twice as many have registers enough
+_KEPT = {"float32": 4, "float64": 3}  # KEPT of mended.cu
+_RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
+_BYTES_A_CELL = 10  # of the table for a cell that is not plain: 7.4 to 11.1 were counted at 512³
 
 # Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
-MOST = 0.45
+MOST = 0.7
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,13 @@ class MendedKernel(CudaKernel):
 
 
 def mender(build: Build, block_memory: int) -> Build:
-    """The build that steps boxes as deep as a build of 07, in blocks with at most so many bytes of shared memory."""
-    return replace(build, spec=replace(MENDER, steps=build.spec.steps), vector=build.access, room=block_memory)
+    """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
+
+    Two blocks share them: while one loads its box, the other steps its own.
+    """
+    room = (block_memory + _RESERVED) // 2 - _RESERVED
+    spec = replace(MENDER, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
+    return replace(build, spec=spec, vector=build.access, room=room)
 
 
 def boxes(
@@ -101,9 +108,11 @@ def boxes(
         -1 if medium.void is None or medium.exposure is None else medium.void,
         build.access,
         build.spec.steps,
+        _KEPT[build.precision] * _THREADS[build.precision],
     )
-    lists[:, 0] += len(rows) * _COLUMNS
-    segments = np.concatenate((np.hstack((rows, lists)).ravel(), entries.view(np.int32)))
+    table = np.hstack((rows, lists))  # of struct Segment
+    table[:, rows.shape[1]] += table.size
+    segments = np.concatenate((table.ravel(), entries.view(np.int32)))
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     return (Launch((len(rows), 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), segments),)
 

@@ -229,6 +229,7 @@ def entries(
     void: int,
     vector: int,
     steps: int,
+    most_pairs: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """The cells of each box that are not plain, as ``mended.cu`` wants them.
 
@@ -241,13 +242,16 @@ def entries(
         void: the kind of void, if heat passes its surfaces; else −1.
         vector: cells that are stepped as what the first of them is.
         steps: of a sweep.
+        most_pairs: of a box; more than these are among the others.
 
     Returns:
-        The entries of all boxes, and a row for each box: the first entry, how many are pairs, how many others follow.
+        The entries of all boxes, and a row for each box: the first entry, how many are others, how many are pairs in
+        each step of the sweep. Pairs come first, those of the last step before those that only earlier ones need.
     """
     table, used = np.empty(1 << 16, np.uint32), 0
-    rows = np.zeros((len(boxes), 3), np.int32)
+    rows = np.zeros((len(boxes), 2 + steps), np.int32)
     pairs, others = np.empty(_MOST_CELLS, np.uint32), np.empty(_MOST_CELLS, np.uint32)
+    distances = np.empty(_MOST_CELLS, np.int64)  # of pairs from the box
     at_end, kinds = np.zeros(6, np.bool_), np.zeros(6, np.int64)
     for number in range(len(boxes)):
         start = (boxes[number, 2], boxes[number, 1], boxes[number, 0])
@@ -289,11 +293,12 @@ def entries(
                             other = beside
                             differing |= 1 << side
                     pair &= other != void
-                    owned = 0 <= dz < size[0] and 0 <= dy < size[1] and 0 <= dx < size[2]
+                    distance = max(-dz, dz - size[0] + 1, -dy, dy - size[1] + 1, -dx, dx - size[2] + 1, 0)
+                    owned = distance == 0
                     place = (before_z + dz) * plane + (before_y + dy) * row + before_x + dx
                     entry = place | differing << 16 | owned << 22 | other << 24
-                    if pair:
-                        pairs[n_pairs] = entry
+                    if pair and n_pairs < most_pairs:
+                        pairs[n_pairs], distances[n_pairs] = entry, distance
                         n_pairs += 1
                     else:
                         others[n_others] = entry
@@ -302,8 +307,11 @@ def entries(
             larger = np.empty(2 * (used + n_pairs + n_others), np.uint32)
             larger[:used] = table[:used]
             table = larger
-        rows[number, 0], rows[number, 1], rows[number, 2] = used, n_pairs, n_others
-        used = _deal(pairs[:n_pairs], table, used)
+        rows[number, 0], rows[number, 1] = used, n_others
+        for distance in range(steps):
+            before = used
+            used = _deal(pairs[:n_pairs][distances[:n_pairs] == distance], table, used)
+            rows[number, 2 : 2 + steps - distance] += used - before
         used = _deal(others[:n_others], table, used)
     return table[:used].copy(), rows
 

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+_MOST_SHOWN = 100  # problems of a scenario that a message lists
+
 
 class HeatsimError(Exception):
     """Base of all errors below; its text is one message for the user."""
@@ -53,8 +55,9 @@ class ScenarioError(InputError):
         if len(self.problems) == 1:
             text = f"{path}: {self.problems[0]}"
         else:
-            lines = "".join(f"\n  {problem}" for problem in self.problems)
-            text = f"{path}: {len(self.problems)} problems{lines}"
+            lines = "".join(f"\n  {problem}" for problem in self.problems[:_MOST_SHOWN])
+            left = len(self.problems) - _MOST_SHOWN
+            text = f"{path}: {len(self.problems)} problems{lines}" + (f"\n  … and {left} more" if left > 0 else "")
         super().__init__(text)
 
 

@@ -19,6 +19,7 @@ from heatsim.errors import (
     InputError,
     Interrupted,
     NotFiniteError,
+    Problem,
     RunError,
     ScenarioError,
     StorageError,
@@ -230,3 +231,10 @@ def test_a_run_that_goes_on_with_another_backend_is_told_about_its_bits(
     assert out == ""
     assert 'heatsim: warning: the run began on device "cuda" and goes on on "cpu"' in err
     assert "not to the bit" in err
+
+
+def test_a_hundred_problems_are_enough_to_begin_with() -> None:
+    error = ScenarioError("a.toml", [Problem(f"probes.{number}", "missing") for number in range(1000)])
+    assert len(error.problems) == 1000
+    lines = str(error).splitlines()
+    assert (lines[0], lines[100], lines[-1]) == ("a.toml: 1000 problems", "  probes.99: missing", "  … and 900 more")

@@ -100,7 +100,7 @@ def _flat(table: Mapping[str, object], above: str = "") -> list[tuple[str, objec
     """Keys and values; TOML makes nested tables of dotted keys that stand without quotes."""
     found: list[tuple[str, object]] = []
     for key, value in table.items():
-        if isinstance(value, Mapping) and not {"min", "max"} & value.keys():
+        if isinstance(value, Mapping) and value and not {"min", "max"} & value.keys():
             found += _flat(value, f"{above}{key}.")
         else:
             found.append((f"{above}{key}", value))
@@ -161,7 +161,10 @@ def _read_range(table: Mapping[str, object], place: str, problems: list[Problem]
 def si_number(value: object) -> float | None:
     """A number as it is, a text with a unit in SI; None for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return None
     parts = units.split(value) if isinstance(value, str) else None
     if parts is None:
         return None

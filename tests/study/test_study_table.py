@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from heatsim.study.points import identity, points
 from heatsim.study.reading import read_table
 from heatsim.study.table import Range, Response
 
@@ -169,3 +170,21 @@ def test_not_a_table() -> None:
     table, problems = read_table(3)
     assert table is None
     assert [problem.key for problem in problems] == ["study"]
+
+
+def test_a_table_that_is_empty_is_no_range_and_no_list() -> None:
+    told = mistakes('method = "grid"\n[parameters]\n"material.density" = {}\n"time.end" = [1.0, 2.0]\n')
+    wanted = "missing; write for example { min = 100.0, max = 2500.0 }"
+    assert told == [f'study.parameters."material.density".{end}: {wanted}' for end in ("min", "max")]
+
+
+def test_integers_beyond_floating_point_are_no_numbers() -> None:
+    huge = "1" + 400 * "0"
+    told = mistakes(
+        f'method = "latin-hypercube"\nsamples = 2\n[parameters]\n"time.end" = {{ min = 1.0, max = {huge} }}\n'
+    )
+    assert len(told) == 1
+    assert "max: got an integer of more than 150 digits" in told[0]
+    table = read(f'method = "grid"\n[parameters]\n"time.end" = [1.0, {huge}]\n')
+    first, second = points(table)
+    assert identity(first) != identity(second)

@@ -140,11 +140,14 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
+def environment() -> dict[str, str]:
+    """Of a process that is to find the package under test, wherever it starts."""
+    package = str(Path(heatsim.__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
+
+
 def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> "subprocess.Popen[str]":
     """``heatsim ARGUMENTS`` as a process of its own."""
-    # The package under test, wherever the process starts.
-    package = str(Path(heatsim.__file__).parents[1])
-    paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
         [sys.executable, "-m", "heatsim", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -152,7 +155,7 @@ def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-
         text=True,
         cwd=cwd,
         encoding=encoding,
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
+        env={**environment(), "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
     )
 
 

@@ -1,7 +1,6 @@
 """The command line as a user meets it: processes, their exit codes, what they print where and what they leave."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 import runs
 
-import heatsim
 from heatsim import Simulation, device, render
 from heatsim.cli import main
 from heatsim.errors import DeviceError, InputError
@@ -254,9 +252,8 @@ def test_a_run_needs_nobody_who_reads_what_it_prints(streams: str, tmp_path: Pat
     command = (
         f"{sys.executable} -m heatsim run {shlex.quote(str(scenario))} --output {shlex.quote(str(tmp_path / 'run'))}"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])}
     shell = f"set -o pipefail; {command} {streams}"
-    assert subprocess.run(["bash", "-c", shell], env=environment, check=False).returncode == 0
+    assert subprocess.run(["bash", "-c", shell], env=runs.environment(), check=False).returncode == 0
     assert {path.name for path in (tmp_path / "run").iterdir()} >= WRITTEN
     runs.results(tmp_path / "run")
 
@@ -264,9 +261,10 @@ def test_a_run_needs_nobody_who_reads_what_it_prints(streams: str, tmp_path: Pat
 def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
-    environment = {**os.environ, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])}
     command = [sys.executable, "-m", "heatsim", "plan", str(runs.write(tmp_path))]
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        done = subprocess.run(command, env=environment, check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            command, env=runs.environment(), check=False, stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert done.returncode == 1
     assert done.stderr == "heatsim: [Errno 28] No space left on device\n"

@@ -74,8 +74,7 @@ __device__ __forceinline__ unsigned int march(const Real* __restrict__ T, Real* 
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
         noted |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells updated = update_plain(c, sweep, x, y, z, own, current, west, east, south, north, below, above);
-        if (updates && !(noted & AT_SIDES)) store(T_new + (here - T), updated);
-        if (updates && noted & AT_SIDES) store_between(T_new + (here - T), updated, noted);
+        if (updates) store_marched(T_new + (here - T), updated, noted);
 
         // 6. One plane up.
         below = current;

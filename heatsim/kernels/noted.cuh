@@ -23,12 +23,17 @@ __device__ __forceinline__ unsigned int at_sides(const Grid& grid, int open, int
     return (x == 0 && open & 1 ? AT_FIRST_SIDE : 0) | (x + VECTOR == grid.nx && open & 2 ? AT_SECOND_SIDE : 0);
 }
 
-// Stores a vector without its cells at sides.
-__device__ __forceinline__ void store_between(Real* T_new, const Cells& cells, unsigned int noted)
+// Stores a vector, without its cells at sides. One if with an else: of `if (a && !b)` beside `if (a && b)` ptxas of CUDA 13.0
+// made a wrong predicate.
+__device__ __forceinline__ void store_marched(Real* T_new, const Cells& cells, unsigned int noted)
 {
+    if (noted & AT_SIDES) {
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-        if (!(i == 0 && noted & AT_FIRST_SIDE) && !(i == VECTOR - 1 && noted & AT_SECOND_SIDE)) T_new[i] = cells.at[i];
+        for (int i = 0; i < VECTOR; ++i)
+            if (!(i == 0 && noted & AT_FIRST_SIDE) && !(i == VECTOR - 1 && noted & AT_SECOND_SIDE)) T_new[i] = cells.at[i];
+    } else {
+        store(T_new, cells);
+    }
 }
 
 // Of the vectors at y in planes z_begin ... z_end - 1 what is noted and what touches a face across y or z that lets heat

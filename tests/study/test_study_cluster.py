@@ -1,7 +1,6 @@
 """A study on a Dask scheduler with two workers, all processes of their own; one worker is killed in the middle."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -30,10 +29,8 @@ OPTIONS = ["--quiet", "--set", "time.dt=2e-3", "--set", "output.checkpoint_wall=
 
 
 def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":
-    package = str(Path(heatsim.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
     with open(at / f"{len(list(at.glob('*.log')))}.log", "wb") as log:
-        return subprocess.Popen([sys.executable, "-m", *words], cwd=at, env=environment, stdout=log, stderr=log)
+        return subprocess.Popen([sys.executable, "-m", *words], cwd=at, env=runs.environment(), stdout=log, stderr=log)
 
 
 @pytest.fixture

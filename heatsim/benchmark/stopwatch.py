@@ -9,6 +9,8 @@ from heatsim.device import Device
 
 # How long one timed repeat lasts, in s: far beyond what a launch takes, or threads that wake up.
 _LONG_ENOUGH = {"cuda": 0.1, "cpu": 0.3}
+# By how much longer a repeat is tried next, at the most, where one was too short.
+_GROWTH = 64.0
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,19 @@ def elapsed(device: Device, work: Work, count: int) -> float:
 
 
 def enough(device: Device, work: Work) -> int:
-    """How many times make a repeat that is long enough to time; warms up on the way."""
+    """How many times make a repeat that is long enough to time; warms up on the way.
+
+    Work may take long to begin, as an ensemble's tables do, so what one takes says little about what many take.
+    """
     elapsed(device, work, work.unit)
-    once = elapsed(device, work, work.unit)
-    units = max(1, round(_LONG_ENOUGH[device.backend] / max(once, 1e-9)))
-    return min(units, max(1, work.most // work.unit)) * work.unit
+    long_enough, most = _LONG_ENOUGH[device.backend], max(1, work.most // work.unit)
+    units = 1
+    while units < most:
+        seconds = elapsed(device, work, units * work.unit)
+        if seconds >= long_enough:
+            break
+        units = min(most, max(2 * units, round(units * min(_GROWTH, long_enough / max(seconds, 1e-9)))))
+    return units * work.unit
 
 
 def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[Timing]:

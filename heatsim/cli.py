@@ -1,16 +1,15 @@
 """The command line: arguments in, exit code out."""
 
-import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from heatsim.errors import HeatsimError, InputError, RunError
+from heatsim.terminal import no_traceback, show_table, usable_streams, warn
 from heatsim.version import version
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def study(
     )
     planned.run(progress=not quiet)
     if not quiet:
-        _show(planned.summary())
+        show_table(planned.summary())
     if planned.failed:
         count = len(planned.definition.points)
         raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} says why")
@@ -184,7 +183,7 @@ def kernels() -> int:
         is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
         name = f"{kernel.name} (auto)" if is_auto else kernel.name
         table.add_row(name, kernel.backend, here, kernel.idea)
-    _show(table)
+    show_table(table)
     print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
     return 0
 
@@ -291,7 +290,7 @@ def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Pat
     from heatsim.benchmark import to_json
 
     for measurement in measurements:
-        _show(describe(measurement))
+        show_table(describe(measurement))
     if json is not None:
         json.write_text(to_json(measurements), encoding="utf-8")
 
@@ -333,7 +332,7 @@ def verify(
 
     with Console(stderr=True).status("…") as status:
         verdicts = run_cases(cases, _all_overrides((), device, kernel, precision), say=status.update)
-    _show(describe(verdicts))
+    show_table(describe(verdicts))
     if json is not None:
         json.write_text(to_json(verdicts), encoding="utf-8")
     failed = [verdict.name for verdict in verdicts if not verdict.passed]
@@ -345,16 +344,13 @@ def verify(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _open_what_is_closed()
-    _print_whatever_the_encoding()
-    told: Any = _Told(sys.stderr)
-    with redirect_stderr(told):
+    with usable_streams():
         return _main(words)
 
 
 def _main(words: Sequence[str]) -> int:
     try:
-        with _no_traceback():
+        with no_traceback():
             if words and not words[0].startswith("-") and words[0] not in _commands():
                 _check_is_file(Path(words[0]))
             code = int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)
@@ -375,70 +371,15 @@ def _main(words: Sequence[str]) -> int:
         return 130
 
 
-class _Told:
-    """stderr that leaves out what cannot be written: a run goes on when its terminal or a pipe's reader is gone."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
-
-
-@contextmanager
-def _no_traceback() -> Any:
-    """Memory that runs out is the input's fault, a closed pipe nobody's; what else the system refuses, it has named."""
-    try:
-        yield
-    except MemoryError as error:
-        raise InputError(f"out of memory: {error}; use fewer cells or precision float32") from None
-    except BrokenPipeError:
-        # What is left in the buffer has nowhere to go, which the interpreter would say at its end.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise RunError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
-
-
-def _open_what_is_closed() -> None:
-    """Point streams that a program was started without to nowhere.
-
-    The next file that is opened would get the number of such a stream, and be written to by whoever writes to it.
-    """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-
-
-def _print_whatever_the_encoding() -> None:
-    """On a terminal that has no × a question mark will do."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
 def _run(simulation: "Simulation", quiet: bool) -> int:
     from heatsim.report import summarise
 
     for warning in simulation.warnings:
-        _warn(warning)
+        warn(warning)
     told = len(simulation.warnings)
     simulation.run(progress=not quiet)
     for warning in simulation.warnings[told:]:
-        _warn(warning)
+        warn(warning)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:
         from heatsim.render import render
@@ -448,22 +389,10 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
             render(simulation.folder)
         except HeatsimError as error:
             some = any((simulation.folder / FIGURES).glob("*.png"))
-            _warn(f"{'not all' if some else 'no'} pictures: {error}")
+            warn(f"{'not all' if some else 'no'} pictures: {error}")
     if not quiet:
-        _show(summarise(simulation.folder))
+        show_table(summarise(simulation.folder))
     return 0
-
-
-def _show(table: Any) -> None:
-    """Print a table; where nobody reads it, what was done is done all the same."""
-    from rich.console import Console
-
-    with suppress(SystemExit):  # rich's answer to a closed pipe
-        Console().print(table)
-
-
-def _warn(warning: str) -> None:
-    print(f"heatsim: warning: {warning}", file=sys.stderr)
 
 
 def _commands() -> list[str]:

@@ -42,6 +42,7 @@ LAYERS = (
     "export",
     "report",
     "study",
+    "terminal",
     "cli",
     "__main__",
 )

@@ -74,12 +74,11 @@ class Plan:
         if problem.body is not None:
             material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
-        if problem.timeline.last_step >= STEPS_TO_CARRY:
-            ledger_bytes *= 2
-        if problem.body is not None:
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
             if kernel.steps > 1:
                 body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)
+        if problem.timeline.last_step >= STEPS_TO_CARRY:
+            ledger_bytes *= 2
         # The CPU's fast kernel keeps the potentials of a step.
         varies = problem.body is not None and problem.body.medium.varies
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)

@@ -5,9 +5,12 @@ import io
 import os
 import re
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from heatsim.errors import StorageError
 
@@ -15,6 +18,30 @@ from heatsim.errors import StorageError
 _BEGUN_AT_ONCE = 1 << 20
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Closing(ABC):
+    """What a with statement closes; if closing fails too, the error that ended the block is the one that is told."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Put all that was written on the disk.
+
+        Raises:
+            StorageError: that did not work.
+        """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            with suppress(StorageError):
+                self.close()
 
 
 @contextmanager

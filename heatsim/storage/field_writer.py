@@ -13,7 +13,6 @@ from itertools import product
 from math import ceil, prod
 from os import fsync
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import h5py
@@ -22,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import reserve, write_at, writing
+from heatsim.storage.disk import Closing, reserve, write_at, writing
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.vtkhdf import (
     HEAT_FLUX,
@@ -43,7 +42,7 @@ INDEX_BYTES_PER_CHUNK = 256
 INDEX_BYTES = 1 << 16
 
 
-class FieldWriter:
+class FieldWriter(Closing):
     """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`."""
 
     def __init__(self, path: Path, file: h5py.File, grid: Grid, dtype: DTypeLike, count: int) -> None:
@@ -254,15 +253,3 @@ class FieldWriter:
                 reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
             field.resize(length, axis=0)
             self._file.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            with suppress(StorageError):
-                self.close()

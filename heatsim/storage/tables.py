@@ -9,16 +9,14 @@ import csv
 import io
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import reason, writing
+from heatsim.storage.disk import Closing, reason, writing
 
 
 def _header(columns: Sequence[str]) -> bytes:
@@ -27,7 +25,7 @@ def _header(columns: Sequence[str]) -> bytes:
     return text.getvalue().encode()
 
 
-class TableWriter:
+class TableWriter(Closing):
     """Appends rows to a table; use `create` or `reopen`.
 
     Attributes:
@@ -125,18 +123,6 @@ class TableWriter:
                     line = line[self._file.write(line) :]
         finally:
             self._unsynced = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            with suppress(StorageError):
-                self.close()
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:

@@ -46,18 +46,15 @@
 
 #define WARPS TILE_Y
 #define THREADS (WARP * WARPS)
-// Whether a stage sets out before the one before it has ended: where there are registers for its sums beside the coefficients,
-// and in composite bodies in float64 only, where it pays.
-#define EARLY (!MEMBERS && !(FACES && VECTOR == 4))
+// Whether a stage sets out before the one before it has ended; in composite bodies in float64 only, where it pays.
+#define EARLY (!(FACES && VECTOR == 4))
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
 #if MEMBERS
 #define KEPT(name) shared.name
-#define COEFFICIENTS (sizeof(Real) == 8 ? shared.c : c)  // seven doubles are too many for registers
 #else
 #define KEPT(name) name
-#define COEFFICIENTS c
 #endif
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
@@ -100,7 +97,6 @@ struct Shared {
     // Read where they are needed: registers for so much more there are none.
     const Real* __restrict__ T;
     Real* __restrict__ T_new;
-    Coefficients c;
     Ledger ledger;
 #endif
 };
@@ -409,7 +405,7 @@ __device__ __forceinline__ Patch begin_sums(const Coefficients& c, const Patch& 
     return begun;
 }
 
-// What stage s makes of its centre, plane p - 1 - s, before the plane above is known.
+// What stage s makes of its centre, plane p - 1 - s, before the plane above is known; and begins the sums of that one.
 template <int boundaries>
 __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
                                              int p, int s, const Patch& centre, Patch& begun)
@@ -418,7 +414,9 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
     const Cells* const first_rows = s == 0 ? shared.fetched[room][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
     const Cells* const last_rows = s == 0 ? shared.fetched[room][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
     if (boundaries & Z && !(grid.periodic & 4) && p - 1 - s == 0) begun = begin_sums(c, centre);  // no plane below the first
-    return sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, begun);
+    const Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, begun);
+    begun = begin_sums(c, centre);
+    return sum;
 }
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
@@ -469,9 +467,6 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #if !EARLY
         Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, begun[s]);
         if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
-#if MEMBERS
-        asm volatile("" ::: "memory");  // coefficients from here on are read from here on
-#endif
 #else
         Patch sum = next_sum;
         if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], begun[s + 1]);
@@ -512,7 +507,6 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #endif
 
         // 5. The planes change roles.
-        begun[s] = begin_sums(c, centre[s]);
         if (s > 0) centre[s] = above;
         above = sum;
     }
@@ -569,7 +563,6 @@ advance(RUN)
         if (slot == 0) {
             shared.T = T;
             shared.T_new = T_new;
-            shared.c = c;
             shared.ledger = ledger;
         }
         __syncthreads();  // the pipeline reads them
@@ -602,28 +595,28 @@ advance(RUN)
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             }
         }
         phase = p;

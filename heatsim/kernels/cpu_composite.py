@@ -117,9 +117,10 @@ def advance_numpy(
         degrees, conducting = temperatures(body.laws, kind, T)
         total = _conduct_by_laws(T, kind, around, beside, body, tables)
     elif scheme == "seven_term":
-        total = tables.c[0] * T
-        for coefficient, neighbour in zip(tables.c[1:], around, strict=True):
-            total = total + coefficient * neighbour
+        *sides, below, above = around
+        total = tables.c[5] * below
+        for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
+            total = total + coefficient * value
     else:
         total = np.zeros_like(T)
         for n, neighbour in enumerate(around):

@@ -2,12 +2,12 @@
 
 A tile is computed with a halo as wide as a sweep has steps, but none where it ends with the box:
 
-    n = 512, tiles of 128 cells, 4 steps     |<- 120 ->|<- 120 ->|<- 120 ->|<- 120 ->|32|
+    n = 512, tiles of 128 cells, 4 steps     |<- 120 ->|<- 120 ->|<- 120 ->|<- 96 ->| 56 |
 
-In x what a tile writes begins with a sector, 32 bytes of memory: a sector that two tiles write, each a part and neither when
-the other does, is read and written anew by L2, which costs a quarter of the speed. Along a periodic axis the first begins with a halo
-before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What is
-left in x may take a narrower tile of more rows, here one of 32 × 128 cells beside those of 128 × 32: the halo is in x
+What a tile writes begins with a sector of memory, 32 bytes: a sector of which two tiles write a part each, one long
+after the other, makes memory read what it is about to write. Along a periodic axis the first tile begins with a halo
+before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What
+is left in x may take a narrower tile of more rows, here one of 64 × 64 cells beside those of 128 × 32: the halo is in x
 what it is in y, and fewer threads compute cells that nobody needs.
 
 Blocks get a range of planes of a tile, then of another, so that all have the same to do. They take tiles in the order
@@ -31,7 +31,7 @@ _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
 # An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the
 # bytes of a value and whether heat is entered into the ledger: what was fastest on an H100.
 _FACE_COSTS = {
-    (4, False): (1.0, 1.05, 1.1),
+    (4, False): (1.05, 1.15, 1.25),
     (4, True): (1.15, 1.15, 1.4),
     (8, False): (1.4, 1.25, 1.6),
     (8, True): (1.5, 1.3, 1.7),
@@ -117,7 +117,7 @@ def _partitions(
     """Ways to cut x into tiles, as (cost, widths in patches)."""
     nx, ny, _ = cells
     halo, unit = pipeline.halo_x, _sector(nx, pipeline.itemsize)
-    ways = []
+    ways: list[tuple[int, ...]] = []
     for lanes in LANES:
         side = lanes * pipeline.vector
         inner = (side - 2 * halo) // unit * unit

@@ -43,6 +43,7 @@ LAYERS = (
     "report",
     "study",
     "terminal",
+    "commands",
     "cli",
     "__main__",
 )

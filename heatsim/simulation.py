@@ -104,7 +104,7 @@ class Simulation:
 
     @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
-        """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
+        """Go on from the last good checkpoint of a run's folder; from the start if there is none.
 
         Raises:
             FolderError: not the folder of a run, or its scenario.toml was changed since.

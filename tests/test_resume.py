@@ -89,11 +89,24 @@ def test_without_a_checkpoint_the_run_begins_anew(tmp_path: Path) -> None:
         runs.after_step(monkeypatch, FIELD_DUE + 1, runs.kill)
         with pytest.raises(runs.Killed):
             Simulation.from_scenario(runs.write(tmp_path), output=parts).run()
-    assert checkpoint.read_last_good(parts) == (None, [])
     simulation = Simulation.resume(parts)
     assert simulation.step == 0
     simulation.run()
     assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+def test_checkpoints_that_were_removed_are_missed_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = runs.run(tmp_path)
+    before = runs.results(target)
+    for name in (folder.CHECKPOINT, folder.PREVIOUS):
+        (target / name).unlink(missing_ok=True)
+    assert main(["resume", str(target), "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    files = f"{folder.FIELDS}, {folder.PROBES}, {folder.ENERGY}, {folder.SUMMARY}"
+    told = f"{target}: holds {files}, but no checkpoint; the run starts over and replaces them"
+    assert err == f"heatsim: warning: {told}\n"
+    assert runs.results(target) == before
 
 
 def test_killed_before_the_summary_only_the_summary_is_made(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
 from heatsim.storage.disk import part_of, reason, reserve, sync_folder, write_at, writing
-from heatsim.storage.folder import CHECKPOINT, FILES, PREVIOUS, SCENARIO
+from heatsim.storage.folder import CHECKPOINT, PREVIOUS
 
 Value = int | float | str | bool
 
@@ -119,7 +119,7 @@ def write(
 
 
 def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest undamaged checkpoint of a folder, None where there is none, and warnings.
+    """The newest undamaged checkpoint of a folder (None where there has never been one), and warnings.
 
     Raises:
         StorageError: there are checkpoints and all of them are damaged.
@@ -140,9 +140,7 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
             damaged = True
             problems.append(f"{candidate} is damaged ({problem})")
     if not damaged:
-        written = [name for name in FILES if name not in (SCENARIO, CHECKPOINT, PREVIOUS) and (folder / name).exists()]
-        what = f"{folder}: holds {', '.join(written)}, but no checkpoint; the run starts over and replaces them"
-        return None, [what] if written else []
+        return None, []
     raise StorageError(f"{'; '.join(problems)}; start again with `heatsim run … --overwrite`")
 
 

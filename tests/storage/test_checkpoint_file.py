@@ -100,14 +100,8 @@ def test_is_an_ordinary_hdf5_file(tmp_path):
 
 def test_a_folder_without_checkpoints_has_none(tmp_path):
     assert read_last_good(tmp_path) == (None, [])
-    (tmp_path / "scenario.toml").touch()
     (tmp_path / "checkpoint.h5.part").write_bytes(b"half a first checkpoint")
     assert read_last_good(tmp_path) == (None, [])
-    for name in ("fields.vtkhdf", "energy.csv"):
-        (tmp_path / name).touch()
-    found, (warning,) = read_last_good(tmp_path)
-    assert found is None
-    assert warning.startswith(f"{tmp_path}: holds fields.vtkhdf, energy.csv, but no checkpoint")
 
 
 def test_the_one_before_is_kept_and_used_when_the_newest_is_damaged(tmp_path):

@@ -95,16 +95,18 @@ def test_without_a_checkpoint_the_run_begins_anew(tmp_path: Path) -> None:
     assert runs.results(parts) == runs.results(runs.run(tmp_path))
 
 
-def test_checkpoints_that_were_removed_are_missed_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("left", [folder.PROBES, folder.ENERGY, folder.FIELDS, folder.SUMMARY])
+def test_checkpoints_that_were_removed_are_missed_aloud(
+    left: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = runs.run(tmp_path)
     before = runs.results(target)
-    for name in (folder.CHECKPOINT, folder.PREVIOUS):
+    for name in {*folder.FILES} - {folder.SCENARIO, left}:
         (target / name).unlink(missing_ok=True)
     assert main(["resume", str(target), "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    files = f"{folder.FIELDS}, {folder.PROBES}, {folder.ENERGY}, {folder.SUMMARY}"
-    told = f"{target}: holds {files}, but no checkpoint; the run starts over and replaces them"
+    told = f"{target}: its files go to t = 10 s, but no checkpoint is left; it starts over"
     assert err == f"heatsim: warning: {told}\n"
     assert runs.results(target) == before
 

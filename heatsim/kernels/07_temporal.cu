@@ -72,7 +72,7 @@ struct Patch {
 };
 
 // The cells of a patch beside a face in x.
-struct __align__(16) Column {
+struct __align__(ROWS % 4 ? sizeof(Real) : 16) Column {
     Real at[ROWS];
 };
 

@@ -261,7 +261,8 @@ def advance_numba(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
-    from heatsim.kernels import cpu_composite_numba as compiled
+    from heatsim.kernels import cpu_composite_cells as compiled
+    from heatsim.kernels import cpu_composite_numba
 
     choose_threads(T.size)
     laws, c, driving = body.laws, tables.c, T
@@ -275,7 +276,7 @@ def advance_numba(
     numbers = (body.first_heated, body.void, body.void_condition)
     cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
-    advance: Any = compiled.advance
+    advance: Any = cpu_composite_numba.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
         compiled.Body(nz, ny, nx, *periodic, *cells),

@@ -106,8 +106,8 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert compiled.binary[:4] == b"\x7fELF", variant
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            # On Blackwell the rare iterations of 07 at the ends of the box in z miss up to four registers.
-            allowed = 16 if spec.name == "temporal" and architecture >= 100 else 0
+            # Elsewhere than on Hopper 07 misses up to six registers.
+            allowed = 24 if spec.name == "temporal" and architecture != 90 else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
@@ -127,8 +127,7 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            # Some versions of NVRTC miss up to four registers: in float64 for 07 beside faces, and on Blackwell.
-            allowed = 16 if architecture >= 100 or (spec.name, variant[1]) == ("temporal", "float64") else 0
+            allowed = 16 if spec.name == "temporal" and architecture >= 100 else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 

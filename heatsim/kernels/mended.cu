@@ -179,7 +179,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             return Spot{in_grid(box.x, grid.nx, bx), in_grid(box.y, grid.ny, by), in_grid(box.z, grid.nz, bz)};
         };
         int next = 0;
-        bool more = false;
 #pragma unroll 1
         for (int s = 0; s < STEPS; ++s) {
             const Cells* const from = memory + (s & 1 ? vectors : 0);
@@ -188,8 +187,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
             // 2. The next box: its number, which nobody waits for, what is known of it, its values when there is room for them.
             if (s == 0 && threadIdx.x == 0) next = take_box(work);
-            if (s > 0) more = *taken < n_boxes;
-            if (more) {
+            if (s > 0 && *taken >= 0) {
                 if (s == 1) fetch_segment(boxes + *taken, both_boxes + (turn ^ 1));
                 if (s == 2) look_up(c, sweep, next_box, both_ways + (turn ^ 1) * LISTED);
                 if (s == STEPS - 1) fetch(T, grid, next_box, to, both_infos + (turn ^ 1) * portions);
@@ -279,13 +277,13 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 if (s < STEPS - 1) after[place] = value;
                 else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
             }
-            if (s == 0 && threadIdx.x == 0) *taken = next;
+            if (s == 0 && threadIdx.x == 0) *taken = next < n_boxes ? next : -1;
             if (s < STEPS - 1) {
                 wait_for_copies<0>();
                 __syncthreads();
             }
         }
-        if (!more) break;
+        if (*taken < 0) break;
         keep(grid, next_box, kept);
     }
     leave(work);

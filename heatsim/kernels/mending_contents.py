@@ -92,11 +92,14 @@ def contents(
             for by in range(max(before_y - reach, 0), min(before_y + size_y + reach, all_y)):
                 y = (start_y + by) % shape[1]
                 for lane in range(first_lane, (min(before_x + size_x + reach, all_x) + vector - 1) // vector):
+                    first_x = (start_x + lane * vector) % shape[2]
+                    if _is_plain(cells, shape, place_of, vector, z, y, first_x):
+                        continue
                     found, alike = False, True
                     for i in range(vector):
-                        x = (start_x + lane * vector + i) % shape[2]
+                        x = first_x + i
                         special[i], pair[i], listed[i], way[i] = _way(
-                            cells, shape, wraps, open_faces, void, place_of, z, y, x, x - x % vector
+                            cells, shape, wraps, open_faces, void, place_of, z, y, x, first_x
                         )
                         found |= special[i]
                         alike &= special[i] and pair[i] and way[i] == way[0]
@@ -147,6 +150,26 @@ def contents(
             row[16 : 16 + steps - distance] += used - before
         used = _deal(others[:n_others], table, used)
     return rows, ways, infos, table[:used].copy()
+
+
+@njit(cache=True)
+def _is_plain(
+    cells: NDArray[np.uint8],
+    shape: tuple[int, int, int],
+    place_of: NDArray[np.int64],
+    vector: int,
+    z: int,
+    y: int,
+    first_x: int,
+) -> bool:
+    """Whether a vector is seen at once to be of plain cells, as nearly all are; none at an end of the grid is."""
+    if not cells.size or z in (0, shape[0] - 1) or y in (0, shape[1] - 1) or first_x in (0, shape[2] - vector):
+        return False
+    byte = cells[z, y, first_x]
+    for i in range(1, vector):
+        if cells[z, y, first_x + i] != byte:
+            return False
+    return byte >= _INTERIOR and place_of[byte & _KIND] >= 0
 
 
 @njit(cache=True)

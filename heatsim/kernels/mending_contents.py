@@ -169,7 +169,7 @@ def _is_plain(
     for i in range(1, vector):
         if cells[z, y, first_x + i] != byte:
             return False
-    return byte >= _INTERIOR and place_of[byte & _KIND] >= 0
+    return bool(byte >= _INTERIOR and place_of[byte & _KIND] >= 0)
 
 
 @njit(cache=True)

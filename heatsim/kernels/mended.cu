@@ -21,9 +21,10 @@
 //        buffer A   [ box 0 | step 1 ... | box 1 arrives ]    the last step goes from B to the grid; meanwhile the
 //        buffer B   [       | step 0 ... | last step     ]    next box comes into A
 //
-// Two blocks share a multiprocessor, so that one has work while the other waits. Expected: limited by the latency of a step, with
-// half of what a scheduler can issue and a third of what shared memory can deliver; with boxes of 8 x 20 x 20 cells 3.9 values are
-// loaded and 1.9 made for each that is needed.
+// In float32 two blocks share a multiprocessor, so that one has work while the other waits; in float64 boxes would be too small.
+//
+// Expected: limited by what threads wait for in each step. Neither instructions nor shared memory nor the loads would take more
+// than half of the time alone. With boxes of 8 x 20 x 20 cells 3.9 values are loaded and 2.1 made a step for each that is needed.
 
 #include "mended_box.cuh"
 

@@ -22,7 +22,9 @@ SLAB_BYTES = 16 << 20
 
 
 class Frame:
-    """Deviations from a reference temperature that stay as they are; read by one thread at a time.
+    """Deviations from a reference temperature that stay as they are.
+
+    One thread at a time reads temperatures, and one, which may be another, deviations.
 
     Attributes:
         shape: (nz, ny, nx).
@@ -42,11 +44,11 @@ class Frame:
         self.shape, self.precision = field.grid.shape, field.precision
         self._field = field
         self._deviation = field.deviation if room is None else room
-        self._download = Download(field.device)
+        self._download, self._download_of_deviations = Download(field.device), Download(field.device)
 
     def deviations(self) -> Iterator[NDArray[Any]]:
         """Deviations in K on the host, from the bottom up, a few planes at a time; each is gone when the next comes."""
-        return slabs(self._download, self._deviation)
+        return slabs(self._download_of_deviations, self._deviation)
 
     def temperatures(self) -> Iterator[NDArray[Any]]:
         """Temperatures in K on the host in the field's precision, in the same way."""

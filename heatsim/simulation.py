@@ -33,7 +33,7 @@ from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
 from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
-from heatsim.storage import checkpoint, folder
+from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 from heatsim.summary import summarise
 
@@ -104,7 +104,7 @@ class Simulation:
 
     @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
-        """Go on from the last good checkpoint of a run's folder; from the start if there is none yet.
+        """Go on from the last good checkpoint of a run's folder; from the start if there is none.
 
         Raises:
             FolderError: not the folder of a run, or its scenario.toml was changed since.
@@ -112,6 +112,9 @@ class Simulation:
         """
         target = folder.require_run(Path(path))
         saved, warnings = checkpoint.read_last_good(target)
+        reached = traces.latest_time(target) if saved is None else 0.0
+        if reached > 0.0:
+            warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
         simulation = cls._assemble(load(target / folder.SCENARIO), target, saved, resuming=True)
         simulation.warnings.extend(warnings)
         return simulation

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any
 
 from heatsim.errors import InputError, RunError
@@ -14,14 +14,16 @@ from heatsim.errors import InputError, RunError
 def usable_streams() -> Iterator[None]:
     """Meanwhile there are a stdout and a stderr, whatever the program was started with.
 
-    What cannot be written to stderr is left out; on a terminal that has no × a question mark will do.
+    What cannot be written to stderr is left out, an error in writing to stdout says that it is stdout; on a terminal
+    that has no × a question mark will do.
     """
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    named: Any = _Named(sys.stdout)
     told: Any = _Told(sys.stderr)
-    with redirect_stderr(told):
+    with redirect_stdout(named), redirect_stderr(told):
         yield
 
 
@@ -53,14 +55,30 @@ def warn(warning: str) -> None:
     print(f"heatsim: warning: {warning}", file=sys.stderr)
 
 
-class _Told:
-    """stderr that leaves out what cannot be written: a run goes on when its terminal or a pipe's reader is gone."""
+class _Stream:
+    """A stream of text that does some things in its own way."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _Named(_Stream):
+    """stdout whose errors carry its name, as a file's do."""
+
+    def write(self, text: str) -> int:
+        with _naming("stdout"):
+            return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        with _naming("stdout"):
+            self._stream.flush()
+
+
+class _Told(_Stream):
+    """stderr that leaves out what cannot be written: a run goes on when its terminal or a pipe's reader is gone."""
 
     def write(self, text: str) -> int:
         with suppress(OSError, ValueError):
@@ -70,6 +88,15 @@ class _Told:
     def flush(self) -> None:
         with suppress(OSError, ValueError):
             self._stream.flush()
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = name
+        raise
 
 
 def _open_what_is_closed() -> None:

@@ -289,14 +289,14 @@ def test_a_gpu_is_benched_with_every_kernel() -> None:
         assert_consistent(found)
 
 
-def bench_ensembles(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str) -> int:
+def bench_ensembles(monkeypatch: pytest.MonkeyPatch, path: Path, *words: str, members: int = 3) -> int:
     gpu, choose = host_device(), device.choose
     monkeypatch.setattr(device, "choose", lambda requested: gpu if requested == "cuda" else choose(requested))
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
     monkeypatch.setitem(benchmarks._EDGE, "cuda", 12)
     return main(
         [
-            *("bench", "--members", "3", "--cells", "8", "8", "6", "--repeats", "5", "--precision", "float32"),
+            *("bench", "--members", str(members), "--cells", "8", "8", "6", "--repeats", "5", "--precision", "float32"),
             *("--kernel", "temporal", "--kernel", "naive", "--json", str(path), *words),
         ]
     )
@@ -322,6 +322,25 @@ def test_ensembles_are_verified_and_put_beside_one_grid(
     for result in found["kernels"]:
         assert result["error"] is None
         assert isclose(result["fraction"], result["GCells"] / result["alone_GCells"])
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_what_auto_chooses_for_members_is_measured_too(
+    members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
+    candidates = tuning.candidates
+    monkeypatch.setattr(tuning, "candidates", lambda task: candidates(task)[:1])
+    path = tmp_path / "ensembles.json"
+    assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0
+    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    assert [(result["name"], result["launch"] is None) for result in found["kernels"]] == [
+        ("temporal", True),
+        ("naive", True),
+        ("auto", False),
+    ]
+    assert all(result["error"] is None for result in found["kernels"])
 
 
 def test_an_ensemble_with_other_bits_is_reported_and_not_timed(

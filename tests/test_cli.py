@@ -267,4 +267,4 @@ def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
             command, env=runs.environment(), check=False, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
-    assert done.stderr == "heatsim: [Errno 28] No space left on device\n"
+    assert done.stderr == "heatsim: stdout: No space left on device\n"

@@ -89,11 +89,26 @@ def test_without_a_checkpoint_the_run_begins_anew(tmp_path: Path) -> None:
         runs.after_step(monkeypatch, FIELD_DUE + 1, runs.kill)
         with pytest.raises(runs.Killed):
             Simulation.from_scenario(runs.write(tmp_path), output=parts).run()
-    assert checkpoint.read_last_good(parts) == (None, [])
     simulation = Simulation.resume(parts)
     assert simulation.step == 0
     simulation.run()
     assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+@pytest.mark.parametrize("left", [folder.PROBES, folder.ENERGY, folder.FIELDS, folder.SUMMARY])
+def test_checkpoints_that_were_removed_are_missed_aloud(
+    left: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = runs.run(tmp_path)
+    before = runs.results(target)
+    for name in {*folder.FILES} - {folder.SCENARIO, left}:
+        (target / name).unlink(missing_ok=True)
+    assert main(["resume", str(target), "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    told = f"{target}: its files go to t = 10 s, but no checkpoint is left; it starts over"
+    assert err == f"heatsim: warning: {told}\n"
+    assert runs.results(target) == before
 
 
 def test_killed_before_the_summary_only_the_summary_is_made(tmp_path: Path) -> None:

@@ -119,6 +119,26 @@ def test_a_checkpoint_counts_no_field_that_is_not_on_the_disk_yet(
     assert runs.results(parts) == runs.results(whole)
 
 
+def test_the_last_checkpoint_is_written_beside_the_last_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, filled = runs.run(tmp_path), threading.Event()
+    append, fill = FieldWriter.append, checkpoint._fill
+
+    def append_late(writer: FieldWriter, *arguments: Any) -> None:
+        if len(writer) == len(runs.FIELD_TIMES) - 1:
+            assert filled.wait(30.0)
+        append(writer, *arguments)
+
+    def fill_and_tell(*arguments: Any) -> tuple[int, int]:
+        found = fill(*arguments)
+        filled.set()
+        return found
+
+    monkeypatch.setattr(FieldWriter, "append", append_late)
+    monkeypatch.setattr(checkpoint, "_fill", fill_and_tell)
+    beside = runs.run(tmp_path, output=tmp_path / "beside")
+    assert runs.results(beside) == runs.results(whole)
+
+
 def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
     summary = json.loads((runs.run(tmp_path) / folder.SUMMARY).read_text())
     parts = [summary[f"{name}_time"] for name in ("preparing", "stepping", "observing", "waiting")]

@@ -114,7 +114,7 @@ def benchmark_ensembles(
         cells: of a member; None for 64³.
         members: how many.
         precisions: of "float32" and "float64".
-        kernels: names in the catalog; none for all.
+        kernels: names in the catalog, and "auto"; none for all.
         device: "auto" or "cuda".
         repeats: of every time, at least 5.
         energy: whether the heat through the faces is summed too.
@@ -133,10 +133,12 @@ def benchmark_ensembles(
     if device == "cpu":
         raise DeviceError('--members measures launches of a GPU; use device "cuda" or "auto"')
     backend = devices.choose("cuda").backend
-    named = [catalog.choose(name, backend) for name in dict.fromkeys(kernels)]
-    specs = named or [spec for spec in KERNELS if spec.backend == backend]
+    auto = not kernels or AUTO in kernels
+    specs = [catalog.choose(name, backend) for name in dict.fromkeys(kernels) if name != AUTO]
+    if not kernels:
+        specs = [spec for spec in KERNELS if spec.backend == backend]
     return [
-        measure_ensembles(specs, member_cells, members, alone_cells, precision, repeats, energy, say)
+        measure_ensembles(specs, auto, member_cells, members, alone_cells, precision, repeats, energy, say)
         for precision in precisions
     ]
 

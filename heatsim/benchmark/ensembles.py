@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.measure import AUTO
 from heatsim.benchmark.stopwatch import Work, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import catalog, launch, tuning
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.stack import Stack, Turn
-from heatsim.kernels.tuning import Shape
+from heatsim.kernels.tuning import Choice, Shape, Task
 from heatsim.plan import size
 
 _SEED = 22
@@ -25,15 +28,16 @@ _COMPARED = 3  # members whose bits are compared with those that they have alone
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """One kernel. All but name and error are None where it is wrong.
+    """One kernel. All but name, launch and error are None where it is wrong.
 
     Attributes:
-        name: in the catalog.
+        name: in the catalog, or "auto".
         GCells: cells · members · steps / s / 1e9, from the median time.
         spread: of the time, the largest less the smallest as a fraction of the median.
         alone_GCells: the same of the large grid.
         alone_spread: of its time.
         fraction: of the large grid's speed.
+        launch: what "auto" has chosen; None for a kernel that was asked for.
         error: what is wrong with it, None if nothing is.
     """
 
@@ -43,6 +47,7 @@ class EnsembleResult:
     alone_GCells: float | None = None
     alone_spread: float | None = None
     fraction: float | None = None
+    launch: dict[str, Any] | None = None
     error: str | None = None
 
 
@@ -73,6 +78,7 @@ class EnsembleMeasurement:
 
 def measure_ensembles(
     specs: Sequence[KernelSpec],
+    auto: bool,
     cells: tuple[int, int, int],
     members: int,
     alone_cells: tuple[int, int, int],
@@ -85,6 +91,7 @@ def measure_ensembles(
 
     Args:
         specs: kernels for a GPU.
+        auto: whether the GPU's own choice is measured too.
         cells: of a member.
         members: how many.
         alone_cells: of the grid that they are put beside.
@@ -98,19 +105,24 @@ def measure_ensembles(
     """
     device = devices.choose("cuda")
     _check_capacity(device, cells, members, alone_cells, precision)
+    choices: list[tuple[str, Shape, dict[str, Any] | None]] = [(spec.name, Shape(spec), None) for spec in specs]
     results = []
-    for spec in specs:
-        say(f"{precision}: verifying {spec.name}")
-        error = _fault(device, spec, cells, precision)
+    if auto:
+        say(f"{precision}: trying out what is fastest")
+        chosen = _choose(device, cells, members, precision)
+        choices.append((AUTO, chosen.shape, chosen.describe()))
+    for name, shape, launched in choices:
+        say(f"{precision}: verifying {name}")
+        error = _fault(device, shape, cells, precision)
         if error:
-            results.append(EnsembleResult(spec.name, error=error))
+            results.append(EnsembleResult(name, launch=launched, error=error))
             continue
-        say(f"{precision}: timing {spec.name}")
-        together = _Ensemble(device, spec, cells, members, precision, energy)
+        say(f"{precision}: timing {name}")
+        together = _Ensemble(device, shape, cells, members, precision, energy)
         large = random_case(alone_cells, (False, False, False), steps=1, seed=_SEED)
         field = Field(device, large.grid, precision, reference=0.0)
         upload(field, random_field(large.grid, precision, _SEED))
-        alone = Stepping(Shape(spec), field, large, new_ledger(device, large, energy), _MOST_STEPS)
+        alone = Stepping(_alone(shape), field, large, new_ledger(device, large, energy), _MOST_STEPS)
         works = [
             Work(together.advance, unit=together.reach, most=_MOST_STEPS),
             Work(alone.advance, unit=alone.reach, most=_MOST_STEPS),
@@ -119,7 +131,7 @@ def measure_ensembles(
         speed = members * together.case.grid.cell_count / timing.seconds / 1e9
         alone_speed = large.grid.cell_count / alone_timing.seconds / 1e9
         results.append(
-            EnsembleResult(spec.name, speed, timing.spread, alone_speed, alone_timing.spread, speed / alone_speed)
+            EnsembleResult(name, speed, timing.spread, alone_speed, alone_timing.spread, speed / alone_speed, launched)
         )
     return EnsembleMeasurement(device.name, precision, cells, members, alone_cells, tuple(results), energy, repeats)
 
@@ -128,15 +140,15 @@ class _Ensemble:
     """Random fields on equal grids, of which each member has one; coefficients and faces are alike."""
 
     def __init__(
-        self, device: Device, spec: KernelSpec, cells: tuple[int, int, int], members: int, precision: str, energy: bool
+        self, device: Device, shape: Shape, cells: tuple[int, int, int], members: int, precision: str, energy: bool
     ) -> None:
         self.case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
         self.fields = [_field(device, self.case, precision, number) for number in range(members)]
         self._ledgers = [new_ledger(device, self.case, energy) for _ in range(members)]
         builds = launch.builds(
-            *(spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
+            *(shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
         )
-        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, None, members, energy)
+        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy)
         self.reach = builds[0].spec.steps
 
     def advance(self, steps: int) -> None:
@@ -160,15 +172,33 @@ def _field(device: Device, case: Case, precision: str, number: int) -> Field:
     return field
 
 
-def _fault(device: Device, spec: KernelSpec, cells: tuple[int, int, int], precision: str) -> str | None:
+def _alone(shape: Shape) -> Shape:
+    """How the same kernel steps a grid alone."""
+    return Shape(catalog.choose(shape.spec.name, "cuda"))
+
+
+def _choose(device: Device, cells: tuple[int, int, int], members: int, precision: str) -> Choice:
+    """What a study on the device would take, were its runs long enough to try."""
+    case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
+    coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(precision))
+    nobody, no_sweeps = np.zeros((), dtype=launch.LEDGER), np.zeros(0, dtype=launch.sweep_dtype(precision))
+    fields = [_field(device, case, precision, number) for number in range(members)]
+    turns = [Turn(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
+    task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
+    if members == 1:
+        return tuning.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)
+    return tuning.choose_for_members(task, inf, turns)
+
+
+def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision: str) -> str | None:
     """What is wrong with a kernel that steps several members, by what it makes of each alone; None if nothing is."""
-    steps = 2 * spec.steps + 1
-    together = _Ensemble(device, spec, cells, _COMPARED, precision, energy=True)
+    steps = 2 * shape.spec.steps + 1
+    together = _Ensemble(device, shape, cells, _COMPARED, precision, energy=True)
     together.advance(steps)
     for number, field in enumerate(together.fields):
         alone = _field(device, together.case, precision, number)
         ledger = new_ledger(device, together.case, True)
-        Stepping(Shape(spec), alone, together.case, ledger, steps).advance(steps)
+        Stepping(_alone(shape), alone, together.case, ledger, steps).advance(steps)
         if device.to_host(alone.deviation).tobytes() != device.to_host(field.deviation).tobytes():
             return f"member {number} has not the bits that it has alone"
     return None

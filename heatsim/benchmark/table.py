@@ -84,7 +84,8 @@ def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
         shown = ("failed", *("",) * 4) if result.error else _formatted(numbers)
         table.add_row(result.name, *shown)
     faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
-    return Group(heading, table, *faults)
+    launched = [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
+    return Group(heading, table, *faults, *launched)
 
 
 def _new_table(*columns: str) -> "Table":

@@ -46,18 +46,15 @@
 
 #define WARPS TILE_Y
 #define THREADS (WARP * WARPS)
-// Whether a stage sets out before the one before it has ended: where there are registers for its sums beside the coefficients,
-// and in composite bodies in float64 only, where it pays.
-#define EARLY (!MEMBERS && !(FACES && VECTOR == 4))
+// Whether a stage sets out before the one before it has ended; in composite bodies in float64 only, where it pays.
+#define EARLY (!(FACES && VECTOR == 4))
 #define AHEAD 2          // planes on their way from memory
 #define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
 #define LANES_LEAST 8
 #if MEMBERS
 #define KEPT(name) shared.name
-#define COEFFICIENTS (sizeof(Real) == 8 ? shared.c : c)  // seven doubles are too many for registers
 #else
 #define KEPT(name) name
-#define COEFFICIENTS c
 #endif
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
@@ -75,7 +72,7 @@ struct Patch {
 };
 
 // The cells of a patch beside a face in x.
-struct __align__(16) Column {
+struct __align__(ROWS % 4 ? sizeof(Real) : 16) Column {
     Real at[ROWS];
 };
 
@@ -100,7 +97,6 @@ struct Shared {
     // Read where they are needed: registers for so much more there are none.
     const Real* __restrict__ T;
     Real* __restrict__ T_new;
-    Coefficients c;
     Ledger ledger;
 #endif
 };
@@ -247,7 +243,7 @@ __device__ __forceinline__ void store_patch(Real* T_new, const Grid& grid, const
 // A stage's sums up to the plane above.
 template <int boundaries>
 __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const Place& place, const Cells* first_rows,
-                                                  const Cells* last_rows, const Patch& T, const Patch& below)
+                                                  const Cells* last_rows, const Patch& T, const Patch& begun)
 {
     Cells south_edge = last_rows[place.south], north_edge = first_rows[place.north];
     // Beside the end of the box is the cell itself.
@@ -267,7 +263,7 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
         for (int i = 0; i < VECTOR; ++i) {
             const Real west = i == 0 ? beside_west : here.at[i - 1];
             const Real east = i == VECTOR - 1 ? beside_east : here.at[i + 1];
-            sum.row[r].at[i] = sum_before_above(c, here.at[i], west, east, south.at[i], north.at[i], below.row[r].at[i]);
+            sum.row[r].at[i] = sum_before_above(c, here.at[i], west, east, south.at[i], north.at[i], begun.row[r].at[i]);
         }
     }
     return sum;
@@ -398,16 +394,29 @@ __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid
 
 #endif
 
-// What stage s makes of its centre, plane p - 1 - s, before the plane above is known.
+// What the plane below gives to the sums of the one above it.
+__device__ __forceinline__ Patch begin_sums(const Coefficients& c, const Patch& below)
+{
+    Patch begun;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) begun.row[r].at[i] = begin_sum(c, below.row[r].at[i]);
+    return begun;
+}
+
+// What stage s makes of its centre, plane p - 1 - s, before the plane above is known; and begins the sums of that one.
 template <int boundaries>
 __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
-                                             int p, int s, const Patch& centre, Patch& below)
+                                             int p, int s, const Patch& centre, Patch& begun)
 {
     const int room = p - 1 & (ROOMS - 1), half = p & 1;
     const Cells* const first_rows = s == 0 ? shared.fetched[room][0] : shared.edges[half][s == 0 ? 0 : s - 1][0];
     const Cells* const last_rows = s == 0 ? shared.fetched[room][ROWS - 1] : shared.edges[half][s == 0 ? 0 : s - 1][1];
-    if (boundaries & Z && !(grid.periodic & 4) && p - 1 - s == 0) below = centre;  // no plane below the first
-    return sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, below);
+    if (boundaries & Z && !(grid.periodic & 4) && p - 1 - s == 0) begun = begin_sums(c, centre);  // no plane below the first
+    const Patch sum = sum_before_above<boundaries>(c, place, first_rows, last_rows, centre, begun);
+    begun = begin_sums(c, centre);
+    return sum;
 }
 
 // One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
@@ -415,7 +424,7 @@ template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
                                                  const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&below)[STEPS], const Sweep* sweep,
+                                                 Patch (&centre)[STEPS], Patch (&begun)[STEPS], const Sweep* sweep,
                                                  PatchKind& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
@@ -435,8 +444,12 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
+    // Stage 0's centre lies where it was fetched to.
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) centre[0].row[r] = shared.fetched[p - 1 & (ROOMS - 1)][r][slot];
+
 #if EARLY
-    Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], below[0]);
+    Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], begun[0]);
 #endif
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
@@ -452,14 +465,11 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
         // others may overwrite what has been read.
         const Patch& T_here = centre[s];
 #if !EARLY
-        Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, below[s]);
+        Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, begun[s]);
         if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
-#if MEMBERS
-        asm volatile("" ::: "memory");  // coefficients from here on are read from here on
-#endif
 #else
         Patch sum = next_sum;
-        if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], below[s + 1]);
+        if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], begun[s + 1]);
         else if (boundaries == NONE) arrive(shared);
 #endif
 
@@ -497,8 +507,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #endif
 
         // 5. The planes change roles.
-        below[s] = centre[s];
-        centre[s] = above;
+        if (s > 0) centre[s] = above;
         above = sum;
     }
 
@@ -554,7 +563,6 @@ advance(RUN)
         if (slot == 0) {
             shared.T = T;
             shared.T_new = T_new;
-            shared.c = c;
             shared.ledger = ledger;
         }
         __syncthreads();  // the pipeline reads them
@@ -572,7 +580,7 @@ advance(RUN)
             arrive(shared);
             wait(shared, phase);
         }
-        Patch centre[STEPS] = {}, below[STEPS] = {};
+        Patch centre[STEPS] = {}, begun[STEPS] = {};
         PatchKind own = {};
 #if FACES
         own.byte = arriving_byte(c.medium, grid, place, p);
@@ -587,28 +595,28 @@ advance(RUN)
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 3) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 4) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & 8) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, COEFFICIENTS, KEPT(ledger), shared, place, p, centre, below, sweep, own);
+                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             }
         }
         phase = p;

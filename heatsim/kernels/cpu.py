@@ -54,9 +54,9 @@ def advance_numpy(
     around = (west, east, south, north, below, above)
 
     if scheme == "seven_term":
-        total = c[0] * T
-        for coefficient, neighbour in zip(c[1:], around, strict=True):
-            total = total + coefficient * neighbour
+        total = c[5] * below
+        for coefficient, value in zip((*c[:5], c[6]), (T, west, east, south, north, above), strict=True):
+            total = total + coefficient * value
     else:
         total = c[1] * (west - T)
         for coefficient, neighbour in zip(c[2:], around[1:], strict=True):

@@ -55,7 +55,7 @@ def wrap(i: int, n: int) -> int:
 
 @compiled
 def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
-    """c0·T + c1·T(x−) + … + c6·T(z+).
+    """c5·T(z−) + c0·T + c1·T(x−) + … + c4·T(y+) + c6·T(z+), in this order.
 
     Args:
         c: c0…c6.
@@ -77,12 +77,12 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
         down, up = np.uint64(below + at), np.uint64(above + at)
         for x in range(np.uint64(runs[1])):
             T_new[out + x] = (
-                c0 * T[i + x]
+                c5 * T[down + x]
+                + c0 * T[i + x]
                 + c1 * T[west + x]
                 + c2 * T[east + x]
                 + c3 * T[south + x]
                 + c4 * T[north + x]
-                + c5 * T[down + x]
                 + c6 * T[up + x]
             )
 

@@ -117,9 +117,10 @@ def advance_numpy(
         degrees, conducting = temperatures(body.laws, kind, T)
         total = _conduct_by_laws(T, kind, around, beside, body, tables)
     elif scheme == "seven_term":
-        total = tables.c[0] * T
-        for coefficient, neighbour in zip(tables.c[1:], around, strict=True):
-            total = total + coefficient * neighbour
+        *sides, below, above = around
+        total = tables.c[5] * below
+        for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
+            total = total + coefficient * value
     else:
         total = np.zeros_like(T)
         for n, neighbour in enumerate(around):
@@ -260,7 +261,8 @@ def advance_numba(
     scheme: Scheme,
 ) -> None:
     """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
-    from heatsim.kernels import cpu_composite_numba as compiled
+    from heatsim.kernels import cpu_composite_cells as compiled
+    from heatsim.kernels import cpu_composite_numba
 
     choose_threads(T.size)
     laws, c, driving = body.laws, tables.c, T
@@ -274,7 +276,7 @@ def advance_numba(
     numbers = (body.first_heated, body.void, body.void_condition)
     cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
-    advance: Any = compiled.advance
+    advance: Any = cpu_composite_numba.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
         compiled.Body(nz, ny, nx, *periodic, *cells),

@@ -5,15 +5,14 @@ Arrays of cells are runs of cells, and a cell's place in them is one number. Res
 the bit: neither fastmath nor fma.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
-from heatsim.kernels import cpu_cells
+from heatsim.kernels import cpu_cells, cpu_composite_cells, cpu_composite_surfaces
 from heatsim.kernels.cpu_cells import (
     INCREMENTS,
-    OPTIONS,
     SEVEN_TERM,
     STOCHASTIC,
     add_increments,
@@ -22,84 +21,13 @@ from heatsim.kernels.cpu_cells import (
     sum_increments,
     sum_seven_term,
 )
+from heatsim.kernels.cpu_composite_cells import CONDUCTANCE, GAIN, KIND, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu_composite_surfaces import add_face, pass_to_void
 from heatsim.kernels.source_key import source_key
-from heatsim.physics import conditions as conditions_of_faces
-from heatsim.physics import medium
-from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics import conditions, medium
 from heatsim.physics.medium import INTERIOR
 
-_OTHER_SOURCES = source_key((cpu_cells, conditions_of_faces, medium))
-_KIND = INTERIOR - 1
-_CONDUCTANCE, _SHARE, _GAIN = 0, 1, 2
-# What takes tuples of arrays: a call would hand over every array's shape and strides, which takes longer than a cell.
-inlined: Any = njit(forceinline=True, **OPTIONS)
-
-
-class Body(NamedTuple):
-    """What a body's steps have in common; see :class:`heatsim.kernels.cpu_composite.Body`.
-
-    Attributes:
-        nz, ny, nx: cells.
-        periodic_x, periodic_y, periodic_z: which axes wrap.
-        cells: the bytes, a run of cells, or an empty array where there is one kind.
-        bits, before, area: the exposed cells.
-        scale: the reference temperature and the tolerance of surface temperatures, in K.
-        first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
-    """
-
-    nz: int
-    ny: int
-    nx: int
-    periodic_x: bool
-    periodic_y: bool
-    periodic_z: bool
-    cells: Any
-    bits: Any
-    before: Any
-    area: Any
-    scale: Any
-    first_heated: int
-    void: int
-    void_condition: int
-
-
-class Tables(NamedTuple):
-    """What cells pass on, by their kinds; see the classes Tables and Laws beside the NumPy oracle.
-
-    Attributes:
-        c: c0…c6 of a body of one kind.
-        links: c_ab, shape (3, kinds, kinds).
-        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
-        places, bases, potentials, states, resistances: of materials that change with temperature, or empty arrays.
-        one: 1 in the field's precision.
-    """
-
-    c: Any
-    links: Any
-    halves: Any
-    places: Any
-    bases: Any
-    potentials: Any
-    states: Any
-    resistances: Any
-    one: Any
-
-
-class Step(NamedTuple):
-    """What changes from step to step.
-
-    Attributes:
-        conditions: the six numbers of each condition.
-        heat: what sources give to the cells of each kind, in K.
-        number: of the step.
-        scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
-    """
-
-    conditions: Any
-    heat: Any
-    number: int
-    scheme: int
+_OTHER_SOURCES = source_key((cpu_cells, cpu_composite_cells, cpu_composite_surfaces, conditions, medium))
 
 
 @njit(parallel=True, cache=True, nogil=True, error_model="numpy")
@@ -142,7 +70,7 @@ def advance(
         _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
         # Faces in the order of composite.cuh, so that edges and corners add up alike.
         for face in range(6):
-            _add_face(T, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y)
+            add_face(T, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y)
         if step.scheme == INCREMENTS:
             add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
         elif step.scheme == STOCHASTIC:
@@ -165,8 +93,8 @@ def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> 
     while start < last:
         kind, end = 0, last
         if body.cells.size:
-            kind, end = body.cells[start] & _KIND, start + 1
-            while end < last and body.cells[end] & _KIND == kind:
+            kind, end = body.cells[start] & KIND, start + 1
+            while end < last and body.cells[end] & KIND == kind:
                 end += 1
         base, per_kelvin = tables.bases[kind], tables.places[kind, 0]
         first_step, last_step = tables.places[kind, 1], tables.places[kind, 2]
@@ -197,7 +125,7 @@ def _sum_row(
     x = 0
     while x < nx:
         cell, end = body.cells[start + x], x + 1
-        kind = cell & _KIND
+        kind = cell & KIND
         if 0 < x < nx - 1 and cell & INTERIOR:
             while end < nx - 1 and body.cells[start + end] == cell:
                 end += 1
@@ -251,9 +179,9 @@ def _sum_cell(
     """What a cell gets that looks around itself."""
     cells, links, here, void = body.cells, tables.links, driving[i], body.void
     west, east, south, north, below, above = beside
-    west_kind, east_kind = cells[west] & _KIND, cells[east] & _KIND
-    south_kind, north_kind = cells[south] & _KIND, cells[north] & _KIND
-    below_kind, above_kind = cells[below] & _KIND, cells[above] & _KIND
+    west_kind, east_kind = cells[west] & KIND, cells[east] & KIND
+    south_kind, north_kind = cells[south] & KIND, cells[north] & KIND
+    below_kind, above_kind = cells[below] & KIND, cells[above] & KIND
     if tables.bases.size:
         total = (
             _pass_between(T, driving, tables, 0, kind, west_kind, i, west)
@@ -279,7 +207,7 @@ def _sum_cell(
         free_y = (south_kind == void) + (north_kind == void)
         free_z = (below_kind == void) + (above_kind == void)
         if free_x + free_y + free_z > 0:
-            total += _pass_to_void(T[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
+            total += pass_to_void(T[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
     return total
 
 
@@ -293,134 +221,11 @@ def _pass_between(T: Any, driving: Any, tables: Tables, axis: int, kind: int, ot
 
 @compiled
 def _pass_between_materials(T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int) -> Any:
-    half, further = tables.halves[kind, axis, _CONDUCTANCE], tables.halves[other, axis, _CONDUCTANCE]
+    half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
     if half == 0 or further == 0:
         return half - half
-    degrees, conducting = _state(tables, kind, T[i])
-    degrees_there, conducting_there = _state(tables, other, T[there])
+    degrees, conducting = state(tables, kind, T[i])
+    degrees_there, conducting_there = state(tables, other, T[there])
     one = tables.one[0]
     resistance = one / (half * conducting) + one / (further * conducting_there) + tables.resistances[kind, other]
-    return tables.halves[kind, axis, _GAIN] / resistance * (degrees_there - degrees)
-
-
-@inlined
-def _state(tables: Tables, kind: int, content: Any) -> Any:
-    """Temperature as a deviation, and conductivity over that at the reference temperature."""
-    if tables.bases.size == 0:
-        return content, tables.one[0]
-    places, states = tables.places, tables.states
-    steps = content * places[kind, 0]
-    step = np.floor(steps)
-    step = step if step > places[kind, 1] else places[kind, 1]
-    step = step if step < places[kind, 2] else places[kind, 2]
-    entry, into = tables.bases[kind] + np.int64(step), steps - step
-    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into
-
-
-@inlined
-def _pass_to_void(
-    content: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
-) -> Any:
-    """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
-    rank, condition = _rank(body.bits, body.before, i), step.conditions[body.void_condition]
-    degrees, conducting = _state(tables, kind, content)
-    gained = content - content
-    for axis in range(3):
-        if surfaces[axis]:
-            half, area = tables.halves[kind, axis], body.area[rank, axis]
-            weight = area if surfaces[axis] == 1 else area + area
-            rise = _surface_rise(condition, half[_CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
-            gained = gained + weight * (half[_SHARE] * conducting) * rise
-    if exposed.size:
-        exposed[rank] += gained
-    return gained
-
-
-@inlined
-def _rank(bits: Any, before: Any, cell: int) -> Any:
-    """How many exposed cells there are before one."""
-    word = bits[cell // 32]
-    earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
-    count = np.int64(before[cell // 32])
-    while earlier:
-        earlier = np.uint32(earlier & np.uint32(earlier - np.uint32(1)))
-        count += 1
-    return count
-
-
-@inlined
-def _add_face(
-    T: Any,
-    T_new: Any,
-    body: Body,
-    tables: Tables,
-    step: Step,
-    numbers: Any,
-    beams: Any,
-    sums: Any,
-    beam_sums: Any,
-    face: int,
-    z: int,
-    y: int,
-) -> None:
-    """Add the heat through a face to the cells of a row that are a part of it."""
-    axis, far, first, end = face // 2, face % 2, 0, body.nx
-    if axis == 0:
-        first, end = (body.nx - 1, body.nx) if far else (0, 1)
-    place, n, periodic = first, body.nx, body.periodic_x
-    if axis == 1:
-        place, n, periodic = y, body.ny, body.periodic_y
-    elif axis == 2:
-        place, n, periodic = z, body.nz, body.periodic_z
-    if periodic or place != (n - 1 if far else 0):
-        return
-    start = (z * body.ny + y) * body.nx
-    v = y if axis == 2 else z
-    for x in range(first, end):
-        i, u = start + x, y if axis == 0 else x
-        kind = body.cells[i] & _KIND if body.cells.size else 0
-        half = tables.halves[kind, axis]
-        if half[_CONDUCTANCE] == 0:
-            continue
-        number = numbers[v, u] if numbers.size else face
-        beam = beams[v, u] if beams.size else T[i] - T[i]
-        degrees, conducting = _state(tables, kind, T[i])
-        rise = _surface_rise(step.conditions[number], half[_CONDUCTANCE] * conducting, body.scale, degrees, beam)
-        heat = half[_SHARE] * conducting * rise
-        from_beam = half[_GAIN] * beam
-        T_new[i] += heat
-        if sums.size:
-            sums[v, u] += np.float64(heat) - np.float64(from_beam)
-        if beam_sums.size:
-            beam_sums[v, u] += from_beam
-
-
-@compiled
-def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.conditions.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
-    reference, tolerance = scale[0], scale[1]
-    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
-    zero = T - T
-    to_ambient = condition[AMBIENT] - T
-    flux = free * (condition[FLUX] + beam)
-    linear = film * to_ambient + flux
-    losses = free * conductance + film
-    if not emission > zero:
-        return linear / losses
-
-    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-    most = max(max(to_ambient, zero), hottest - T)
-    a = T + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    rise = min((exchange * to_surroundings + linear) / (losses + exchange), most)
-    twice = emission + emission
-    for _ in range(NEWTON_STEPS):
-        a = max(T + rise + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
-        change = excess / ((twice + twice) * (a * a * a) + losses)
-        rise = min(rise + change, most)
-        if abs(change) <= tolerance * abs(rise):
-            break
-    return rise
+    return tables.halves[kind, axis, GAIN] / resistance * (degrees_there - degrees)

@@ -177,24 +177,32 @@ __device__ __forceinline__ float rounded_sum(unsigned int h, float T, float incr
 }
 #endif
 
-// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old. In two parts,
-// because a kernel that marches along z may know the neighbour above last.
-__device__ __forceinline__ Real sum_before_above(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
-                                                 Real below)
+// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old. In three parts,
+// because a kernel that marches along z knows the neighbour below first and the one above last.
+__device__ __forceinline__ Real begin_sum(const Coefficients& c, Real below)
 {
 #if SCHEME == SEVEN_TERM
-    Real sum = c.c0 * T;
+    return c.c5 * below;
+#else
+    return below;  // its difference from the cell comes last but one
+#endif
+}
+
+__device__ __forceinline__ Real sum_before_above(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
+                                                 Real begun)
+{
+#if SCHEME == SEVEN_TERM
+    Real sum = multiply_add(c.c0, T, begun);
     sum = multiply_add(c.c1, west, sum);
     sum = multiply_add(c.c2, east, sum);
     sum = multiply_add(c.c3, south, sum);
-    sum = multiply_add(c.c4, north, sum);
-    return multiply_add(c.c5, below, sum);
+    return multiply_add(c.c4, north, sum);
 #else
     Real sum = c.c1 * (west - T);
     sum = multiply_add(c.c2, east - T, sum);
     sum = multiply_add(c.c3, south - T, sum);
     sum = multiply_add(c.c4, north - T, sum);
-    return multiply_add(c.c5, below - T, sum);
+    return multiply_add(c.c5, begun - T, sum);
 #endif
 }
 
@@ -210,7 +218,7 @@ __device__ __forceinline__ Real add_above(const Coefficients& c, Real T, Real ab
 __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Real west, Real east, Real south, Real north,
                                               Real below, Real above)
 {
-    return add_above(c, T, above, sum_before_above(c, T, west, east, south, north, below));
+    return add_above(c, T, above, sum_before_above(c, T, west, east, south, north, begin_sum(c, below)));
 }
 
 // The new value from the sum over neighbours and faces.

@@ -2,11 +2,12 @@
 
 A tile is computed with a halo as wide as a sweep has steps, but none where it ends with the box:
 
-    n = 512, tiles of 128 cells, 4 steps     |<-- 124 -->|<- 120 ->|<- 120 ->|<- 120 ->|28|
+    n = 512, tiles of 128 cells, 4 steps     |<- 120 ->|<- 120 ->|<- 120 ->|<- 96 ->| 56 |
 
-The first and last write 4 cells more than those between them. Along a periodic axis the first begins with a halo
-before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What is
-left in x may take a narrower tile of more rows, here one of 32 × 128 cells beside those of 128 × 32: the halo is in x
+What a tile writes begins with a sector of memory, 32 bytes: a sector of which two tiles write a part each, one long
+after the other, makes memory read what it is about to write. Along a periodic axis the first tile begins with a halo
+before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What
+is left in x may take a narrower tile of more rows, here one of 64 × 64 cells beside those of 128 × 32: the halo is in x
 what it is in y, and fewer threads compute cells that nobody needs.
 
 Blocks get a range of planes of a tile, then of another, so that all have the same to do. They take tiles in the order
@@ -30,12 +31,13 @@ _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
 # An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the
 # bytes of a value and whether heat is entered into the ledger: what was fastest on an H100.
 _FACE_COSTS = {
-    (4, False): (1.0, 1.05, 1.1),
+    (4, False): (1.05, 1.15, 1.25),
     (4, True): (1.15, 1.15, 1.4),
     (8, False): (1.4, 1.25, 1.6),
     (8, True): (1.5, 1.3, 1.7),
 }
 _FILL = 12  # what a segment costs beside its planes, in iterations: filling the pipeline, and slower ones at the ends
+_SECTOR = 32  # bytes of L2 that are read and written together
 _SHORTEST = 24  # planes of a segment, where there are enough of them
 
 # struct Segment of 07_temporal.cu.
@@ -97,7 +99,7 @@ def tiles(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline) -
     widths = min(_partitions(cells, periodic, pipeline), default=(0.0, ()))[1]
     result = []
     for x, x_begin, x_end, width in _spans(
-        nx, [lanes * pipeline.vector for lanes in widths], pipeline.halo_x, periodic[0]
+        nx, [lanes * pipeline.vector for lanes in widths], pipeline.halo_x, periodic[0], _sector(nx, pipeline.itemsize)
     ):
         lanes = width // pipeline.vector
         height = pipeline.height(lanes)
@@ -114,20 +116,21 @@ def _partitions(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Ways to cut x into tiles, as (cost, widths in patches)."""
     nx, ny, _ = cells
-    ways = []
+    halo, unit = pipeline.halo_x, _sector(nx, pipeline.itemsize)
+    ways: list[tuple[int, ...]] = []
     for lanes in LANES:
-        inner = lanes * pipeline.vector - 2 * pipeline.halo_x
-        if inner <= 0:
-            continue
-        need = nx if periodic[0] else max(nx - 2 * pipeline.halo_x, 1)
-        whole, rest = divmod(need, inner)
-        ways.append((lanes,) * (whole + (rest > 0)))
-        if whole and rest:
-            ways += [
-                (lanes,) * whole + (narrow,)
-                for narrow in LANES
-                if narrow < lanes and rest <= narrow * pipeline.vector - 2 * pipeline.halo_x
-            ]
+        side = lanes * pipeline.vector
+        inner = (side - 2 * halo) // unit * unit
+        first = inner if periodic[0] else (side - halo) // unit * unit
+        for narrow in LANES:
+            last = narrow * pipeline.vector
+            if last > side or inner <= 0:
+                continue
+            need = nx + halo - last + (halo if periodic[0] else 0)  # what those before the last have to write
+            if nx + 2 * halo * periodic[0] <= last:
+                ways.append((narrow,))
+            elif need > 0:
+                ways.append((lanes,) * (1 + max(0, ceil((need - first) / inner))) + (narrow,))
     return [
         (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
         for widths in ways
@@ -146,21 +149,25 @@ def _count(n: int, side: int, halo: int, periodic: bool) -> int:
     return ceil(n / inner) if periodic else max(1, ceil((n - 2 * halo) / inner))
 
 
-def _spans(n: int, sides: list[int], halo: int, periodic: bool) -> list[tuple[int, int, int, int]]:
-    """(start, begin and end of what is written, side) of each tile along an axis of n cells."""
+def _sector(nx: int, itemsize: int) -> int:
+    """Cells in a sector of L2, where rows of so many cells consist of sectors: none is to be written by two tiles."""
+    cells = _SECTOR // itemsize
+    return cells if nx % cells == 0 else 1
+
+
+def _spans(n: int, sides: list[int], halo: int, periodic: bool, unit: int = 1) -> list[tuple[int, int, int, int]]:
+    """(start, begin and end of what is written, side) of each tile along an axis of n cells, ends in whole units."""
     spans: list[tuple[int, int, int, int]] = []
     end = 0
     for i, side in enumerate(sides):
-        first, last = i == 0, i == len(sides) - 1
-        if periodic:
-            # Patches meet at the seam, where the axis goes on at its other end.
-            start = n + halo - side if last and not first else end - halo
-            begin, end = 0 if first else start + halo, n if last else start + side - halo
-        else:
-            start = max(n - side, 0) if last else max(end - halo, 0)
-            begin, end = 0 if first else start + halo, n if last else start + side - halo
-        if spans:
-            spans[-1] = (*spans[-1][:2], begin, spans[-1][3])  # up to here the tile before is right as well
+        begin, last = end, i == len(sides) - 1
+        start = begin - halo if i > 0 or periodic else 0
+        if last and i > 0:
+            # Patches meet at the seam, where a periodic axis goes on at its other end.
+            start = n + (halo if periodic else 0) - side
+            begin = ceil((start + halo) / unit) * unit
+            spans[-1] = (*spans[-1][:2], begin, spans[-1][3])
+        end = n if last else (start + side - halo) // unit * unit
         spans.append((start, begin, end, side))
     return spans
 

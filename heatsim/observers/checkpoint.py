@@ -1,7 +1,7 @@
 """Saves everything that is needed to resume, by the wall clock, at the end and when the run is interrupted."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from heatsim.frame import Download, Frame, slabs
 from heatsim.observers.observer import Observer, RunState, Value, Values
@@ -61,13 +61,18 @@ class Checkpoints(Observer):
         if state.compared is not None:
             values["compared_step"], compared = state.compared
 
-        def write(frame: Frame) -> None:
+        def write(frame: Frame, wait_for_the_rest: Callable[[], None]) -> None:
             large = {"deviation": Pieces(frame.shape, frame.precision, frame.deviations)}
             if compared is not None:
                 large["compared"] = Pieces(frame.shape, frame.precision, lambda: slabs(download, compared))
-            checkpoint.write(state.folder, saved, large, self._flush)
 
-        state.write(write)
+            def before() -> None:
+                wait_for_the_rest()
+                self._flush()
+
+            checkpoint.write(state.folder, saved, large, before)
+
+        state.write_beside(write)
         self._written_at = time.monotonic()
         return values
 

@@ -1,7 +1,8 @@
 """What every observer is and sees."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,6 +96,24 @@ class RunState:
         Raises:
             StorageError: what was to be written before could not be.
         """
+        with self._frame_of_step() as frame:
+            self.writer.submit(partial(work, frame))
+
+    def write_beside(self, work: Callable[[Frame, Callable[[], None]], object]) -> None:
+        """The same beside what was handed over before.
+
+        ``work`` is also given what waits for that, and raises its error if it failed. Of the frame it may read the
+        deviations only.
+
+        Raises:
+            StorageError: what was to be written before could not be.
+        """
+        with self._frame_of_step() as frame:
+            self.writer.submit_beside(partial(work, frame))
+
+    @contextmanager
+    def _frame_of_step(self) -> Iterator[Frame]:
+        """The field as it is at this step; what is handed over meanwhile is waited for where the field is no copy."""
         copied = self.copies and not self.finished
         if self._frame is None or self._frame[0] != self.step:
             self.writer.wait()
@@ -104,7 +123,7 @@ class RunState:
                 except MemoryError:
                     self.copies = copied = False
             self._frame = (self.step, Frame(self.field, self._room if copied else None))
-        self.writer.submit(partial(work, self._frame[1]))
+        yield self._frame[1]
         if not (copied or self.finished):
             self.writer.wait()
 
@@ -166,7 +185,7 @@ class Observer:
         return {}
 
     def flush(self) -> None:
-        """Bring to disk what a checkpoint is about to rely on; called in the writer's thread, beside the run."""
+        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run."""
 
     def finish(self, state: RunState) -> None:
         """The run is complete."""

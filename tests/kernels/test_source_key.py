@@ -26,12 +26,18 @@ def test_the_key_follows_the_sources(tmp_path: Path) -> None:
     assert source_key((one, other)) in keys
 
 
+def used(module: ModuleType) -> set[str]:
+    """Names of the modules from which one takes something, and of those from which compiled ones among them do."""
+    tree = ast.parse(inspect.getsource(module))
+    imported = (node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module)
+    names = {name for name in imported if name.startswith("heatsim.")} - NOT_COMPILED
+    return names.union(*(used(import_module(name)) for name in names if name.startswith("heatsim.kernels.")))
+
+
 @pytest.mark.parametrize("name", KEPT)
 def test_all_that_a_kernel_takes_from_other_modules_is_in_its_key(name: str) -> None:
     module = import_module(name)
-    tree = ast.parse(inspect.getsource(module))
-    names = [node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
-    used = [import_module(name) for name in names if name.startswith("heatsim.") and name not in NOT_COMPILED]
-    assert used
+    found = used(module)
+    assert found
     default = inspect.signature(module.advance.py_func).parameters["other_sources"].default
-    assert default == source_key(used)
+    assert default == source_key(map(import_module, found))

@@ -20,6 +20,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, replay
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.stack import Stack, Turn, padded
+from heatsim.kernels.tuning import Task, in_three_steps
 from heatsim.physics.coefficients import Scheme
 
 EVERY_KERNEL = pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
@@ -137,6 +138,17 @@ def test_members_of_several_tiles_on_few_multiprocessors(some_gpu: Device, spec:
     found = stacked(some_gpu, spec, cases, variant, [counts[:3] for counts in TURNS])
     for case, result in zip(cases, found, strict=True):
         result.assert_same_bits(alone(some_gpu, spec, case, variant))
+
+
+def test_sweeps_of_three_steps_give_the_same_bits(some_gpu: Device) -> None:
+    """On two tiles of 36 rows; the other steps that a turn has left are done one by one."""
+    spec = in_three_steps(next(spec for spec in CUDA if spec.name == "temporal"))
+    variant: tuple[str, Scheme] = ("float64", "seven_term")
+    for periodic in ((False, False, False), (False, True, True)):
+        cases = different((12, 48 if periodic[1] else 64, 6), periodic, seed=70)
+        assert Task(some_gpu, cases[0].grid, periodic, *variant, members=len(cases)).suits(spec)
+        for case, result in zip(cases, stacked(some_gpu, spec, cases, variant), strict=True):
+            result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
 
 
 @pytest.mark.parametrize("some_gpu", ["host"], indirect=True)

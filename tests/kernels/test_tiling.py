@@ -97,3 +97,15 @@ def test_segments_cover_all_planes_and_finish_together(
     if cells[2] > 64:
         work = (segments["z_end"] - segments["z_begin"]).sum(axis=1)
         assert work.max() <= 1.9 * work.mean()  # tiles beside faces count for up to 1.8 times as much
+
+
+@given(st.integers(4, 300), st.integers(128, 700), PERIODIC, st.sampled_from([FLOAT32, FLOAT64]))
+@settings(max_examples=100)
+def test_no_sector_of_memory_is_written_by_two_tiles(
+    sectors: int, ny: int, periodic: tuple[bool, bool, bool], pipeline: Pipeline
+) -> None:
+    """Where rows consist of whole sectors, 32 bytes."""
+    cells = 32 // pipeline.itemsize
+    for tile in tiling.tiles((sectors * cells, ny, 5), periodic, pipeline):
+        assert tile.x_begin % cells == 0
+        assert tile.x_end % cells == 0

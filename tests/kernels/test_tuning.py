@@ -171,6 +171,18 @@ def test_the_rule_of_thumb(cells: tuple[int, int, int], first: str) -> None:
         assert shape.planes is None or 1 <= shape.planes <= cells[2]
 
 
+@pytest.mark.parametrize(
+    ("edge", "precision", "steps"),
+    [(64, "float64", [3, 4]), (48, "float64", [4, 3]), (64, "float32", [4])],
+)
+def test_members_in_float64_take_the_tiles_that_waste_less(edge: int, precision: str, steps: list[int]) -> None:
+    what = replace(task((edge,) * 3, precision), members=256)
+    shapes = candidates(what)
+    assert [shape.spec.steps for shape in shapes if shape.spec.name == "temporal"] == steps
+    assert shapes[0].spec.name == "temporal"
+    assert len({json.dumps(shape.describe()) for shape in shapes}) == len(shapes)
+
+
 def test_every_shape_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sweep, or as many as a sweep of several steps does, from the same field."""
     monkeypatch.setattr(launch, "compile_kernel", gpu.compile_on_host)

@@ -1,0 +1,1 @@
+"""What each command does: arguments in, exit code out."""

@@ -1,0 +1,124 @@
+"""`heatsim bench`."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from heatsim.errors import InputError, RunError
+from heatsim.terminal import show_table
+
+
+def bench(
+    *,
+    cells: Annotated[
+        tuple[int, ...] | None,
+        Parameter(
+            help="One number for a cube, or three along x, y, z; 512 on a GPU, 256 on a CPU if not given.",
+            consume_multiple=True,
+            negative="",
+        ),
+    ] = None,
+    precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Only this one.")] = None,
+    kernel: Annotated[tuple[str, ...], Parameter(help="Only this one; can be given many times.", negative="")] = (),
+    device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Where.")] = "auto",
+    repeats: Annotated[int, Parameter(help="Of every time, at least 5.")] = 7,
+    energy: Annotated[bool, Parameter(help="Sum the heat through the faces too.", negative="")] = False,
+    reductions: Annotated[
+        bool,
+        Parameter(
+            help="Measure sums over a field on a GPU instead: the textbook ladder and the fused pass.", negative=""
+        ),
+    ] = False,
+    members: Annotated[
+        int | None,
+        Parameter(
+            help="Measure so many grids, of 64³ cells if --cells is not given, stepped together on a GPU instead."
+        ),
+    ] = None,
+    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
+    plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
+) -> int:
+    """Verify the kernels against the NumPy oracle, then measure how fast they are."""
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark, check_writable
+    from heatsim.benchmark.roofline import draw
+    from heatsim.benchmark.table import describe
+
+    for path in (json, plot):
+        if path is not None:
+            check_writable(path)
+    precisions = (precision,) if precision else ("float32", "float64")
+    if reductions:
+        if kernel or energy or plot is not None:
+            raise InputError("--reductions measures no kernels: --kernel, --energy and --plot do not go with it")
+        if members is not None:
+            raise InputError("--reductions and --members exclude each other")
+        return _bench_reductions(cells, precisions, device, repeats, json)
+    if members is not None:
+        if plot is not None:
+            raise InputError("--members draws no roofline: --plot does not go with it")
+        return _bench_ensembles(cells, members, precisions, kernel, device, repeats, energy, json)
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
+    _tell(measurements, describe, json)
+    if plot is not None:
+        draw(plot, measurements)
+    return _judge("kernels", [(found, found.kernels) for found in measurements])
+
+
+def _bench_reductions(
+    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_reductions
+    from heatsim.benchmark.table import describe_reductions
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
+    _tell(measurements, describe_reductions, json)
+    return _judge("reductions", [(found, found.reductions) for found in measurements])
+
+
+def _bench_ensembles(
+    cells: tuple[int, ...] | None,
+    members: int,
+    precisions: Sequence[str],
+    kernel: Sequence[str],
+    device: str,
+    repeats: int,
+    energy: bool,
+    json: Path | None,
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_ensembles
+    from heatsim.benchmark.table import describe_ensembles
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_ensembles(
+            cells, members, precisions, kernel, device, repeats, energy, say=status.update
+        )
+    _tell(measurements, describe_ensembles, json)
+    return _judge("kernels", [(found, found.kernels) for found in measurements])
+
+
+def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
+    """Print what was measured, and write it to a file if there is one."""
+    from heatsim.benchmark import to_json
+
+    for measurement in measurements:
+        show_table(describe(measurement))
+    if json is not None:
+        json.write_text(to_json(measurements), encoding="utf-8")
+
+
+def _judge(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
+    """The exit code where all results of all measurements are right; else a RunError that names those that are not."""
+    wrong = [f"{one.name} in {measurement.precision}" for measurement, results in found for one in results if one.error]
+    if wrong:
+        raise RunError(f"{what} that are wrong, and were not timed: {', '.join(wrong)}")
+    return 0

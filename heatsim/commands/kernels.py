@@ -1,0 +1,25 @@
+"""`heatsim kernels`."""
+
+from heatsim.terminal import show_table
+
+
+def kernels() -> int:
+    """List the kernels and say which of them this machine can run."""
+    from rich.table import Table
+
+    from heatsim.device import choose
+    from heatsim.errors import DeviceError
+    from heatsim.kernels.catalog import AUTO, KERNELS
+
+    table = Table("kernel", "device", "here", "idea")
+    for kernel in KERNELS:
+        try:
+            here = choose(kernel.backend).name
+        except DeviceError:
+            here = "no GPU or no CuPy"
+        is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
+        name = f"{kernel.name} (auto)" if is_auto else kernel.name
+        table.add_row(name, kernel.backend, here, kernel.idea)
+    show_table(table)
+    print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
+    return 0

@@ -1,0 +1,26 @@
+"""Arguments that several commands share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+Scenario = Annotated[Path, Parameter(help="A TOML file.")]
+Overrides = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set", help="Replace one value of the scenario, KEY.PATH=VALUE; can be given many times.", negative=""
+    ),
+]
+Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Instead of the scenario's solver.device.")]
+Kernel = Annotated[str | None, Parameter(help="Instead of solver.kernel; `heatsim kernels` lists them.")]
+Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Instead of solver.precision.")]
+Folder = Annotated[Path, Parameter(help="A folder that a run has written.")]
+Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
+
+
+def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
+    """Options that stand for a scenario's keys, behind the overrides, as the last of which they hold."""
+    options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}
+    return [*overrides, *(f"{key}={value}" for key, value in options.items() if value is not None)]

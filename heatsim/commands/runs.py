@@ -1,0 +1,92 @@
+"""`heatsim run`, `resume` and `plan`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heatsim.commands.options import Device, Folder, Kernel, Overrides, Precision, Quiet, Scenario, all_overrides
+from heatsim.errors import HeatsimError
+from heatsim.terminal import show_table, warn
+
+if TYPE_CHECKING:
+    from heatsim.simulation import Simulation
+
+
+def run(
+    scenario: Scenario,
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace what an unfinished run left there.", negative="")] = False,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    quiet: Quiet = False,
+) -> int:
+    """Run a scenario (the same as `heatsim SCENARIO`)."""
+    from heatsim.simulation import Simulation
+
+    simulation = Simulation.from_scenario(
+        scenario, all_overrides(overrides, device, kernel, precision), output=output, overwrite=overwrite
+    )
+    return _run(simulation, quiet)
+
+
+def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
+    """Go on with an interrupted run from its last good checkpoint."""
+    from heatsim.simulation import Simulation
+
+    simulation = Simulation.resume(folder)
+    if simulation.finished:
+        if not quiet:
+            print(f"{folder}: the run is complete; there is nothing to go on with")
+        return 0
+    return _run(simulation, quiet)
+
+
+def plan(
+    scenario: Scenario,
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder that the run would write to.")] = None,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+) -> int:
+    """Show what a run would do and need, without running it: c0…c6, time step, memory, disk, time."""
+    from heatsim.physics.problem import HeatProblem
+    from heatsim.plan import Plan, describe
+    from heatsim.scenario import load
+
+    problem = HeatProblem.from_scenario(load(scenario, all_overrides(overrides, device, kernel, precision)))
+    planned = Plan.of(problem)
+    print(describe(planned))
+    planned.check_capacity(output or Path("outputs") / scenario.stem)
+    return 0
+
+
+def _run(simulation: "Simulation", quiet: bool) -> int:
+    from heatsim.report import summarise
+
+    for warning in simulation.warnings:
+        warn(warning)
+    told = len(simulation.warnings)
+    simulation.run(progress=not quiet)
+    for warning in simulation.warnings[told:]:
+        warn(warning)
+    scenario = simulation.plan.problem.scenario
+    if scenario.output.figures:
+        from heatsim.render import render
+        from heatsim.storage.folder import FIGURES
+
+        try:
+            render(simulation.folder)
+        except HeatsimError as error:
+            some = any((simulation.folder / FIGURES).glob("*.png"))
+            warn(f"{'not all' if some else 'no'} pictures: {error}")
+    if not quiet:
+        show_table(summarise(simulation.folder))
+    return 0

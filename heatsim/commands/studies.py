@@ -1,0 +1,48 @@
+"""`heatsim study`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
+from heatsim.errors import RunError
+from heatsim.terminal import show_table
+
+
+def study(
+    scenario: Annotated[Path, Parameter(help="A TOML file with a table [study].")],
+    /,
+    *,
+    overrides: Overrides = (),
+    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    workers: Annotated[
+        int | None, Parameter(help="Processes on this machine; as many as GPUs, or cores, if not given.")
+    ] = None,
+    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler whose workers do the runs.")] = None,
+    extend: Annotated[bool, Parameter(help="Add points to the study that is in the folder.", negative="")] = False,
+    overwrite: Annotated[bool, Parameter(help="Replace another study in the folder.", negative="")] = False,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    quiet: Quiet = False,
+) -> int:
+    """Do all runs of a parameter study; given again, what is missing of them."""
+    from heatsim.study import Study
+
+    planned = Study.from_scenario(
+        scenario,
+        all_overrides(overrides, device, kernel, precision),
+        output=output,
+        workers=workers,
+        cluster=cluster,
+        extend=extend,
+        overwrite=overwrite,
+    )
+    planned.run(progress=not quiet)
+    if not quiet:
+        show_table(planned.summary())
+    if planned.failed:
+        count = len(planned.definition.points)
+        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} says why")
+    return 0

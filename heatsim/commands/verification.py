@@ -1,0 +1,47 @@
+"""`heatsim verify`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heatsim.commands.options import Device, Kernel, Precision, all_overrides
+from heatsim.errors import RunError
+from heatsim.terminal import show_table
+
+
+def verify(
+    cases: Annotated[tuple[str, ...], Parameter(help="Only these; all if none is given.", negative="")] = (),
+    /,
+    *,
+    device: Device = None,
+    kernel: Kernel = None,
+    precision: Precision = None,
+    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
+    show: Annotated[
+        bool, Parameter(name="--list", help="Show the cases and their scenario files; run nothing.", negative="")
+    ] = False,
+) -> int:
+    """Run cases with published and exact answers and compare what comes out; nothing is written but the JSON."""
+    from heatsim.verification import check_writable, choose, to_json
+    from heatsim.verification import verify as run_cases
+
+    if show:
+        for case in choose(cases):
+            print(f"{case.name:<26}{case.path}")
+        return 0
+    if json is not None:
+        check_writable(json)
+    from rich.console import Console
+
+    from heatsim.verification.table import describe
+
+    with Console(stderr=True).status("…") as status:
+        verdicts = run_cases(cases, all_overrides((), device, kernel, precision), say=status.update)
+    show_table(describe(verdicts))
+    if json is not None:
+        json.write_text(to_json(verdicts), encoding="utf-8")
+    failed = [verdict.name for verdict in verdicts if not verdict.passed]
+    if failed:
+        raise RunError(f"{len(failed)} of {len(verdicts)} cases failed: {', '.join(failed)}")
+    return 0

@@ -1,0 +1,31 @@
+"""How far a run has come, by the files that it has written."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from heatsim.errors import HeatsimError
+from heatsim.storage import tables
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.folder import ENERGY, FIELDS, PROBES, read_summary
+
+
+def latest_time(folder: Path) -> float:
+    """The last time in s that a run's tables, fields or summary tell of; 0 where none does. Damaged ones do not."""
+    rows = (_times_of_rows(folder / name) for name in (PROBES, ENERGY))
+    return max((time for times in (*rows, _times_of_fields(folder), _end(folder)) for time in times), default=0.0)
+
+
+def _times_of_rows(path: Path) -> Iterator[float]:
+    with suppress(HeatsimError):
+        yield from tables.read(path)[1][:, 0].tolist()
+
+
+def _times_of_fields(folder: Path) -> Iterator[float]:
+    with suppress(HeatsimError), FieldReader(folder / FIELDS) as reader:
+        yield from reader.times.tolist()
+
+
+def _end(folder: Path) -> Iterator[float]:
+    with suppress(HeatsimError, KeyError, TypeError, ValueError):
+        yield float(read_summary(folder)["time"])

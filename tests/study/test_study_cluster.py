@@ -25,7 +25,7 @@ from heatsim.study.results import Results
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 # Half a second of steps a run, so that there is a middle to be killed in.
-OPTIONS = ["--quiet", "--set", "time.dt=2e-3", "--set", "output.checkpoint_wall=0.2"]
+OPTIONS = ["--quiet", "--set", "time.dt=5e-4", "--set", "output.checkpoint_wall=0.2"]
 
 
 def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":

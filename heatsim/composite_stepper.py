@@ -133,7 +133,9 @@ class CompositeStepping:
 
     def _mended(self, build: launch.Build, block_memory: int) -> Compiled | None:
         """A pipeline that is mended where it is wrong; None where that takes too long."""
-        boxes = mending.boxes(build, self._body.medium, self._problem.periodic, self._arrays.open_faces, block_memory)
+        problem, processors = self._problem, self._field.device.multiprocessors()
+        faces = self._arrays.open_faces
+        boxes = mending.boxes(build, self._body.medium, problem.periodic, faces, block_memory, processors)
         if boxes is None:
             return None
         kernel, mender = launch.compile_kernel(build), launch.compile_kernel(mending.mender(build, block_memory))

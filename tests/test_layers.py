@@ -61,7 +61,10 @@ HEAVY = (
 # Compiled modules are imported by a function when a numba kernel is wanted.
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
-    for name in ("cpu_blocked", "cpu_cells", "cpu_composite_cells", "cpu_composite_numba", "mending_boxes")
+    for name in (
+        *("cpu_blocked", "cpu_cells", "cpu_composite_cells", "cpu_composite_numba"),
+        *("mending_boxes", "mending_contents"),
+    )
 }
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))

@@ -25,7 +25,7 @@
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1024 : 1152) : MATERIALS && __CUDA_ARCH__ == 900 ? 1024 : 896)
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1024 : 1152) : __CUDA_ARCH__ == 900 ? 1024 : 896)
 #else
 #define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
 #endif

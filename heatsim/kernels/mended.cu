@@ -1,81 +1,46 @@
 // The mending of 07: where it was wrong, boxes of cells are stepped anew, STEPS steps deep, from the field before the sweep.
 //
 // 07 steps every patch as if it were of one kind and at no face. mending.py lays boxes over the cells that this makes wrong,
-// along interfaces and faces. A block takes one box and a halo of STEPS cells into shared memory, none where the box ends with
-// the grid, and does STEPS steps there on its own; of each step one more layer of the halo is wrong, and after the last the box
-// is right. Boxes are as long and wide as shared memory allows and as thin as what they mend, so that the halo stays small.
+// along interfaces and faces. A block takes one box after the other, each with a halo of STEPS cells, into shared memory, none
+// where the box ends with the grid, and does STEPS steps there on its own; of each step one more layer of the halo is wrong, and
+// after the last the box is right. Boxes are as long and wide as shared memory allows and as thin as what they mend, so that the
+// halo stays small.
 //
-//        0 0 0 0 0 0 0 0 0 0      plain cells: whole vectors, a thread marches along z with its column and the coefficients
-//        0 1 1 1 1 1 1 1 1 0      of its kind in registers
-//        0 1 2 a a b b 2 1 0
-//        0 1 2 a a b b 2 1 0      cells beside another kind, or at a face: made anew after the plain ones, one a thread, from
-//        0 1 2 2 2 2 2 2 1 0      a list that is made once for all sweeps. Where two kinds meet, three coefficients of a cell's
-//        0 1 1 1 1 1 1 1 1 0      own kind and three of the pair do; faces and corners between more kinds take the long way.
+//        0 0 0 0 0 0 0 0 0 0      plain vectors: a thread marches along z with its column
+//        0 1 1 1 1 1 1 1 1 0
+//        0 1 2 a a b b 2 1 0      vectors in which all cells meet another kind in the same way, as those along an interface
+//        0 1 2 a a b b 2 1 0      across y or z: the same, with other coefficients
+//        0 1 2 2 2 2 2 2 1 0
+//        0 1 1 1 1 1 1 1 1 0      cells that are neither: left out by the marches, one a thread, from a list that is made once
+//                                 for all sweeps. Where two kinds meet, three coefficients of a cell's own kind and three of the
+//                                 pair do; faces and corners between more kinds take the long way.
 //
-// A thread has the same pairs in all steps and keeps their entries in registers. Two blocks share a multiprocessor: one loads
-// while the other steps.
+// An info for each vector, a byte, says which coefficients its cells have and which of them are on the list. Each cell is made by
+// one thread, so a step needs one barrier. A thread has the same pairs in all steps and keeps their entries in registers.
 //
-// Expected: limited by what a box waits for, memory first and then one step after the other; with boxes of 8 x 24 x 24 cells
-// 3.6 values are loaded and 1.8 made for each that is needed.
+//        buffer A   [ box 0 | step 1 ... | box 1 arrives ]    the last step goes from B to the grid; meanwhile the
+//        buffer B   [       | step 0 ... | last step     ]    next box comes into A
+//
+// In float32 two blocks share a multiprocessor, so that one has work while the other waits; in float64 boxes would be too small.
+//
+// Expected: limited by what threads wait for in each step. Neither instructions nor shared memory nor the loads would take more
+// than half of the time alone. With boxes of 8 x 20 x 20 cells 3.9 values are loaded and 2.1 made a step for each that is needed.
 
-#include "vector.cuh"
+#include "mended_box.cuh"
 
-#define THREADS TILE_X
-#define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
+#define BLOCKS (sizeof(Real) == 4 ? 2 : 1)  // of a multiprocessor
 #define KEPT (sizeof(Real) == 4 ? 4 : 3)  // pairs of a thread; mending.py puts what is beyond that among the others
 
-// A box, as mending.py lays it out: its first cell, how many it has, and where in the table its entries are.
-struct Segment {
-    int x, y, z, size_x, size_y, size_z;
-    int entries, others, pairs[STEPS];  // the first; how many are others, how many pairs before them each step needs
-};
+// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
+// whether the box owns it in bit 22, whether its box does not list its kinds in bit 23, where in that list its own kind is in bits
+// 24 to 27, the other kind in bits 28 to 31.
+#define PLACE 0xFFFFu
+#define OWNED (1u << 22)
+#define UNLISTED (1u << 23)
 
-// One axis of a box: where the halo begins in the grid, its cells before the box, those of the box, all.
-struct Extent {
-    int start, before, size, all, n;
-    bool periodic;
-};
-
-__device__ __forceinline__ Extent extent(int start, int size, int n, bool periodic, int halo)
-{
-    const int before = periodic ? halo : min(halo, start);
-    const int behind = periodic ? halo : min(halo, n - start - size);
-    return {start - before, before, size, before + size + behind, n, periodic};
-}
-
-// Where position i of an extent is in the grid. A halo goes round a periodic axis once at the most: no such axis is shorter.
-__device__ __forceinline__ int in_grid(const Extent& axis, int i)
-{
-    const int place = axis.start + i;
-    return (unsigned)place < (unsigned)axis.n ? place : place < 0 ? place + axis.n : place - axis.n;
-}
-
-// Whether position i is the grid's first or last, beyond which there is nothing.
-__device__ __forceinline__ bool first(const Extent& axis, int i) { return !axis.periodic && axis.start + i == 0; }
-__device__ __forceinline__ bool last(const Extent& axis, int i) { return !axis.periodic && axis.start + i == axis.n - 1; }
-
-// What is needed `more` steps before the last: positions from low to high - 1.
-__device__ __forceinline__ int low(const Extent& axis, int more) { return max(axis.before - more, 0); }
-__device__ __forceinline__ int high(const Extent& axis, int more) { return min(axis.before + axis.size + more, axis.all); }
-
-// Division by a number that stays the same, of numbers up to 2^16: the half keeps a quotient that is whole from ending below.
-struct Divisor {
-    float inverse;
-};
-
-__device__ __forceinline__ Divisor divisor(int by) { return {__fdividef(1.0f, (float)by)}; }
-
-__device__ __forceinline__ int quotient(int i, const Divisor& d) { return (int)(((float)i + 0.5f) * d.inverse); }
-
-// What plain cells of a kind need.
-__device__ __forceinline__ Own plain_own(const Coefficients& c, const Sweep* sweep, int kind)
-{
-    Own own = own_of(c, sweep, kind);
-#if !HEATED
-    own.heat = -Real(0);
-#endif
-    return own;
-}
+// An info: in the low bits which cells of a vector are on the list, then where in the box's list its way is.
+#define MASK ((1u << VECTOR) - 1u)
+#define WAY_SHIFT 4
 
 // The same number, of which the compiler does not see that it stays the same: what follows from it is to take no registers.
 __device__ __forceinline__ unsigned int afresh(unsigned int number)
@@ -83,17 +48,6 @@ __device__ __forceinline__ unsigned int afresh(unsigned int number)
     asm volatile("" : "+r"(number));
     return number;
 }
-
-// As cell_index(), where a plane has less than 2^32 cells.
-__device__ __forceinline__ size_t cell_of(const Grid& grid, int x, int y, int z)
-{
-    return (size_t)(unsigned)z * ((unsigned)grid.nx * grid.ny) + ((unsigned)y * grid.nx + x);
-}
-
-// A cell's place in the box, and in the grid.
-struct Spot {
-    int bx, by, bz, x, y, z;
-};
 
 // The coefficients of a cell whose neighbours are of its kind or, in the directions `differing`, of one other.
 __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c, int kind, int other, unsigned int differing)
@@ -113,157 +67,225 @@ __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c,
     return own;
 }
 
-// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
-// whether the box owns it in bit 22, that kind in bits 24 to 31.
-#define PLACE 0xFFFFu
-#define OWNED (1u << 22)
+// What cells of a kind need, or cells of a kind that meet another in a listed way.
+struct __align__(16) Way {
+    Real c1, c2, c3, c4, c5, c6, unused[2];
+#if HEATED
+    Real heat[STEPS];
+#endif
+};
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+// Looks up what a box lists, a thread for each.
+__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Segment& box, Way* ways)
+{
+    const int n = threadIdx.x;
+    if (n >= LISTED) return;
+    const unsigned int way = box.ways[n], kind = way & 0xFFu;
+    const Coefficients own = pair_coefficients(c, kind, way >> 8 & 0xFFu, way >> 16);
+    Way& found = ways[n];
+    found.c1 = own.c1;
+    found.c2 = own.c2;
+    found.c3 = own.c3;
+    found.c4 = own.c4;
+    found.c5 = own.c5;
+    found.c6 = own.c6;
+#if HEATED
+#pragma unroll
+    for (int s = 0; s < STEPS; ++s) found.heat[s] = source_heat(c.medium, sweep + s, kind);
+#endif
+}
+
+// The new values of a vector whose cells are alike; `west` and `east` are the values beside it.
+__device__ __forceinline__ Cells update_alike(const Coefficients& c, const Sweep* sweep, int s, int x, int y, int z,
+                                              const Way& way, const Cells& T, Real west, Real east, const Cells& south,
+                                              const Cells& north, const Cells& below, const Cells& above)
+{
+#if MATERIALS
+    const Coefficients own = {Real(0), way.c1, way.c2, way.c3, way.c4, way.c5, way.c6, {}};
+#else
+    const Coefficients& own = c;
+#endif
+    Cells sum;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) {
+        sum.at[i] = neighbour_sum(own, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1], south.at[i],
+                                  north.at[i], below.at[i], above.at[i]);
+#if HEATED
+        sum.at[i] = way.heat[s] + sum.at[i];
+#endif
+        sum.at[i] = finish(sweep + s, x + i, y, z, T.at[i], sum.at[i]);
+    }
+    return sum;
+}
+
+// Stores the cells of a vector that are not on the list.
+__device__ __forceinline__ void put(Real* target, unsigned int info, const Cells& cells)
+{
+    if ((info & MASK) == 0) store(target, cells);
+    else {
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i)
+            if (!(info >> i & 1u)) target[i] = cells.at[i];
+    }
+}
+
+// The entries of the thread's pairs.
+__device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsigned int (&kept)[KEPT])
+{
+    const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
+    const int last = box.pairs[0] - 1;
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) kept[k] = last < 0 ? 0 : entries[min((int)threadIdx.x + k * THREADS, last)];
+}
+
+static_assert(STEPS >= 4, "a step each for the next box: its number, what is known of it, its ways, its values");
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
     extern __shared__ Cells memory[];
     const Medium& medium = c.medium;
-    const Segment box = grid.segments[blockIdx.x];
-    const Extent ex = extent(box.x, box.size_x, grid.nx, grid.periodic & 1, HALO_X);
-    const Extent ey = extent(box.y, box.size_y, grid.ny, grid.periodic & 2, STEPS);
-    const Extent ez = extent(box.z, box.size_z, grid.nz, grid.periodic & 4, STEPS);
-    // Planes are an odd number of vectors apart: cells above each other lie in different banks.
-    const int row = ex.all / VECTOR, in_plane = row * ey.all, plane = in_plane | 1, vectors = plane * ez.all;
-    const Divisor by_row = divisor(row), by_plane = divisor(plane);
-    Bytes* const kinds = reinterpret_cast<Bytes*>(memory + 2 * vectors);
-    const unsigned char* const kind_of = reinterpret_cast<const unsigned char*>(kinds);
-    const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
-    const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
-    const auto spot = [&](int place) {
-        const int vector = place / VECTOR, bz = quotient(vector, by_plane), by = quotient(vector - bz * plane, by_row);
-        const int bx = place - (bz * plane + by * row) * VECTOR;
-        return Spot{bx, by, bz, in_grid(ex, bx), in_grid(ey, by), in_grid(ez, bz)};
-    };
-
-    // 1. All cells of the box and its halo, and what the thread will have to do with pairs.
-    const Divisor by_in_plane = divisor(in_plane);
-    const int parts = max(quotient(THREADS, by_in_plane), 1);
-    const Divisor by_parts = divisor(parts);
     const size_t grid_plane = (unsigned)grid.nx * grid.ny;
-#pragma unroll 1
-    for (int march = threadIdx.x; march < in_plane * parts; march += THREADS) {
-        const int part = quotient(march, by_in_plane), column = march - part * in_plane;
-        const int by = quotient(column, by_row), lane = column - by * row;
-        const int begin = quotient(ez.all * part, by_parts), end = quotient(ez.all * (part + 1), by_parts);
-        int z = in_grid(ez, begin);
-        size_t cell = cell_of(grid, in_grid(ex, lane * VECTOR), in_grid(ey, by), z);
-#pragma unroll 2
-        for (int at = begin * plane + column; at < end * plane; at += plane) {
-            copy_async<sizeof(Cells)>(memory + at, T + cell);
-#if MATERIALS && VECTOR == 4
-            copy_async<4>(kinds + at, medium.cells + cell);
-#else
-            kinds[at] = load_kinds(medium, cell);
-#endif
-            cell += grid_plane;
-            if (++z == grid.nz) {
-                z = 0;
-                cell -= grid.nz * grid_plane;
-            }
-        }
-    }
-    commit_copies();
+    Work* const work = work_of(grid);
+    const Segment* const boxes = reinterpret_cast<const Segment*>(work + 1);
+    const int n_boxes = work->boxes, vectors = work->vectors;
+    Portion* const both_infos = reinterpret_cast<Portion*>(memory + 2 * vectors);
+    const int portions = vectors / (int)sizeof(Portion);
+    Segment* const both_boxes = reinterpret_cast<Segment*>(both_infos + 2 * portions);
+    Way* const both_ways = reinterpret_cast<Way*>(both_boxes + 2);
+    int* const taken = reinterpret_cast<int*>(both_ways + 2 * LISTED);
+
+    // 1. The first box.
     unsigned int kept[KEPT];
-#pragma unroll
-    for (int k = 0; k < KEPT; ++k)
-        kept[k] = box.pairs[0] ? entries[min((int)threadIdx.x + k * THREADS, box.pairs[0] - 1)] : 0;
-    wait_for_copies<0>();
-    __syncthreads();
+    fetch_segment(boxes + blockIdx.x, both_boxes);
+    fetch(T, grid, boxes[blockIdx.x], memory, both_infos);
+    commit_copies();
+    keep(grid, boxes[blockIdx.x], kept);
+    look_up(c, sweep, boxes[blockIdx.x], both_ways);
 
 #pragma unroll 1
-    for (int s = 0; s < STEPS; ++s) {
-        const Cells* const from = memory + (s & 1 ? vectors : 0);
-        Cells* const to = memory + (s & 1 ? 0 : vectors);
-        const int more = STEPS - 1 - s;  // steps after this one
-        const int pairs = grid.segments[blockIdx.x].pairs[s];
-
-        // 2. Vectors, as if all cells were plain. Where a plane has fewer than the block has threads, several share a column.
-        const int first_lane = low(ex, more) / VECTOR, lanes = (high(ex, more) + VECTOR - 1) / VECTOR - first_lane;
-        const int first_row = low(ey, more), columns = lanes * (high(ey, more) - first_row);
-        const int first_plane = low(ez, more), planes = high(ez, more) - first_plane;
-        const Divisor by_lanes = divisor(lanes), by_columns = divisor(columns);
-        const int marches = max(quotient(THREADS, by_columns), 1);
-        const Divisor by_marches = divisor(marches);
-#pragma unroll 1
-        for (int march = threadIdx.x; march < columns * marches; march += THREADS) {
-            const int part = quotient(march, by_columns), column = march - part * columns;
-            const int line = quotient(column, by_lanes), by = first_row + line, lane = first_lane + column - line * lanes;
-            const int begin = first_plane + quotient(planes * part, by_marches);
-            const int end = first_plane + quotient(planes * (part + 1), by_marches);
-            if (begin >= end) continue;
-            const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? VECTOR : VECTOR - 1;
-            const int to_south = by > 0 ? -row : 0, to_north = by < ey.all - 1 ? row : 0;
-            const int at = begin * plane + by * row + lane;
-            const Cells* here = from + at;
-            const Bytes* bytes = kinds + at;
-            Cells below = begin > 0 ? here[-plane] : here[0], current = here[0];
-            Own own = plain_own(c, sweep + s, first_kind(*bytes));
-#pragma unroll 2
-            for (int bz = begin; bz < end; ++bz, here += plane, bytes += plane) {
-                const Cells above = here[bz < ez.all - 1 ? plane : 0];
-                const Real west = here->at[to_west], east = here->at[to_east];
-                const int kind = first_kind(*bytes);
-                if (kind != own.kind) own = plain_own(c, sweep + s, kind);
-                const int x = in_grid(ex, lane * VECTOR), y = in_grid(ey, by), z = in_grid(ez, bz);
-                const Cells updated = update_plain(c, sweep + s, x, y, z, own, current, west, east, here[to_south],
-                                                   here[to_north], below, above);
-                if (s < STEPS - 1) const_cast<Cells*>(here)[to - from] = updated;
-                else store(T_new + cell_of(grid, x, y, z), updated);
-                below = current;
-                current = above;
-            }
-        }
-        __syncthreads();  // what follows overwrites some
-
-        // 3. Cells where two kinds meet.
-        const Real* const before = from[0].at;
-        Real* const after = to[0].at;
-#pragma unroll
-        for (int k = 0; k < KEPT; ++k) {
-            if ((int)threadIdx.x + k * THREADS >= pairs) break;
-            const unsigned int entry = afresh(kept[k]);
-            const int place = entry & PLACE, kind = kind_of[place] & ~INTERIOR;
-            const Coefficients own = pair_coefficients(c, kind, entry >> 24, entry >> 16);
-            const Real* const at = before + place;
-            Real value = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
-                                       at[steps[5]]);
-#if HEATED
-            value = source_heat(medium, sweep + s, kind) + value;
-#endif
-            const Spot here = spot(place);
-            value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
-            if (s < STEPS - 1) after[place] = value;
-            else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
-        }
-
-        // 4. All others. Heat is entered by the box that owns the cell.
-#pragma unroll 1
-        for (int i = threadIdx.x; i < box.others; i += THREADS) {
-            const unsigned int entry = entries[box.pairs[0] + i];
-            if (s == STEPS - 1 && !(entry & OWNED)) continue;
-            const int place = entry & PLACE;
-            const Spot here = spot(place);
-            const bool at_end[6] = {first(ex, here.bx), last(ex, here.bx), first(ey, here.by),
-                                    last(ey, here.by),  first(ez, here.bz), last(ez, here.bz)};
-            Real values[6];
-            int beside[6];
-#pragma unroll
-            for (int d = 0; d < 6; ++d) {
-                const int neighbour = at_end[d] ? place : place + steps[d];
-                values[d] = before[neighbour];
-                beside[d] = kind_of[neighbour] & ~INTERIOR;
-            }
-            const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind_of[place] & ~INTERIOR,
-                                            beside, before[place], values, entry & OWNED);
-            if (s < STEPS - 1) after[place] = value;
-            else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
-        }
+    for (int turn = 0;; turn ^= 1) {
+        const Segment &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
+        const Way* const ways = both_ways + turn * LISTED;
+        const unsigned char* const infos = reinterpret_cast<const unsigned char*>(both_infos + turn * portions);
+        wait_for_copies<0>();
         __syncthreads();
+
+        const int row = box.x.all / VECTOR, plane = box.plane;
+        const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
+        const auto spot = [&](int place) {
+            const int vector = place / VECTOR, bz = quotient(vector, box.by_plane), by = quotient(vector - bz * plane, box.by_row);
+            const int bx = place - (bz * plane + by * row) * VECTOR;
+            return Spot{in_grid(box.x, grid.nx, bx), in_grid(box.y, grid.ny, by), in_grid(box.z, grid.nz, bz)};
+        };
+        int next = 0;
+#pragma unroll 1
+        for (int s = 0; s < STEPS; ++s) {
+            const Cells* const from = memory + (s & 1 ? vectors : 0);
+            Cells* const to = memory + (s & 1 ? 0 : vectors);
+            const int pairs = box.pairs[s];
+
+            // 2. The next box: its number, which nobody waits for, what is known of it, its values when there is room for them.
+            if (s == 0 && threadIdx.x == 0) next = take_box(work);
+            if (s > 0 && *taken >= 0) {
+                if (s == 1) fetch_segment(boxes + *taken, both_boxes + (turn ^ 1));
+                if (s == 2) look_up(c, sweep, next_box, both_ways + (turn ^ 1) * LISTED);
+                if (s == STEPS - 1) fetch(T, grid, next_box, to, both_infos + (turn ^ 1) * portions);
+            }
+            commit_copies();
+
+            // 3. Vectors.
+            const Reach& reach = box.reach[s];
+#pragma unroll 1
+            for (int number = threadIdx.x; number < reach.marches; number += THREADS) {
+                const March march = march_of(reach, number);
+                const int lane = march.lane, by = march.row;
+                const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? VECTOR : VECTOR - 1;
+                const int to_south = by > 0 ? -row : 0, to_north = by < box.y.all - 1 ? row : 0;
+                const int at = march.begin * plane + by * row + lane;
+                const Cells* here = from + at;
+                const unsigned char* info_at = infos + at;
+                // No cell that the box owns is beyond an end of the grid.
+                Real* target = T_new + cell_of(grid, box.x.start + lane * VECTOR, box.y.start + by, box.z.start + march.begin);
+                Cells below = march.begin > 0 ? here[-plane] : here[0], current = here[0];
+#pragma unroll 2
+                for (int bz = march.begin; bz < march.end; ++bz, here += plane, info_at += plane, target += grid_plane) {
+                    const Cells above = here[bz < box.z.all - 1 ? plane : 0];
+                    const unsigned int info = *info_at;
+                    if ((info & MASK) != MASK) {
+                        const int x = in_grid(box.x, grid.nx, lane * VECTOR), y = in_grid(box.y, grid.ny, by);
+                        const int z = in_grid(box.z, grid.nz, bz);
+                        const Cells updated = update_alike(c, sweep, s, x, y, z, ways[info >> WAY_SHIFT], current,
+                                                           here->at[to_west], here->at[to_east], here[to_south],
+                                                           here[to_north], below, above);
+                        if (s < STEPS - 1) put(const_cast<Cells*>(here)[to - from].at, info, updated);
+                        else put(target, info, updated);
+                    }
+                    below = current;
+                    current = above;
+                }
+            }
+
+            // 4. Cells where two kinds meet.
+            const Real* const before = from[0].at;
+            Real* const after = to[0].at;
+#pragma unroll
+            for (int k = 0; k < KEPT; ++k) {
+                if ((int)threadIdx.x + k * THREADS >= pairs) break;
+                const unsigned int entry = afresh(kept[k]);
+                const int place = entry & PLACE, kind = box.ways[entry >> 24 & 15u] & 0xFFu;
+                const Coefficients own = pair_coefficients(c, kind, box.ways[entry >> 28] & 0xFFu, entry >> 16);
+                const Real* const at = before + place;
+                Real value = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
+                                           at[steps[5]]);
+#if HEATED
+                value = source_heat(medium, sweep + s, kind) + value;
+#endif
+                const Spot here = spot(place);
+                value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
+                if (s < STEPS - 1) after[place] = value;
+                else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+            }
+
+            // 5. All others. Heat is entered by the box that owns the cell.
+            const unsigned int* const others = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries + box.pairs[0];
+#pragma unroll 1
+            for (int i = threadIdx.x; i < box.others; i += THREADS) {
+                const unsigned int entry = others[i];
+                if (s == STEPS - 1 && !(entry & OWNED)) continue;
+                const int place = entry & PLACE;
+                const Spot here = spot(place);
+                const unsigned int at_end = touched_faces(grid, here.x, here.y, here.z);
+                int kind = box.ways[entry >> 24 & 15u] & 0xFFu;
+                const int other = box.ways[entry >> 28] & 0xFFu;
+                Real values[6];
+                int beside[6];
+#pragma unroll
+                for (int d = 0; d < 6; ++d) {
+                    values[d] = before[at_end >> d & 1u ? place : place + steps[d]];
+                    beside[d] = entry >> (16 + d) & 1u ? other : kind;
+                }
+                if (entry & UNLISTED) {
+                    kind = kind_at(grid, medium, here.x, here.y, here.z);
+#pragma unroll
+                    for (int d = 0; d < 6; ++d)
+                        beside[d] = kind_at(grid, medium, here.x + (d == 1) - (d == 0), here.y + (d == 3) - (d == 2),
+                                            here.z + (d == 5) - (d == 4));
+                }
+                const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind, beside, before[place],
+                                                values, entry & OWNED);
+                if (s < STEPS - 1) after[place] = value;
+                else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+            }
+            if (s == 0 && threadIdx.x == 0) *taken = next < n_boxes ? next : -1;
+            if (s < STEPS - 1) {
+                wait_for_copies<0>();
+                __syncthreads();
+            }
+        }
+        if (*taken < 0) break;
+        keep(grid, next_box, kept);
     }
+    leave(work);
 }

@@ -1,4 +1,4 @@
-"""Boxes over the cells of a composite body that 07 gets wrong, and lists of their cells that are not plain.
+"""Boxes over the cells of a composite body that 07 gets wrong.
 
 Compiled by numba: loops over every cell.
 
@@ -14,8 +14,6 @@ _INTERIOR = 0x80
 _KIND = 0x7F
 # An axis of a box grows as long as each brick that is needed costs at most so many cells, halo included.
 _WORTH = 5.0
-_MOST_CELLS = 1 << 16  # of a box, as its places have 16 bits
-_BANKS = 32  # of shared memory
 
 
 @njit(cache=True)
@@ -97,8 +95,7 @@ def cover(
     wraps: tuple[bool, bool, bool],
     steps: int,
     vector: int,
-    cell_bytes: int,
-    room: int,
+    most_cells: int,
 ) -> NDArray[np.int32]:
     """Disjoint boxes over all bricks needed, as rows (x, y, z, cells in x, in y, in z, cells with the halo).
 
@@ -111,8 +108,7 @@ def cover(
         wraps: which of z, y, x are periodic.
         steps: of a sweep.
         vector: cells that lie together.
-        cell_bytes: shared memory that a cell takes.
-        room: of a block.
+        most_cells: of a box with its halo, as it is stored.
     """
     taken = np.zeros(needed.shape, dtype=np.bool_)
     boxes = []
@@ -136,7 +132,7 @@ def cover(
                         if new <= 0:
                             continue
                         larger = _volume(start, trial, shape, wraps, steps)
-                        if _stored(start, trial, shape, wraps, steps, vector) * cell_bytes > room:
+                        if _stored(start, trial, shape, wraps, steps, vector) > most_cells:
                             continue
                         cost = (larger - volume) / (new * BRICK**3)
                         if cost < best:
@@ -217,138 +213,3 @@ def _layer(
                     return -1
                 new += needed[z, y, x]
     return new
-
-
-@njit(cache=True)
-def entries(
-    boxes: NDArray[np.int32],
-    cells: NDArray[np.uint8],
-    shape: tuple[int, int, int],
-    wraps: tuple[bool, bool, bool],
-    open_faces: NDArray[np.bool_],
-    void: int,
-    vector: int,
-    steps: int,
-    most_pairs: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """The cells of each box that are not plain, as ``mended.cu`` wants them.
-
-    Args:
-        boxes: as from ``cover``.
-        cells: a byte a cell, shape (nz, ny, nx); empty where there is one kind.
-        shape: of the grid in cells.
-        wraps: which of z, y, x are periodic.
-        open_faces: which of x_min … z_max let heat through.
-        void: the kind of void, if heat passes its surfaces; else −1.
-        vector: cells that are stepped as what the first of them is.
-        steps: of a sweep.
-        most_pairs: of a box; more than these are among the others.
-
-    Returns:
-        The entries of all boxes, and a row for each box: the first entry, how many are others, how many are pairs in
-        each step of the sweep. Pairs come first, those of the last step before those that only earlier ones need.
-    """
-    table, used = np.empty(1 << 16, np.uint32), 0
-    rows = np.zeros((len(boxes), 2 + steps), np.int32)
-    pairs, others = np.empty(_MOST_CELLS, np.uint32), np.empty(_MOST_CELLS, np.uint32)
-    distances = np.empty(_MOST_CELLS, np.int64)  # of pairs from the box
-    at_end, kinds = np.zeros(6, np.bool_), np.zeros(6, np.int64)
-    for number in range(len(boxes)):
-        start = (boxes[number, 2], boxes[number, 1], boxes[number, 0])
-        size = (boxes[number, 5], boxes[number, 4], boxes[number, 3])
-        before_z, behind_z = _halo(0, start, size, shape, wraps, steps)
-        before_y, behind_y = _halo(1, start, size, shape, wraps, steps)
-        before_x, behind_x = _halo(2, start, size, shape, wraps, steps)
-        row = before_x + size[2] + behind_x
-        plane = (row // vector * (before_y + size[1] + behind_y) | 1) * vector
-        reach, n_pairs, n_others = steps - 1, 0, 0
-        for dz in range(-min(before_z, reach), size[0] + min(behind_z, reach)):
-            z = (start[0] + dz) % shape[0]
-            for dy in range(-min(before_y, reach), size[1] + min(behind_y, reach)):
-                y = (start[1] + dy) % shape[1]
-                for dx in range(-min(before_x, reach), size[2] + min(behind_x, reach)):
-                    x = (start[2] + dx) % shape[2]
-                    at_end[0], at_end[1] = not wraps[2] and x == 0, not wraps[2] and x == shape[2] - 1
-                    at_end[2], at_end[3] = not wraps[1] and y == 0, not wraps[1] and y == shape[1] - 1
-                    at_end[4], at_end[5] = not wraps[0] and z == 0, not wraps[0] and z == shape[0] - 1
-                    at_face = False
-                    for side in range(6):
-                        at_face |= at_end[side] and open_faces[side]
-                    kind, special = 0, at_face
-                    if cells.size:
-                        kind = cells[z, y, x] & _KIND
-                        special |= cells[z, y, x] < _INTERIOR or kind != cells[z, y, x - x % vector] & _KIND
-                    if not special:
-                        continue
-                    other, differing, pair = kind, 0, not at_face
-                    if cells.size:
-                        kinds[0], kinds[1] = cells[z, y, x - 1], cells[z, y, (x + 1) % shape[2]]
-                        kinds[2], kinds[3] = cells[z, y - 1, x], cells[z, (y + 1) % shape[1], x]
-                        kinds[4], kinds[5] = cells[z - 1, y, x], cells[(z + 1) % shape[0], y, x]
-                    for side in range(6):
-                        pair &= not at_end[side]
-                        beside = kinds[side] & _KIND
-                        if cells.size and not at_end[side] and beside != kind:
-                            pair &= other in (kind, beside)
-                            other = beside
-                            differing |= 1 << side
-                    pair &= other != void
-                    distance = max(-dz, dz - size[0] + 1, -dy, dy - size[1] + 1, -dx, dx - size[2] + 1, 0)
-                    owned = distance == 0
-                    place = (before_z + dz) * plane + (before_y + dy) * row + before_x + dx
-                    entry = place | differing << 16 | owned << 22 | other << 24
-                    if pair and n_pairs < most_pairs:
-                        pairs[n_pairs], distances[n_pairs] = entry, distance
-                        n_pairs += 1
-                    else:
-                        others[n_others] = entry
-                        n_others += 1
-        if used + n_pairs + n_others > len(table):
-            larger = np.empty(2 * (used + n_pairs + n_others), np.uint32)
-            larger[:used] = table[:used]
-            table = larger
-        rows[number, 0], rows[number, 1] = used, n_others
-        for distance in range(steps):
-            before = used
-            used = _deal(pairs[:n_pairs][distances[:n_pairs] == distance], table, used)
-            rows[number, 2 : 2 + steps - distance] += used - before
-        used = _deal(others[:n_others], table, used)
-    return table[:used].copy(), rows
-
-
-@njit(cache=True)
-def _halo(
-    axis: int,
-    start: tuple[int, int, int],
-    size: tuple[int, int, int],
-    shape: tuple[int, int, int],
-    wraps: tuple[bool, bool, bool],
-    steps: int,
-) -> tuple[int, int]:
-    """Cells of the halo before and behind a box along an axis."""
-    if wraps[axis]:
-        return steps, steps
-    return min(steps, start[axis]), min(steps, shape[axis] - start[axis] - size[axis])
-
-
-@njit(cache=True)
-def _deal(found: NDArray[np.uint32], table: NDArray[np.uint32], used: int) -> int:
-    """Put entries into the table so that those beside each other lie in different banks; how many there are then."""
-    counts = np.zeros(_BANKS + 1, np.int64)
-    for entry in found:
-        counts[entry % _BANKS + 1] += 1
-    ends = np.cumsum(counts)
-    order, filled = np.empty(len(found), np.uint32), ends[:-1].copy()
-    for entry in found:
-        order[filled[entry % _BANKS]] = entry
-        filled[entry % _BANKS] += 1
-    taken = ends[:-1].copy()
-    left = len(found)
-    while left:
-        for bank in range(_BANKS):
-            if taken[bank] < ends[bank + 1]:
-                table[used] = order[taken[bank]]
-                taken[bank] += 1
-                used += 1
-                left -= 1
-    return used

@@ -182,7 +182,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
 def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
     """The boxes to be stepped anew after a sweep, however many."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
-    found = mending.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, most=np.inf)
+    found = mending.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None
     return found
 

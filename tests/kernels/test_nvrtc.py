@@ -127,7 +127,8 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            allowed = 16 if spec.name == "temporal" and architecture >= 100 else 0
+            # On Blackwell NVRTC 13.0 misses up to 22 registers of 07 in float64 and four of others, 13.5 four of 07.
+            allowed = (88 if spec.name == "temporal" else 16) if architecture >= 100 else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 

@@ -59,6 +59,7 @@
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
 static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer border");
+static_assert(LONGEST_BORDER <= 256 * VECTOR && 2 * (THREADS / LANES_LEAST) <= 256, "a place in the border has a byte");
 
 // A tile and the planes of it that a block is to write, as tiling.py lays it out. `begin` and `end` bound what is written.
 struct Segment {
@@ -106,7 +107,7 @@ struct Place {
     unsigned int start;  // of its first cell in a plane, taken into the box
     int south, north;    // whose edges lie beside
     unsigned int flags;  // FIRST_COLUMN ..., bits 4 to 7: rows to be written; bytes 1 and 2: where the patch's column
-                         // beside a face in x begins in the border, and its row beside one in y, in vectors
+                         // beside a face in x lies in the border, in columns, and its row beside one in y, in vectors
 #if SCHEME == STOCHASTIC
     unsigned int seed;
 #endif
@@ -182,7 +183,7 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     const bool last_column = !periodic_x && x + VECTOR == grid.nx, last_row = !periodic_y && y + ROWS == grid.ny;
     const int width = lanes * VECTOR, height = THREADS / lanes * ROWS;
     const int beside_x = row + (last_column ? height : 0), beside_y = 2 * height + column + (last_row ? width : 0);
-    place.flags = (unsigned)beside_x << 8 | (unsigned)(beside_y / VECTOR) << 16;
+    place.flags = (unsigned)(beside_x / ROWS) << 8 | (unsigned)(beside_y / VECTOR) << 16;
     if (!periodic_x && x == 0) place.flags |= FIRST_COLUMN;
     if (last_column) place.flags |= LAST_COLUMN;
     if (!periodic_y && y == 0) place.flags |= FIRST_ROW;
@@ -287,7 +288,7 @@ __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, in
             if (first) sum.row[r].at[0] += heat.at[r];
             if (last) sum.row[r].at[VECTOR - 1] += heat.at[r];
         }
-        if ((first || last) && recorded) *reinterpret_cast<Column*>(heats + (flags >> 8 & 255)) = heat;
+        if ((first || last) && recorded) reinterpret_cast<Column*>(heats)[flags >> 8 & 255] = heat;
     }
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
@@ -301,7 +302,7 @@ __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, in
             heat.at[i] = multiply_add(-term.g, T.row[r].at[i], term.f);
             if (here) sum.row[r].at[i] += heat.at[i];
         }
-        if (here && recorded) *reinterpret_cast<Cells*>(heats + (flags >> 16 & 255) * VECTOR) = heat;
+        if (here && recorded) reinterpret_cast<Cells*>(heats)[flags >> 16 & 255] = heat;
     }
 }
 

@@ -151,6 +151,17 @@ def test_sweeps_of_three_steps_give_the_same_bits(some_gpu: Device) -> None:
             result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
 
 
+def test_sweeps_of_three_steps_in_the_highest_tiles_keep_the_heat_through_each_row_of_a_face(some_gpu: Device) -> None:
+    """A tile of 8 patches in x has 144 rows, and as many beside either of its faces in x."""
+    spec = in_three_steps(next(spec for spec in CUDA if spec.name == "temporal"))
+    variant: tuple[str, Scheme] = ("float64", "increments")
+    cases = [replace(case, recorded=(True,) * 6) for case in different((8, 144, 6), (False, False, False), seed=80)[:2]]
+    assert Task(some_gpu, cases[0].grid, cases[0].periodic, *variant, members=len(cases)).suits(spec)
+    found = stacked(some_gpu, spec, cases, variant, [counts[:2] for counts in TURNS])
+    for case, result in zip(cases, found, strict=True):
+        result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
+
+
 @pytest.mark.parametrize("some_gpu", ["host"], indirect=True)
 @EVERY_KERNEL
 def test_more_members_than_the_hardware_has_blocks(

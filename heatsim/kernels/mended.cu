@@ -139,6 +139,7 @@ __device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsig
 }
 
 static_assert(STEPS >= 4, "a step each for the next box: its number, what is known of it, its ways, its values");
+static_assert(STEPS % 2 == 0, "the last step leaves buffer A to the next box");
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.field import Field
-from heatsim.kernels import launch, mending, tuning
+from heatsim.kernels import launch, mending, structs, tuning
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries, Row, Tables
@@ -82,7 +82,7 @@ class CompositeStepping:
     def steps_per_table(self) -> int:
         """How many steps :meth:`advance` may be asked for at a time."""
         body, itemsize = self._body, np.dtype(self._problem.precision).itemsize
-        row = launch.GENERAL_SWEEP.itemsize + body.sources.beam_bytes(itemsize)
+        row = structs.GENERAL_SWEEP.itemsize + body.sources.beam_bytes(itemsize)
         row += 6 * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
         row += itemsize * len(body.medium.kinds) * (not body.sources.heat_constant)
         return max(1, min(_STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
@@ -194,7 +194,7 @@ class CompositeStepping:
         # What the coefficients point to has to live until the kernels are done.
         coefficients, keep = self._arrays.coefficients(self._tables_of(dt), len(rows.beams))
         sweeps = self._arrays.sweeps(rows, 0, steps)
-        yield coefficients, sweeps.address, np.zeros((), dtype=launch.GENERAL_LEDGER)
+        yield coefficients, sweeps.address, np.zeros((), dtype=structs.GENERAL_LEDGER)
         self._field.device.synchronise()
         del keep
 
@@ -216,7 +216,7 @@ class CompositeStepping:
         coefficients, _ = self._coefficients[dt]
         sweeps = self._arrays.sweeps(rows, first, until - first)
         ledger = ledger_struct(self._entries)
-        itemsize, step = launch.GENERAL_SWEEP.itemsize, first
+        itemsize, step = structs.GENERAL_SWEEP.itemsize, first
         for reach, kernel, launches in self._compiled:
             steps = (until - step) // reach * reach
             part = sweeps.table[(step - first) * itemsize : (step - first + steps) * itemsize]

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsim.kernels import launch, tuning
+from heatsim.kernels import structs, tuning
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.stack import Stack, Turn
 from heatsim.kernels.tuning import Choice, Shape, Task
@@ -72,7 +72,7 @@ def _at_rest(member: Stepper) -> Turn:
     """A turn without steps, for trying out."""
     problem, field = member.problem, member.field
     dt = float(problem.timeline.dts[problem.timeline.interval(member.step)])
-    coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
-    nobody = np.zeros((), dtype=launch.LEDGER)
-    sweeps = np.zeros(0, dtype=launch.sweep_dtype(problem.precision))
+    coefficients = structs.coefficients_struct(problem.coefficients[dt], problem.precision)
+    nobody = np.zeros((), dtype=structs.LEDGER)
+    sweeps = np.zeros(0, dtype=structs.sweep_dtype(problem.precision))
     return Turn(field.deviation, field.spare, coefficients, nobody, sweeps, 0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.composite_stepper import CompositeStepping
 from heatsim.field import Field
-from heatsim.kernels import launch, tuning
+from heatsim.kernels import launch, structs, tuning
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays
 from heatsim.kernels.cpu import CPU_KERNELS
@@ -112,7 +112,7 @@ class Stepper:
         """
         alike = self._constant_faces and self.problem.scheme != "stochastic"
         dt, sweeps = self._sweeps(self.step + (1 if alike else steps))
-        coefficients = launch.coefficients_struct(self.problem.coefficients[dt], self.problem.precision)
+        coefficients = structs.coefficients_struct(self.problem.coefficients[dt], self.problem.precision)
         return Turn(self.field.deviation, self.field.spare, coefficients, self._ledger_struct, sweeps, steps)
 
     def take(self, steps: int, T: Any, T_new: Any) -> None:
@@ -135,13 +135,13 @@ class Stepper:
     @cached_property
     def _ledger_struct(self) -> NDArray[Any]:
         pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
-        return np.array((pointers,), dtype=launch.LEDGER)
+        return np.array((pointers,), dtype=structs.LEDGER)
 
     def _sweeps(self, until: int) -> tuple[float, NDArray[Any]]:
         """dt, and what changes from step to step (struct Sweep) for the steps before ``until``."""
         problem, timeline = self.problem, self.problem.timeline
         dt = float(timeline.dts[timeline.interval(self.step)])
-        sweeps = np.zeros(until - self.step, dtype=launch.sweep_dtype(problem.precision))
+        sweeps = np.zeros(until - self.step, dtype=structs.sweep_dtype(problem.precision))
         terms = self._constant_terms.get(dt)
         if terms is None:
             times = timeline.step_times(self.step, self.step + 1 if self._constant_faces else until)
@@ -171,7 +171,7 @@ class Stepper:
             problem.timeline.last_step - self.step,
             field.deviation,
             field.spare,
-            launch.coefficients_struct(problem.coefficients[dt], problem.precision),
+            structs.coefficients_struct(problem.coefficients[dt], problem.precision),
         )
 
     @cached_property
@@ -199,7 +199,7 @@ class Stepper:
         problem, field = self.problem, self.field
         dt, sweeps = self._sweeps(until)
         table = field.device.xp.asarray(sweeps.view(np.uint8))
-        coefficients = launch.coefficients_struct(problem.coefficients[dt], problem.precision)
+        coefficients = structs.coefficients_struct(problem.coefficients[dt], problem.precision)
         for reach, kernel, launches in self._compiled:
             steps = (until - self.step) // reach * reach
             first = len(sweeps) - (until - self.step)

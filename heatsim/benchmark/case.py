@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import CPU_KERNELS, steps_a_sweep
 from heatsim.kernels.replay import Replay, Sweeps
@@ -112,7 +112,7 @@ class Stepping:
         self._ledger = ledger  # to which the kernel has addresses only
         self._poisoned = poisoned
         self._recorded = recorded
-        self._table = np.zeros(steps, dtype=launch.sweep_dtype(field.precision))
+        self._table = np.zeros(steps, dtype=structs.sweep_dtype(field.precision))
         self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
         # Steps a sweep and what does so many sweeps from a step on; the one that does most at a time first.
         on_cuda = shape.spec.backend == "cuda"
@@ -134,8 +134,8 @@ class Stepping:
     def _on_cuda(self, shape: Shape, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int, int], None]]]:
         field, device = self.field, self.field.device
         table = device.xp.asarray(self._table.view(np.uint8))
-        coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(field.precision))
-        pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
+        coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
+        pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
         replay = Replay(device, case.grid.cell_count)
         replay.recording = replay.recording and self._recorded
 

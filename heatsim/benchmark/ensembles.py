@@ -15,7 +15,7 @@ from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import catalog, launch, tuning
+from heatsim.kernels import catalog, launch, structs, tuning
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.stack import Stack, Turn
 from heatsim.kernels.tuning import Choice, Shape, Task
@@ -154,12 +154,12 @@ class _Ensemble:
     def advance(self, steps: int) -> None:
         """Queue so many steps of every member."""
         precision = self.fields[0].precision
-        sweeps = np.zeros(1, dtype=launch.sweep_dtype(precision))
+        sweeps = np.zeros(1, dtype=structs.sweep_dtype(precision))
         sweeps["f"], sweeps["g"] = self.case.f, self.case.g
-        coefficients = np.array((self.case.c,), dtype=launch.coefficients_dtype(precision))
+        coefficients = np.array((self.case.c,), dtype=structs.coefficients_dtype(precision))
         turns = []
         for field, ledger in zip(self.fields, self._ledgers, strict=True):
-            pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=launch.LEDGER)
+            pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
             turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
         for field, (T, T_new) in zip(self.fields, self._stack.advance(turns), strict=True):
             field.deviation, field.spare = T, T_new
@@ -180,8 +180,8 @@ def _alone(shape: Shape) -> Shape:
 def _choose(device: Device, cells: tuple[int, int, int], members: int, precision: str) -> Choice:
     """What a study on the device would take, were its runs long enough to try."""
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
-    coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(precision))
-    nobody, no_sweeps = np.zeros((), dtype=launch.LEDGER), np.zeros(0, dtype=launch.sweep_dtype(precision))
+    coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
+    nobody, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
     fields = [_field(device, case, precision, number) for number in range(members)]
     turns = [Turn(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)

@@ -16,7 +16,7 @@ from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_t
 from heatsim.device import Device
 from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import catalog, launch, tuning
+from heatsim.kernels import catalog, structs, tuning
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.tuning import Choice, Shape, Task
 
@@ -146,7 +146,7 @@ def _random_field(device: Device, grid: Grid, precision: str) -> Field:
 
 def _choose(field: Field, case: Case) -> Choice:
     """What a run on the field's GPU and grid would take, were it long enough to try."""
-    coefficients = np.array((case.c,), dtype=launch.coefficients_dtype(field.precision))
+    coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
     task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
     return tuning.choose(task, inf, field.deviation, field.spare, coefficients)
 

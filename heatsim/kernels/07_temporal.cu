@@ -8,10 +8,11 @@
 //        ...
 //        stage S-1  turns plane p - S from S-1 to S steps, which go to memory
 //
-// A stage holds two planes in registers: the centre, whose x and y neighbours it needs, and the one below, of which a
-// thread needs its own cells only. The plane above comes from the stage before. The centre plane was made an iteration
-// ago and its edges published then, so one barrier an iteration serves all stages. A warp says there that it has read and
-// published everything before its last stage is done, and goes on when all have said so.
+// A stage holds two planes in registers: the centre, whose x and y neighbours it needs, and sums begun with the one below,
+// of which a thread needs its own cells only. Stage 0 reads its centre where it was fetched to. The plane above comes from
+// the stage before. The centre plane was made an iteration ago and its edges published then, so one barrier an iteration
+// serves all stages. A warp says there that it has read and published everything before its last stage is done, and goes
+// on when all have said so.
 //
 // A thread owns a patch of VECTOR cells in x and ROWS in y. Patches lie `lanes` beside each other, 32 or fewer, so x
 // neighbours come by shuffle; of y neighbours only those of a patch's first and last row come from shared memory.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import structs
 from heatsim.kernels.cpu_composite import Body as HostBody
 from heatsim.kernels.cpu_composite import Entries, Row, Tables
 from heatsim.kernels.laws import Laws, make_laws
@@ -53,7 +53,7 @@ class SweepTable:
 
     def address(self, step: int) -> int:
         """The device address of a step's struct."""
-        return int(self.table.data.ptr) + step * launch.GENERAL_SWEEP.itemsize
+        return int(self.table.data.ptr) + step * structs.GENERAL_SWEEP.itemsize
 
 
 class CompositeArrays:
@@ -153,7 +153,7 @@ class CompositeArrays:
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
         laws = body.laws
-        struct = np.zeros((), dtype=launch.general_coefficients_dtype(self.precision, laws.vary))
+        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary))
         struct["c"] = tables.c
         medium = struct["medium"]
         medium["cells"] = address(body.cells)
@@ -165,7 +165,7 @@ class CompositeArrays:
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if laws.vary:
-            of_kind = np.zeros(len(tables.inner), dtype=launch.law_dtype(self.precision))
+            of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
             of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
             medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
@@ -176,14 +176,14 @@ class CompositeArrays:
         xp = self.device.xp
         conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
-        table = np.zeros(count, dtype=launch.GENERAL_SWEEP)
+        table = np.zeros(count, dtype=structs.GENERAL_SWEEP)
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
         table["conditions"] = _pointers(conditions, count)
         table["heat"] = _pointers(heat, count)
         arrays = [conditions, heat]
         if rows.beams:
             steps = max(len(beam.first) for beam in rows.beams)
-            beams = np.zeros((steps, len(rows.beams)), dtype=launch.BEAM)
+            beams = np.zeros((steps, len(rows.beams)), dtype=structs.BEAM)
             for number, beam in enumerate(rows.beams):
                 weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
                 arrays += weights
@@ -215,7 +215,7 @@ class CompositeArrays:
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:
     """Struct Ledger as a 0-d array."""
-    struct = np.zeros((), dtype=launch.GENERAL_LEDGER)
+    struct = np.zeros((), dtype=structs.GENERAL_LEDGER)
     struct["face"] = [address(sums) for sums in entries.faces]
     struct["beam"] = [address(sums) for sums in entries.beams]
     struct["exposed"] = address(entries.exposed)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import tiling
+from heatsim.kernels import structs, tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.physics.coefficients import SCHEMES, Coefficients, Scheme
+from heatsim.physics.coefficients import SCHEMES, Scheme
 
 FOLDER = Path(__file__).parent
 
@@ -28,79 +28,6 @@ _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
-
-# The structs of stencil.cuh, field by field.
-_GRID: list[Any] = [
-    *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-    ("segments", np.uint64),
-]
-GRID = np.dtype(_GRID, align=True)
-# What a launch for an ensemble knows beside that.
-GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
-LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
-# Where faces are general, or there are several materials: medium.cuh.
-GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
-GENERAL_SWEEP = np.dtype(
-    [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
-)
-BEAM = np.dtype(
-    [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
-)
-
-
-def law_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Law."""
-    size = 16 if precision == "float32" else 32
-    names, formats = ["place", "base"], [(precision, 3), np.int32]
-    offsets = [0, 3 * np.dtype(precision).itemsize]
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
-
-
-def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium; of that with laws for materials that change with temperature."""
-    laws = [("laws", np.uint64, 4)] if varying else []
-    return np.dtype(
-        [
-            *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
-            ("patches", np.uint64, 6),
-            *((name, np.uint64) for name in ("exposed", "before", "area")),
-            ("reference", precision),
-            *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
-            *laws,
-        ],
-        align=True,
-    )
-
-
-def general_coefficients_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
-    """The layout of struct Coefficients with a medium."""
-    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying))], align=True)
-
-
-def coefficients_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Coefficients."""
-    return np.dtype([("c", precision, 7)], align=True)
-
-
-def sweep_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Sweep."""
-    return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
-
-
-def member_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Member."""
-    return np.dtype(
-        [
-            *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", LEDGER)),
-            *(("c", precision, 7), ("count", np.uint32), ("stride", np.uint32)),
-        ],
-        align=True,
-    )
-
-
-def coefficients_struct(coefficients: Coefficients, precision: str) -> NDArray[Any]:
-    """Coefficients as struct Coefficients, a 0-d array."""
-    return np.array((coefficients.c,), dtype=coefficients_dtype(precision))
 
 
 def source(spec: KernelSpec) -> str:
@@ -155,7 +82,7 @@ class Build:
     @property
     def sweep_dtype(self) -> np.dtype[Any]:
         """The layout of struct Sweep."""
-        return GENERAL_SWEEP if self.faces else sweep_dtype(self.precision)
+        return structs.GENERAL_SWEEP if self.faces else structs.sweep_dtype(self.precision)
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -191,7 +118,7 @@ class Build:
         size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
         size += tiling.SEGMENT.itemsize + _BARRIER
         if self.members:
-            size += 2 * np.dtype(np.uint64).itemsize + LEDGER.itemsize
+            size += 2 * np.dtype(np.uint64).itemsize + structs.LEDGER.itemsize
         return ceil(size / 16) * 16
 
     @property
@@ -330,8 +257,8 @@ def _grid(
     """Struct Grid."""
     values = (grid.cells, periodic, first_yz, planes, 0)
     if kernel.members:
-        return np.array((*values, layers, first_member), dtype=GRID_OF_MEMBERS)
-    return np.array(values, dtype=GRID)
+        return np.array((*values, layers, first_member), dtype=structs.GRID_OF_MEMBERS)
+    return np.array(values, dtype=structs.GRID)
 
 
 @dataclass(frozen=True)

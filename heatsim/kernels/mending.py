@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import launch
+from heatsim.kernels import structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch import Build, CudaKernel, Launch
 from heatsim.physics.medium import INTERIOR, Medium
@@ -118,7 +118,7 @@ def boxes(
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
-    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=launch.GRID), segments),)
+    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)
 
 
 def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, replay
+from heatsim.kernels import launch, replay, structs
 from heatsim.kernels.launch import CudaKernel, Launch
 
 # Launches are made for these numbers of members, their doubles, and fewer; blocks of members that have nothing to do
@@ -111,7 +111,7 @@ class Stack:
         self._launches: dict[tuple[int, int], list[Launch]] = {}
         self._graphs: dict[tuple[int, int, int], Any] = {}
         self._wanted: set[tuple[int, int, int]] = set()
-        xp, row = device.xp, launch.member_dtype(builds[0].precision)
+        xp, row = device.xp, structs.member_dtype(builds[0].precision)
         self._table: Any = xp.zeros(members * row.itemsize, dtype=np.uint8)
         self._done: Any = xp.zeros(1, dtype=np.uint32)
         self._numbers: Any = xp.zeros(1, dtype=np.uint32)
@@ -151,7 +151,7 @@ class Stack:
 
     def _fill(self, members: Iterable[tuple[Any, ...]]) -> None:
         """The table of members, empty rows behind those that there are."""
-        table = np.zeros(self._members, launch.member_dtype(self._kernels[0].build.precision))
+        table = np.zeros(self._members, structs.member_dtype(self._kernels[0].build.precision))
         for number, member in enumerate(members):
             table[number] = member
         self._table.set(table.view(np.uint8))
@@ -211,7 +211,7 @@ def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns:
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)
     members = np.array(
-        [row(turn, False, int(sweeps.data.ptr), 1, 0) for turn in turns], launch.member_dtype(build.precision)
+        [row(turn, False, int(sweeps.data.ptr), 1, 0) for turn in turns], structs.member_dtype(build.precision)
     )
     table = device.xp.asarray(members.view(np.uint8))
     done = device.xp.zeros(1, dtype=np.uint32)

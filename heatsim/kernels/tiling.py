@@ -4,8 +4,8 @@ A tile is computed with a halo as wide as a sweep has steps, but none where it e
 
     n = 512, tiles of 128 cells, 4 steps     |<- 120 ->|<- 120 ->|<- 120 ->|<- 96 ->| 56 |
 
-What a tile writes begins with a sector of memory, 32 bytes: a sector of which two tiles write a part each, one long
-after the other, makes memory read what it is about to write. Along a periodic axis the first tile begins with a halo
+What a tile writes begins with a sector of memory, 32 bytes: sectors of which two tiles write a part each, one long
+after the other, cost float32 a sixth of its speed. Along a periodic axis the first tile begins with a halo
 before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What
 is left in x may take a narrower tile of more rows, here one of 64 × 64 cells beside those of 128 × 32: the halo is in x
 what it is in y, and fewer threads compute cells that nobody needs.

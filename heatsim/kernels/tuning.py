@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, tiling
+from heatsim.kernels import launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.replay import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.stack import Turn, trial
@@ -257,7 +257,7 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     launches = launch.launches(
         kernel.build, task.grid, task.periodic, task.device.multiprocessors(), planes=shape.planes
     )
-    sweeps = Sweeps(kernel, launches, coefficients, np.zeros((), dtype=launch.LEDGER))
+    sweeps = Sweeps(kernel, launches, coefficients, np.zeros((), dtype=structs.LEDGER))
     table = task.device.xp.zeros(sweeps.sweep_bytes, dtype=np.uint8)
 
     def sweep() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
-from heatsim.kernels import launch
+from heatsim.kernels import launch, structs
 from heatsim.kernels.reductions import compiled
 
 
@@ -206,7 +206,7 @@ def compile_on_host(build: launch.Build) -> launch.CudaKernel:
         def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
             if build.members:
                 members, done, number, grid = arguments
-                table, taken = members.view(launch.member_dtype(build.precision)), grid.copy()
+                table, taken = members.view(structs.member_dtype(build.precision)), grid.copy()
                 do_or_record(lambda: kernel.launch(blocks, block, table, done, number, taken, shared_bytes=shared_mem))
                 return
             T, T_new, grid, coefficients, sweep, ledger = arguments

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending
+from heatsim.kernels import launch, mending, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
@@ -134,7 +134,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             T, T_new = (zone.array for zone in zones)
             before = T.copy()
             T_new[...] = np.nan
-            table = sweeps.table.view(launch.GENERAL_SWEEP)[step:]
+            table = sweeps.table.view(structs.GENERAL_SWEEP)[step:]
             for part in launches:
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -66,7 +66,7 @@ class Steps:
 
     def sweeps(self, precision: str) -> NDArray[Any]:
         """struct Sweep of every step."""
-        sweeps = np.zeros(len(self.f), launch.sweep_dtype(precision))
+        sweeps = np.zeros(len(self.f), structs.sweep_dtype(precision))
         sweeps["f"], sweeps["g"] = self.f, self.g
         sweeps["step"] = np.arange(self.first, self.first + len(self.f)) & 0xFFFFFFFF
         return sweeps
@@ -150,7 +150,7 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
     """The CUDA kernel, compiled by g++ and executed on the host."""
     T, T_new, *ledger = _guarded(steps, precision)
     pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
-    coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
+    coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
     sweeps = steps.sweeps(precision)
     for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme):
         kernel = host_kernel(build)
@@ -167,7 +167,7 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
                     coefficients,
                     sweeps[first:],
                 ),
-                np.array((pointers,), launch.LEDGER),
+                np.array((pointers,), structs.LEDGER),
                 shared_bytes=build.shared_bytes,
             )
         np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
@@ -194,8 +194,8 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
         strict=True,
     )
     T, T_new, *ledger = arrays
-    pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), launch.LEDGER)
-    coefficients = np.array((steps.c,), launch.coefficients_dtype(precision))
+    pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), structs.LEDGER)
+    coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
     sweeps = steps.sweeps(precision)
     table = cupy.asarray(sweeps.view(np.uint8))
     block_memory = device.choose("cuda").block_memory()

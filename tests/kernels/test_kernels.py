@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, tiling
+from heatsim.kernels import launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu import FACE_SLICES, advance_numpy
 from heatsim.physics.coefficients import Scheme
@@ -372,9 +372,9 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
     T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     T_new = cupy.full_like(T, cupy.nan)
     table = cupy.asarray(case.sweeps("float32").view(np.uint8))
-    coefficients = np.array((case.c,), launch.coefficients_dtype("float32"))
+    coefficients = np.array((case.c,), structs.coefficients_dtype("float32"))
     launches = launch.launches(build, grid, case.periodic)
-    launch.compile_kernel(build)(launches, T, T_new, coefficients, table.data.ptr, np.zeros((), launch.LEDGER))
+    launch.compile_kernel(build)(launches, T, T_new, coefficients, table.data.ptr, np.zeros((), structs.LEDGER))
 
     passing = 2**31 // n**2
     assert 0 < passing < n - 1

@@ -17,7 +17,7 @@ from test_races import BARRIER, ORDERS
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending
+from heatsim.kernels import launch, mending, structs
 from heatsim.kernels.composite import ledger_struct, make_tables
 from heatsim.kernels.mending_boxes import BRICK
 from heatsim.kernels.mending_contents import LISTED
@@ -205,7 +205,7 @@ def one_sweep(
     arrays = case.arrays_on(device.choose("cpu"), "float32")
     coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), len(case.rows.beams))
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
-    table = sweeps.table.view(launch.GENERAL_SWEEP)
+    table = sweeps.table.view(structs.GENERAL_SWEEP)
     sums = case.empty_sums()
     ledger = ledger_struct(entries(sums))
     T, T_new = case.T.copy(), np.full_like(case.T, np.nan)

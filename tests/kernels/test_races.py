@@ -15,7 +15,7 @@ from executor import grid_on_host
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 
 ORDERS: tuple[Order, ...] = ("forward", "reverse")
@@ -42,7 +42,7 @@ def host_kernel(spec: KernelSpec, source: Path, members: bool = False) -> HostKe
 def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order, seed: int = 3) -> tuple[NDArray[Any], ...]:
     """The new field and the ledger's faces after steps from a random field, all faces conducting but y periodic."""
     T, T_new, faces, sweeps, coefficients = some_field(seed)
-    ledger = np.array(([face.array.ctypes.data for face in faces],), launch.LEDGER)
+    ledger = np.array(([face.array.ctypes.data for face in faces],), structs.LEDGER)
     for step in range(0, STEPS, spec.steps):
         for part in launch.launches(build(spec), GRID, (False, True, False), multiprocessors=1):
             arguments = (T.array, T_new.array, grid_on_host(part), coefficients, sweeps[step:], ledger)
@@ -56,7 +56,7 @@ def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order, seed: int = 3
 def some_members(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[NDArray[Any], ...]:
     """The same of two members, which the same blocks step one after the other."""
     fields, its_build = [some_field(seed) for seed in SEEDS], build(spec, members=True)
-    table = np.zeros(len(SEEDS), launch.member_dtype("float32"))
+    table = np.zeros(len(SEEDS), structs.member_dtype("float32"))
     for row, (T, T_new, faces, sweeps, coefficients) in zip(table, fields, strict=True):
         row["field"], row["sweeps"] = (T.array.ctypes.data, T_new.array.ctypes.data), sweeps.ctypes.data
         row["ledger"]["face"], row["c"] = [face.array.ctypes.data for face in faces], coefficients["c"]
@@ -80,10 +80,10 @@ def some_field(seed: int) -> tuple[Guarded, Guarded, list[Guarded], NDArray[Any]
     T = guarded(rng.standard_normal(GRID.shape).astype(np.float32))
     T_new = guarded(np.full(GRID.shape, np.nan, np.float32))
     faces = [guarded(np.zeros(64 * 64)) for _ in range(6)]
-    sweeps = np.zeros(STEPS, launch.sweep_dtype("float32"))
+    sweeps = np.zeros(STEPS, structs.sweep_dtype("float32"))
     sweeps["f"], sweeps["g"] = 0.1 * rng.random((2, STEPS, 6))
     sweeps["f"][:, 2:4] = sweeps["g"][:, 2:4] = 0.0  # nothing passes the faces of a periodic axis
-    coefficients = np.array((0.1 * rng.random(7),), launch.coefficients_dtype("float32"))
+    coefficients = np.array((0.1 * rng.random(7),), structs.coefficients_dtype("float32"))
     return T, T_new, faces, sweeps, coefficients
 
 

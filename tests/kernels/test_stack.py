@@ -17,7 +17,7 @@ from test_kernels import random_steps
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, replay
+from heatsim.kernels import launch, replay, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.stack import Stack, Turn, padded
 from heatsim.kernels.tuning import Task, in_three_steps
@@ -59,8 +59,8 @@ class Member:
         return array
 
     def turn(self, steps: int) -> Turn:
-        pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in self.ledger],), launch.LEDGER)
-        coefficients = np.array((self.steps.c,), launch.coefficients_dtype(self.precision))
+        pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in self.ledger],), structs.LEDGER)
+        coefficients = np.array((self.steps.c,), structs.coefficients_dtype(self.precision))
         sweeps = self.steps.sweeps(self.precision)[self.done : self.done + steps]
         self.done += steps
         return Turn(self.T, self.T_new, coefficients, pointers.reshape(()), sweeps, steps)
@@ -243,11 +243,11 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
     builds = launch.builds(spec, "float32", "seven_term", grid, case.periodic, where.block_memory(), members=True)
     stack = Stack(where, builds, grid, case.periodic, None, members, False)
-    coefficients = np.array((case.c,), launch.coefficients_dtype("float32"))
+    coefficients = np.array((case.c,), structs.coefficients_dtype("float32"))
     first = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     zeros, last = cupy.zeros_like(first), first.copy()
     new = {id(T): cupy.full_like(T, cupy.nan) for T in (first, zeros, last)}
-    nobody = np.zeros((), launch.LEDGER)
+    nobody = np.zeros((), structs.LEDGER)
     sweeps = case.sweeps("float32")
     turns = [
         Turn(T, new[id(T)], coefficients, nobody, sweeps, spec.steps)

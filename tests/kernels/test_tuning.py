@@ -15,7 +15,7 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, tuning
+from heatsim.kernels import launch, structs, tuning
 from heatsim.kernels.reductions import compiled
 from heatsim.kernels.tuning import Choice, Shape, Task, cache_folder, candidates, choose
 from heatsim.plan import Plan, describe
@@ -189,7 +189,7 @@ def test_every_shape_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> Non
     what = task((16, 8, 9))
     rng = np.random.default_rng(1)
     start = gpu.asarray(rng.random(what.grid.shape, np.float32))
-    coefficients = np.array((np.array([0.4, *[0.1] * 6], np.float32),), launch.coefficients_dtype("float32"))
+    coefficients = np.array((np.array([0.4, *[0.1] * 6], np.float32),), structs.coefficients_dtype("float32"))
     results = set()
     for shape in candidates(what):
         T, T_new = gpu.asarray(start), gpu.asarray(np.full(what.grid.shape, np.nan, np.float32))
@@ -240,7 +240,7 @@ def test_a_gpu_is_tried_and_every_shape_works_there(cells: tuple[int, int, int],
     T = xp.asarray(np.random.default_rng(2).random(what.grid.shape).astype(precision))
     before, T_new = T.copy(), xp.empty_like(T)
     c = np.array([0.4, *[0.1] * 6]).astype(precision)
-    coefficients = np.array((c,), launch.coefficients_dtype(precision))
+    coefficients = np.array((c,), structs.coefficients_dtype(precision))
 
     def sweep_of(shape: tuning.Shape) -> Callable[[], None]:
         return tuning._sweep(what, shape, T, T_new, coefficients)

@@ -35,7 +35,7 @@ struct __align__(16) Segment {
     Reach reach[STEPS + 1];     // of the steps; of all
 };
 
-// What the table begins with.
+// What the table begins with. Launches count in it: those of one table come one after the other.
 struct __align__(16) Work {
     int boxes, vectors;  // how many there are; how many vectors a buffer has room for, whole portions of infos
     int taken, left;     // boxes that were taken after the first of each block; blocks that are done

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 
 from heatsim.errors import HeatsimError
@@ -13,7 +14,8 @@ from heatsim.storage.folder import ENERGY, FIELDS, PROBES, read_summary
 def latest_time(folder: Path) -> float:
     """The last time in s that a run's tables, fields or summary tell of; 0 where none does. Damaged ones do not."""
     rows = (_times_of_rows(folder / name) for name in (PROBES, ENERGY))
-    return max((time for times in (*rows, _times_of_fields(folder), _end(folder)) for time in times), default=0.0)
+    every = (time for times in (*rows, _times_of_fields(folder), _end(folder)) for time in times)
+    return max((time for time in every if isfinite(time)), default=0.0)
 
 
 def _times_of_rows(path: Path) -> Iterator[float]:

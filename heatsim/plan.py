@@ -75,7 +75,7 @@ class Plan:
             material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
-            if kernel.steps > 1:
+            if kernel.steps > 1 and not kernel.boxed and not problem.body.medium.varies:
                 body_bytes += mending.table_bytes(problem.body.medium, problem.body.open_faces)
         if problem.timeline.last_step >= STEPS_TO_CARRY:
             ledger_bytes *= 2

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import runs
+from cuda_host import gpu
 
 from heatsim import Simulation, device
 from heatsim.cli import main
 from heatsim.errors import CapacityError, Interrupted
+from heatsim.kernels import mending
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, describe, rounding_note, size
 from heatsim.scenario import load
@@ -55,6 +57,23 @@ def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
     assert bare.device_bytes == 2 * 4 * 7 * 5 * 6
     assert whole.device_bytes == bare.device_bytes + 8 * (5 * 6 + 5 * 6 + 7 * 6)
     assert bare.disk_bytes < whole.disk_bytes
+
+
+@pytest.mark.parametrize(
+    ("kernel", "conductivity", "mended"),
+    [("temporal", "20.0", True), ("temporal", "'20 + 0.01*T'", False), ("boxed", "20.0", False)],
+)
+def test_memory_for_mending_is_planned_where_there_is_mending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, mended: bool
+) -> None:
+    monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
+    radiating = "boundaries.x_max={type='radiation', emissivity=0.5, ambient=300.0}"
+    overrides = (radiating, f"material.conductivity={conductivity}", "solver.device=cuda")
+    single, several = (plan(tmp_path, *overrides, f"solver.kernel={name}") for name in ("streamed", kernel))
+    body = several.problem.body
+    assert body is not None
+    boxes = mending.table_bytes(body.medium, body.open_faces) if mended else 0
+    assert several.device_bytes == single.device_bytes + boxes
 
 
 def test_memory_that_is_not_there_is_refused_before_anything_is_made(

@@ -36,6 +36,7 @@ _WORK = 4  # ints of struct Work
 
 # Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
 MOST = 0.7
+_MOST_CELLS = 2**31 - 1  # of boxes: places in the table are numbers of 32 bits
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def boxes(
     grid = medium.grid
     second = mender(build, block_memory)
     table = cover(build, medium, periodic, open_faces, second.room)
-    if table[:, 6].sum(dtype=np.int64) > most * grid.cell_count:
+    if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None
     if not len(table):
         return ()

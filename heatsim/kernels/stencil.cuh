@@ -33,7 +33,7 @@ struct Grid {
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
-    const struct Segment* segments;  // 07: what the blocks do, one after the other
+    const struct Segment* segments;  // 07: what the blocks do, one after the other; mended.cu: its table
 #if MEMBERS
     int layers, first_member;  // blocks along z of a member; the first member of this launch
 #endif

@@ -314,7 +314,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
 def _kernels_digest() -> str:
     """Of the kernels' text and of how they are launched."""
     digest = hashlib.sha256(repr([spec for spec in KERNELS if spec.backend == "cuda"]).encode())
-    for path in sorted([*launch.FOLDER.glob("*.cu"), *launch.FOLDER.glob("*.cuh"), launch.FOLDER / "tiling.py"]):
+    for path in sorted([*launch.FOLDER.glob("*.cu*"), *(launch.FOLDER / name for name in ("tiling.py", "tuning.py"))]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

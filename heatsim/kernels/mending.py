@@ -196,9 +196,14 @@ def _vectors(build: Build, room: int) -> int:
 
 
 def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
-    """Bytes on the device that boxes and their lists take, about: an entry is in the halo of several boxes."""
+    """Bytes on the device that boxes and their lists take, about: an entry is in the halo of several boxes.
+
+    None where there are more cells to mend than boxes may have.
+    """
     nz, ny, nx = medium.grid.shape
     special = 0 if medium.uniform else int(np.count_nonzero(medium.cells < INTERIOR))
+    if special > MOST * medium.grid.cell_count:
+        return 0
     special += sum(
         side for face, side in enumerate((ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)) if open_faces[face]
     )

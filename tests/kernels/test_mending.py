@@ -198,6 +198,13 @@ def test_the_table_takes_about_what_is_planned_for_it() -> None:
     assert 0.5 < found[0].segments.nbytes / mending.table_bytes(case.medium, OPEN) < 2.0
 
 
+def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:
+    grid = Grid((32, 32, 32), (1e-3, 1e-3, 1e-3))
+    foam = media.build(grid, PALETTE, np.random.default_rng(1).integers(0, len(PALETTE), grid.shape).astype(np.uint8))
+    assert mending.boxes(pipeline("float32", grid), foam, (False,) * 3, CLOSED, BLOCK_MEMORY, 1) is None
+    assert mending.table_bytes(foam, CLOSED) == 0
+
+
 def one_sweep(
     case: CompositeSteps, mender: HostKernel | None, order: Order = "forward", streamed: HostKernel | None = None
 ) -> tuple[NDArray[Any], ...]:

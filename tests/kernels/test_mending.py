@@ -1,5 +1,6 @@
 """07 on composite bodies: what boxes are laid over, and that they set right what it gets wrong."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from test_races import BARRIER, ORDERS
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending, structs
+from heatsim.kernels import launch, mending, mending_boxes, mending_contents, structs
 from heatsim.kernels.composite import ledger_struct, make_tables
 from heatsim.kernels.mending_boxes import BRICK
 from heatsim.kernels.mending_contents import LISTED
@@ -196,6 +197,16 @@ def test_the_table_takes_about_what_is_planned_for_it() -> None:
     assert found is not None
     assert found[0].segments is not None
     assert 0.5 < found[0].segments.nbytes / mending.table_bytes(case.medium, OPEN) < 2.0
+
+
+def test_whoever_lays_boxes_and_the_mender_mean_the_same() -> None:
+    text = (launch.FOLDER / mending.MENDER.source).read_text(encoding="utf-8")
+    for name, values in (("BLOCKS", mending._BLOCKS), ("KEPT", mending._KEPT)):
+        found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
+        assert found is not None
+        assert [int(number) for number in found.groups()] == [values["float32"], values["float64"]]
+    for module in (mending_boxes, mending_contents):
+        assert (module._INTERIOR, module._KIND) == (INTERIOR, KIND)
 
 
 def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:

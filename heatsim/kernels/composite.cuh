@@ -28,8 +28,10 @@ __device__ __forceinline__ double root(double a) { return sqrt(a); }
 __device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
 __device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
 
-// Surface minus cell. The first guess takes radiation as linear between cell and surroundings; Newton's steps square its
-// error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
+// Surface minus cell. Where conduction outweighs radiation, Newton's step from the cell's temperature and a second one with
+// the same slope find it: the second, as a part of the first, is all that the fourth power adds to its tangent, and what is
+// left is twice its square. Elsewhere the first guess takes radiation as linear between cell and surroundings; Newton's steps
+// square its error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
 // carries the flux away: beyond that a step is cut, since the fourth power would bring it back by quarters only.
 __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
 {
@@ -39,11 +41,16 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     if (at.emission == Real(0)) return linear / losses;
 
     const Real to_surroundings = at.surroundings - T, b = at.surroundings + reference;
-    const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
-    const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
     Real a = T + reference;
     Real exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
-    Real rise = smaller(multiply_add(exchange, to_surroundings, linear) / (losses + exchange), most);
+    const Real driving = multiply_add(exchange, to_surroundings, linear);
+    const Real inverse = Real(1) / multiply_add(Real(4) * at.emission, a * a * a, losses), step = driving * inverse;
+    const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
+    if (settled(second, Real(1))) return multiply_add(-step, second, step);
+
+    const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
+    const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
+    Real rise = smaller(driving / (losses + exchange), most);
 #pragma unroll 1
     for (int i = 0; i < NEWTON_STEPS; ++i) {
         a = larger(T + rise + reference, Real(0));
@@ -57,13 +64,13 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     return rise;
 }
 
-// One of six pointers; kernel parameters cannot be indexed without a copy in local memory.
-template <class Pointer>
+// The pointer of one of the first FIRST_FACES faces; kernel parameters cannot be indexed without a copy in local memory.
+template <int FIRST_FACES, class Pointer>
 __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int face)
 {
     Pointer one = pointers[0];
 #pragma unroll
-    for (int n = 1; n < 6; ++n)
+    for (int n = 1; n < FIRST_FACES; ++n)
         if (face == n) one = pointers[n];
     return one;
 }
@@ -98,8 +105,29 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
     return faces;
 }
 
-// sum, plus the heat through every face of the box that the cell touches, entered into the ledger by who owns the cell;
-// `conducting` is the cell's conductivity over that at the reference temperature.
+// Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by who owns
+// the cell; `conducting` is the cell's conductivity over that at the reference temperature.
+template <int FIRST_FACES>
+__device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* sweep, const Ledger& ledger, int face, int u,
+                                             int v, size_t i, int kind, Real T, bool owned, Real conducting)
+{
+    const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
+    const Real beam = beam_flux(medium, sweep, face, u, v);
+    HalfCell half = medium.halves[3 * kind + (face >> 1)];
+    if (half.conductance == Real(0)) return -Real(0);
+    half.conductance *= conducting;
+    half.share *= conducting;
+    const Condition& condition = sweep->conditions[patches ? patches[i] : face];
+    const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
+    const Real from_beam = medium.halves[3 * kind + (face >> 1)].gain * beam;  // loaded now: before, it takes registers
+    double* const sums = of_face<FIRST_FACES>(ledger.face, face);
+    if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
+    double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);
+    if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
+    return heat;
+}
+
+// sum, plus the heat through every face of the box that the cell touches.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
                                                   bool owned = true, Real conducting = Real(1))
@@ -109,20 +137,7 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        const unsigned char* const patches = of_face(medium.patches, face);
-        const Real beam = beam_flux(medium, sweep, face, u, v);
-        HalfCell half = medium.halves[3 * kind + axis];
-        if (half.conductance == Real(0)) continue;
-        half.conductance *= conducting;
-        half.share *= conducting;
-        const Condition& condition = sweep->conditions[patches ? patches[i] : face];
-        const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
-        const Real from_beam = half.gain * beam;
-        sum += heat;
-        double* const sums = of_face(ledger.face, face);
-        if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
-        double* const beam_sums = of_face(ledger.beam, face);
-        if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
+        sum += heat_through<6>(medium, sweep, ledger, face, u, v, i, kind, T, owned, conducting);
     }
     return sum;
 }
@@ -187,6 +202,14 @@ __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cel
 #if MATERIALS == 2
 #include "varying.cuh"
 #else
+// The temperature of a cell, as a deviation, from what the field holds, and its conductivity over that at the reference
+// temperature.
+__device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting)
+{
+    conducting = Real(1);
+    return T;
+}
+
 // As update(), for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                const Ledger& ledger, int x, int y, int z, bool at_face,

@@ -58,10 +58,9 @@ __device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep,
 #endif
 }
 
-// The new values of a vector of plain cells; `west` and `east` are the values beside it.
-__device__ __forceinline__ Cells update_plain(const Coefficients& c, const Sweep* sweep, int x, int y, int z, const Own& own,
-                                              const Cells& T, Real west, Real east, const Cells& south, const Cells& north,
-                                              const Cells& below, const Cells& above)
+// What a vector of plain cells has from its neighbours and sources; `west` and `east` are the values beside it.
+__device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own, const Cells& T, Real west, Real east,
+                                           const Cells& south, const Cells& north, const Cells& below, const Cells& above)
 {
 #if MATERIALS
     const Inner& k = own.inner;
@@ -71,10 +70,17 @@ __device__ __forceinline__ Cells update_plain(const Coefficients& c, const Sweep
 #endif
     Cells sum;
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) {
+    for (int i = 0; i < VECTOR; ++i)
         sum.at[i] = own.heat + neighbour_sum(among, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
                                              south.at[i], north.at[i], below.at[i], above.at[i]);
-        sum.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
-    }
     return sum;
+}
+
+// As finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
+__device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
+{
+    Cells updated;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) updated.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
+    return updated;
 }

@@ -101,12 +101,19 @@ def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: An
         return linear / losses
 
     to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-    most = max(max(to_ambient, zero), hottest - T)
     a = T + reference
     exchange = emission * ((a + b) * (a * a + b * b))
-    rise = min((exchange * to_surroundings + linear) / (losses + exchange), most)
-    twice = emission + emission
+    driving = exchange * to_surroundings + linear
+    twice, double = emission + emission, a + a
+    slope = (twice + twice) * (a * a * a) + losses
+    step = driving / slope
+    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
+    if abs(second) <= tolerance:
+        return step - step * second
+
+    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
+    most = max(max(to_ambient, zero), hottest - T)
+    rise = min(driving / (losses + exchange), most)
     for _ in range(NEWTON_STEPS):
         a = max(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))

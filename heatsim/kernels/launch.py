@@ -23,7 +23,6 @@ _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
 _PLANES_NOTED, _PLANES_VARYING = 4, 6  # PLANES_NOTED of noted.cuh
-_ROWS_OF_SIDE = 32  # of cells, that a block has there
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
@@ -226,8 +225,6 @@ def launches(
     most = _PLANES_VARYING if kernel.varying else _PLANES_NOTED
     planes = min(planes or most, most) if notes else planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
-    if notes:
-        y += ceil(2 * ceil(ny / _ROWS_OF_SIDE) / x)  # the blocks of noted.cuh's sides
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
         parts = ceil(2 * nx * ny * planes * kernel.itemsize / _SLAB)

@@ -3,57 +3,93 @@
 //
 // So the code for all that may happen in a cell costs the loop over plain ones nothing, and all lanes of its warps are busy.
 //
-// The faces across x would be in the way of half of all blocks, each with a few cells. So these sides, where they let heat
-// through, are left alone by the march, which stores nothing there, and have blocks of their own beyond its rows in y:
-//
-//        blockIdx.y   0 ... rows - 1    rows ...
-//                     march             the cells (0, y, z) and (nx - 1, y, z) of the same planes, 32 rows of one side a block
+// The faces across x would be in the way of half of all blocks, for a few cells of which all is known but what comes through the
+// face. So these are not noted, unless more is wrong with them, but kept in shared memory with what they have from their
+// neighbours, a row's first or last one of each plane; when the block has marched, a thread each adds the rest.
 
 // Planes that a block marches: what is noted is to be in a cache still. Where cells are looked up in tables, more planes save
-// look-ups at their ends. No more than six, for a byte of what is noted has two bits for the sides.
+// look-ups at their ends. No more than eight, for a cell's planes have a byte.
 #define PLANES_NOTED (MATERIALS == 2 ? 6 : 4)
 
-// Of what is noted, that the first or the last cell of the vector is at a side that lets heat through.
-#define AT_FIRST_SIDE 0x40u
-#define AT_SECOND_SIDE 0x80u
-#define AT_SIDES (AT_FIRST_SIDE | AT_SECOND_SIDE)
+// What a lane does in each plane: it stores its vector, it loads what no lane beside it has, its vector has no neighbour to the
+// east, it keeps a cell at x_min, or at x_max.
+#define STORES 1u
+#define LOADS_WEST 2u
+#define LOADS_EAST 4u
+#define ENDS 8u
+#define AT_X_MIN 16u
+#define AT_X_MAX 32u
 
-__device__ __forceinline__ unsigned int at_sides(const Grid& grid, int open, int x)
+// Whether x_min and x_max let heat through, a bit each. One cell at both is noted.
+__device__ __forceinline__ int open_sides(const Grid& grid, int open)
 {
-    return (x == 0 && open & 1 ? AT_FIRST_SIDE : 0) | (x + VECTOR == grid.nx && open & 2 ? AT_SECOND_SIDE : 0);
+    return grid.periodic & 1 || grid.nx == 1 ? 0 : open & 3;
 }
 
-// Stores a vector, without its cells at sides. One if with an else: of `if (a && !b)` beside `if (a && b)` ptxas of CUDA 13.0
-// made a wrong predicate.
-__device__ __forceinline__ void store_marched(Real* T_new, const Cells& cells, unsigned int noted)
+__device__ __forceinline__ unsigned int tasks_of(const Grid& grid, int open, int x, int y)
 {
-    if (noted & AT_SIDES) {
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i)
-            if (!(i == 0 && noted & AT_FIRST_SIDE) && !(i == VECTOR - 1 && noted & AT_SECOND_SIDE)) T_new[i] = cells.at[i];
-    } else {
-        store(T_new, cells);
-    }
+    const int sides = open_sides(grid, open);
+    return (x < grid.nx && y < grid.ny ? STORES : 0) | (threadIdx.x == 0 ? LOADS_WEST : 0) |
+           (threadIdx.x == WARP - 1 ? LOADS_EAST : 0) | (x + VECTOR == grid.nx && !(grid.periodic & 1) ? ENDS : 0) |
+           (x == 0 && sides & 1 ? AT_X_MIN : 0) | (x + VECTOR == grid.nx && sides & 2 ? AT_X_MAX : 0);
+}
+
+// A cell at a face across x, without what comes through that.
+struct Kept {
+    Real T, sum;
+    int kind;
+};
+
+// Of the rows of a block, those at x_min and at x_max.
+struct Sides {
+    Kept cells[2][PLANES_NOTED][TILE_Y];
+    unsigned int noted[2][TILE_Y];  // a bit a plane
+};
+static_assert(2 * PLANES_NOTED <= TILE_X, "a thread a cell");
+
+// Keeps the cells of a vector at these faces in the nth plane; sum is what it has from its neighbours and sources.
+__device__ __forceinline__ void keep_sides(Sides& sides, unsigned int tasks, int n, const Cells& T, const Cells& sum, int kind)
+{
+    if (tasks & AT_X_MIN) sides.cells[0][n][threadIdx.y] = {T.at[0], sum.at[0], kind};
+    if (tasks & AT_X_MAX) sides.cells[1][n][threadIdx.y] = {T.at[VECTOR - 1], sum.at[VECTOR - 1], kind};
+}
+
+// Keeps what is noted of them.
+__device__ __forceinline__ void keep_noted(Sides& sides, unsigned int tasks, unsigned int noted)
+{
+    if (tasks & AT_X_MIN) sides.noted[0][threadIdx.y] = noted;
+    if (tasks & AT_X_MAX) sides.noted[1][threadIdx.y] = noted >> 8 * (VECTOR - 1);
+}
+
+// Adds what comes through the faces to the cells that were kept, but for those that are noted.
+__device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, const Coefficients& c, const Sweep* sweep,
+                                             const Ledger& ledger, const Sides& sides, int z_begin, int z_end)
+{
+    const bool ends = (blockIdx.x + 1) * WARP * VECTOR >= grid.nx;
+    const int open = open_sides(grid, c.medium.open) & ((blockIdx.x == 0) | ends << 1);
+    if (!open) return;
+    const int i = threadIdx.y * TILE_X + threadIdx.x, row = i % TILE_Y, n = i / TILE_Y % PLANES_NOTED;
+    const int face = i / (TILE_Y * PLANES_NOTED), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
+    if (face > 1 || !(open >> face & 1) || z >= z_end || y >= grid.ny || sides.noted[face][row] >> n & 1) return;
+    const Kept& cell = sides.cells[face][n][row];
+    Real conducting;
+    const Real T = degrees(c.medium, cell.kind, cell.T, conducting);
+    const size_t of_face = (size_t)z * grid.ny + y;
+    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, of_face, cell.kind, T, true, conducting);
+    const int x = face ? grid.nx - 1 : 0;
+    T_new[cell_index(grid, x, y, z)] = finish(sweep, x, y, z, cell.T, cell.sum + heat);
 }
 
 // Of the vectors at y in planes z_begin ... z_end - 1 what is noted and what touches a face across y or z that lets heat
-// through, without cells at sides: bit 8 i + n is cell i in plane z_begin + n.
+// through: bit 8 i + n is cell i in plane z_begin + n.
 __device__ __forceinline__ unsigned int with_faces(const Grid& grid, int open, int y, int z_begin, int z_end,
                                                    unsigned int noted)
 {
-    unsigned int cells = noted & ~AT_SIDES;
-    if ((open & 4 && y == 0) || (open & 8 && y == grid.ny - 1)) cells = ONES * ((1u << (z_end - z_begin)) - 1u);
+    const bool at_face = (open & 4 && y == 0) || (open & 8 && y == grid.ny - 1) || (open & 3 && grid.nx == 1);
+    unsigned int cells = at_face ? ONES * ((1u << (z_end - z_begin)) - 1u) : noted;
     if (open & 16 && z_begin == 0) cells |= ONES;
     if (open & 32 && z_end == grid.nz) cells |= ONES << (z_end - 1 - z_begin);
-    if (noted & AT_FIRST_SIDE) cells &= ~0xFFu;
-    if (noted & AT_SECOND_SIDE) cells &= ~(0xFFu << 8 * (VECTOR - 1));
     return cells;
-}
-
-// Blocks of this launch in y that march; a negative number where those of sides have begun in an earlier one.
-__device__ __forceinline__ int marching_rows(const Grid& grid)
-{
-    return (unsigned)(grid.ny + TILE_Y - 1) / TILE_Y - (unsigned)grid.first_y / TILE_Y;
 }
 
 // Cells that a block has noted: thread, then cell of the vector and plane, a bit of its eight each.
@@ -63,18 +99,10 @@ struct Noted {
 };
 static_assert(TILE_X * TILE_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
 
-// Cells that a block makes anew: those that it has noted, or those of a part of a side.
-struct Anew {
-    int count;
-    int x, y;  // of the first one; x is -1 where they are noted
-};
-
-// Lists the noted cells, bits as above; all vectors are stored when it returns.
-__device__ __forceinline__ Anew list_noted(Noted& shared, unsigned int noted)
+// Lists noted cells, bits as above.
+__device__ __forceinline__ void list_noted(Noted& shared, unsigned int noted)
 {
     const int thread = threadIdx.y * TILE_X + threadIdx.x;
-    if (thread == 0) shared.count = 0;
-    __syncthreads();  // before anything is noted
     if (noted) {
         unsigned int place = atomicAdd(&shared.count, __popc(noted));
         while (noted) {
@@ -82,34 +110,34 @@ __device__ __forceinline__ Anew list_noted(Noted& shared, unsigned int noted)
             noted &= noted - 1;
         }
     }
-    __syncthreads();  // all cells are noted and all vectors stored
-    return {(int)shared.count, -1, 0};
 }
 
-// The part of a side that a block beyond those that march has, in planes z_begin ... z_end - 1.
-__device__ __forceinline__ Anew list_side(const Grid& grid, int open, int z_begin, int z_end)
+// The same grid, of which the compiler does not know that: what it could work out before a loop it has no registers to keep in.
+__device__ __forceinline__ Grid anew(const Grid& grid)
 {
-    const int parts = (grid.ny + WARP - 1) / WARP;
-    const int part = ((int)blockIdx.y - marching_rows(grid)) * (int)gridDim.x + (int)blockIdx.x;
-    const bool second = part >= parts;  // one cell at both sides belongs to the first
-    const bool lets_through = second ? part < 2 * parts && grid.nx > 1 && open & 2 : open & (grid.nx > 1 ? 1 : 3);
-    return {lets_through ? WARP * (z_end - z_begin) : 0, second ? grid.nx - 1 : 0, (second ? part - parts : part) * WARP};
+    Grid same = grid;
+    same.nx = in_register(grid.nx);
+    same.ny = in_register(grid.ny);
+    same.nz = in_register(grid.nz);
+    same.first_y = in_register(grid.first_y);
+    same.periodic = in_register(grid.periodic);
+    return same;
 }
 
-// Makes cells anew, by all threads of the block; what has been stored wrongly is overwritten.
-__device__ __forceinline__ void update_anew(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-                                            const Sweep* sweep, const Ledger& ledger, const Noted& shared, int z_begin,
-                                            const Anew& anew)
+// Makes listed cells anew, by all threads of the block; what has been stored wrongly is overwritten.
+__device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+                                              const Sweep* sweep, const Ledger& ledger, const Noted& shared, int z_begin)
 {
+    const unsigned int count = shared.count;
 #pragma unroll 1
-    for (int i = threadIdx.y * TILE_X + threadIdx.x; i < anew.count; i += TILE_X * TILE_Y) {
-        int x = anew.x, y = anew.y + i % WARP, z = z_begin + i / WARP;
-        if (x < 0) {
-            const int cell = shared.cells[i], owner = cell >> 5;
-            x = (blockIdx.x * TILE_X + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
-            y = grid.first_y + blockIdx.y * TILE_Y + owner / TILE_X;
-            z = z_begin + (cell & 7);
-        } else if (y >= grid.ny) continue;
-        T_new[cell_index(grid, x, y, z)] = update_from_memory(T, grid, c, sweep, ledger, x, y, z);
+    for (unsigned int first = 0; first < count; first += TILE_X * TILE_Y) {
+        const unsigned int i = first + threadIdx.y * TILE_X + threadIdx.x;
+        if (i >= count) break;
+        const Grid box = anew(grid);
+        const int cell = shared.cells[i], owner = cell >> 5;
+        const int x = (blockIdx.x * TILE_X + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
+        const int y = box.first_y + blockIdx.y * TILE_Y + owner / TILE_X;
+        const int z = z_begin + (cell & 7);
+        T_new[cell_index(box, x, y, z)] = update_from_memory(T, box, c, sweep, ledger, x, y, z);
     }
 }

@@ -75,6 +75,12 @@ __device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Re
     return multiply_add(entry.warming, into, entry.temperature);
 }
 
+// The same of a cell of a kind.
+__device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting)
+{
+    return temperature(medium.laws, medium.laws.of_kind[kind], content, conducting);
+}
+
 // Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins.
 struct Drop {
     Real share, difference;
@@ -111,9 +117,9 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real degrees = temperature(medium.laws, law, T, conducting);
-        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, degrees, sum, owned, conducting);
-        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, degrees, sum, owned, conducting);
+        const Real warmth = degrees(medium, kind, T, conducting);
+        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting);
+        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting);
     }
     return finish(sweep, x, y, z, T, sum);
 }

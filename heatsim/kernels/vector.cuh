@@ -12,6 +12,14 @@ struct __align__(sizeof(Real) * VECTOR) Cells {
 __device__ __forceinline__ Cells load(const Real* T) { return *reinterpret_cast<const Cells*>(T); }
 __device__ __forceinline__ void store(Real* T, const Cells& cells) { *reinterpret_cast<Cells*>(T) = cells; }
 
+// A number that the compiler keeps in a register, where it would work it out anew at each use.
+template <class Number>
+__device__ __forceinline__ Number in_register(Number number)
+{
+    asm volatile("" : "+r"(number));
+    return number;
+}
+
 // Copies BYTES (4, 8 or 16) from global to shared memory without waiting and without registers; from sm_80 on. What a
 // thread has copied before its nth last commit_copies() has arrived after wait_for_copies<n>().
 template <int BYTES>

@@ -179,7 +179,7 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
     """
     film, ambient, flux, emission, surroundings, free = row
     number = T.dtype.type
-    zero, four = number(0.0), number(4.0)
+    zero, four, six = number(0.0), number(4.0), number(6.0)
     to_ambient, flux = ambient - T, free * (flux + beam)
     linear = film * to_ambient + flux
     losses = free * conductance + film
@@ -187,16 +187,18 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
     if not np.any(radiating):
         return np.asarray(linear / losses)
 
-    to_surroundings, b = surroundings - T, surroundings + reference
+    to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference
+    exchange = emission * ((a + b) * (a * a + b * b))
+    driving = exchange * to_surroundings + linear
+    slope = four * emission * (a * a * a) + losses
+    step = driving / slope
+    second = emission * step * (step * (four * a + step) + six * a * a) / slope
+    tolerance = number(TOLERANCES[T.dtype.name])
+    settled = ~radiating | (np.abs(second) <= tolerance)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         hottest = np.sqrt(np.sqrt((b * b) * (b * b) + np.maximum(flux, zero) / emission)) - reference
         most = np.where(radiating, np.maximum(np.maximum(to_ambient, zero), hottest - T), number(np.inf))
-    a = T + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    rise = np.minimum((exchange * to_surroundings + linear) / (losses + exchange), most)
-    rise = np.where(radiating, rise, linear / losses)
-    settled = np.broadcast_to(~radiating, rise.shape).copy()
-    tolerance = number(TOLERANCES[T.dtype.name])
+    rise = np.where(settled, step - step * second, np.minimum(driving / (losses + exchange), most))
     for _ in range(NEWTON_STEPS):
         a = np.maximum(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))

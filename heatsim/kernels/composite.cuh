@@ -48,9 +48,10 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
     if (settled(second, Real(1))) return multiply_add(-step, second, step);
 
+    Real rise = driving / (losses + exchange);
     const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
     const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
-    Real rise = smaller(driving / (losses + exchange), most);
+    rise = smaller(rise, most);
 #pragma unroll 1
     for (int i = 0; i < NEWTON_STEPS; ++i) {
         a = larger(T + rise + reference, Real(0));
@@ -113,13 +114,11 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
 {
     const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
     const Real beam = beam_flux(medium, sweep, face, u, v);
-    HalfCell half = medium.halves[3 * kind + (face >> 1)];
+    const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // loaded one by one, for the registers that it would take
     if (half.conductance == Real(0)) return -Real(0);
-    half.conductance *= conducting;
-    half.share *= conducting;
     const Condition& condition = sweep->conditions[patches ? patches[i] : face];
-    const Real heat = half.share * surface_rise(condition, half.conductance, medium.reference, T, beam);
-    const Real from_beam = medium.halves[3 * kind + (face >> 1)].gain * beam;  // loaded now: before, it takes registers
+    const Real rise = surface_rise(condition, half.conductance * conducting, medium.reference, T, beam);
+    const Real heat = half.share * conducting * rise, from_beam = half.gain * beam;
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
     if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
     double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);

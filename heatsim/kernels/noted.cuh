@@ -141,3 +141,17 @@ __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const 
         T_new[cell_index(box, x, y, z)] = update_from_memory(T, box, c, sweep, ledger, x, y, z);
     }
 }
+
+// What is left to do when the block has marched.
+__device__ __forceinline__ void update_noted(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+                                             const Sweep* sweep, const Ledger& ledger, Noted& shared, Sides& sides,
+                                             unsigned int tasks, unsigned int noted, int z_begin, int z_end)
+{
+    keep_noted(sides, tasks, noted);
+    if (threadIdx.x == 0 && threadIdx.y == 0) shared.count = 0;
+    __syncthreads();  // all vectors are stored, nothing is listed
+    update_sides(T_new, grid, c, sweep, ledger, sides, z_begin, z_end);
+    list_noted(shared, noted);
+    __syncthreads();  // all is listed
+    update_listed(T, T_new, grid, c, sweep, ledger, shared, z_begin);
+}

@@ -11,7 +11,7 @@ from heatsim.grid import Grid
 from heatsim.physics.shapes import Block, Mask, Solid
 from heatsim.scenario import Region, Scenario, Source, load_labels
 from heatsim.scenario.problems import show
-from heatsim.scenario.regions import SHAPES, Shape, Shaped
+from heatsim.scenario.regions import SHAPES, Shaped
 
 Bytes = NDArray[np.uint8]
 
@@ -77,18 +77,6 @@ def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
     mask = np.zeros(parts.material.shape, dtype=bool)
     for block, heated in _source_blocks(source, scenario, parts):
         mask[block] = heated
-    return mask
-
-
-def shape_mask(shape: Shape, grid: Grid) -> Mask:
-    """The cells that belong to a shape, shape (nz, ny, nx).
-
-    Raises:
-        ValueError: the surface of an STL file is open, or cannot be read; the message is the user's.
-    """
-    mask = np.zeros(grid.shape, dtype=bool)
-    for block, inside in Solid.of(shape).blocks(grid):
-        mask[block] = inside
     return mask
 
 

@@ -12,8 +12,9 @@ from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import surface
 from heatsim.physics.initial import InitialField
-from heatsim.physics.regions import Parts, paint, region_mask, shape_mask, source_mask
-from heatsim.scenario import Box, Cylinder, Scenario, Sphere, Stl, parse
+from heatsim.physics.regions import Parts, paint, region_mask, source_mask
+from heatsim.physics.shapes import Solid
+from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
 from heatsim.scenario.context import Reading
 
 GRID = Grid((20, 21, 22), (0.2, 0.21, 0.22), (-0.01, 0.0, 0.05))
@@ -56,6 +57,14 @@ def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, y, z of all cells, each of shape (nz, ny, nx)."""
     z, y, x = np.meshgrid(*(grid.centres(axis) for axis in (2, 1, 0)), indexing="ij")
     return x, y, z
+
+
+def shape_mask(shape: Shape, grid: Grid) -> np.ndarray:
+    """The cells that belong to a shape, put together of its blocks."""
+    mask = np.zeros(grid.shape, dtype=bool)
+    for block, inside in Solid.of(shape).blocks(grid):
+        mask[block] = inside
+    return mask
 
 
 def squared(distance: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-// 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
+// 06 streamed: no shared memory and no barrier in the march. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
 // allow it, and marches along z with its column in registers. streamed_rows.cuh is the same for a thread of two rows,
 // which is what a body of one material takes; what follows here leaves registers for faces and materials.
 //

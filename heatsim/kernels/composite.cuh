@@ -28,9 +28,9 @@ __device__ __forceinline__ double root(double a) { return sqrt(a); }
 __device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
 __device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
 
-// Surface minus cell. Where conduction outweighs radiation, Newton's step from the cell's temperature and a second one with
-// the same slope find it: the second, as a part of the first, is all that the fourth power adds to its tangent, and what is
-// left is twice its square. Elsewhere the first guess takes radiation as linear between cell and surroundings; Newton's steps
+// Surface minus cell. Where conduction leaves the surface near the cell, Newton's step from the cell's temperature and a second
+// one with the same slope find it: the second, as a part of the first, is all that the fourth power adds to its tangent, and
+// what is left is at most four times its square. Nothing radiates below absolute zero. Elsewhere the first guess takes radiation as linear between cell and surroundings; Newton's steps
 // square its error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
 // carries the flux away: beyond that a step is cut, since the fourth power would bring it back by quarters only.
 __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
@@ -46,7 +46,7 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     const Real driving = multiply_add(exchange, to_surroundings, linear);
     const Real inverse = Real(1) / multiply_add(Real(4) * at.emission, a * a * a, losses), step = driving * inverse;
     const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
-    if (settled(second, Real(1))) return multiply_add(-step, second, step);
+    if (smaller(a, a + step) > Real(0) && settled(second, Real(1))) return multiply_add(-step, second, step);
 
     Real rise = driving / (losses + exchange);
     const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;

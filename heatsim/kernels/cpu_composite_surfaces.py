@@ -108,7 +108,7 @@ def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: An
     slope = (twice + twice) * (a * a * a) + losses
     step = driving / slope
     second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-    if abs(second) <= tolerance:
+    if abs(second) <= tolerance and min(a, a + step) > zero:
         return step - step * second
 
     hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference

@@ -45,7 +45,7 @@ struct Sides {
     Kept cells[2][PLANES_NOTED][TILE_Y];
     unsigned int noted[2][TILE_Y];  // a bit a plane
 };
-static_assert(2 * PLANES_NOTED <= TILE_X, "a thread a cell");
+static_assert(2 * PLANES_NOTED * TILE_Y <= TILE_X * TILE_Y, "a thread for each cell that is kept");
 
 // Keeps the cells of a vector at these faces in the nth plane; sum is what it has from its neighbours and sources.
 __device__ __forceinline__ void keep_sides(Sides& sides, unsigned int tasks, int n, const Cells& T, const Cells& sum, int kind)
@@ -68,14 +68,14 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     const bool ends = (blockIdx.x + 1) * WARP * VECTOR >= grid.nx;
     const int open = open_sides(grid, c.medium.open) & ((blockIdx.x == 0) | ends << 1);
     if (!open) return;
-    const int i = threadIdx.y * TILE_X + threadIdx.x, row = i % TILE_Y, n = i / TILE_Y % PLANES_NOTED;
-    const int face = i / (TILE_Y * PLANES_NOTED), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
+    const int thread = threadIdx.y * TILE_X + threadIdx.x, row = thread % TILE_Y, n = thread / TILE_Y % PLANES_NOTED;
+    const int face = thread / (TILE_Y * PLANES_NOTED), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
     if (face > 1 || !(open >> face & 1) || z >= z_end || y >= grid.ny || sides.noted[face][row] >> n & 1) return;
     const Kept& cell = sides.cells[face][n][row];
     Real conducting;
     const Real T = degrees(c.medium, cell.kind, cell.T, conducting);
-    const size_t of_face = (size_t)z * grid.ny + y;
-    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, of_face, cell.kind, T, true, conducting);
+    const size_t i = (size_t)z * grid.ny + y;
+    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting);
     const int x = face ? grid.nx - 1 : 0;
     T_new[cell_index(grid, x, y, z)] = finish(sweep, x, y, z, cell.T, cell.sum + heat);
 }
@@ -112,7 +112,7 @@ __device__ __forceinline__ void list_noted(Noted& shared, unsigned int noted)
     }
 }
 
-// The same grid, of which the compiler does not know that: what it could work out before a loop it has no registers to keep in.
+// A copy of which the compiler knows nothing, so that it works out nothing of it before a loop, which it has no registers to keep.
 __device__ __forceinline__ Grid anew(const Grid& grid)
 {
     Grid same = grid;

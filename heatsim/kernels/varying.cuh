@@ -109,8 +109,8 @@ __device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& l
 
 // The new content from the sum over neighbours; bit n of `sides` where the neighbour in direction n is void.
 __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
-                                            const Law& law, int x, int y, int z, int kind, unsigned int sides, Real T,
-                                            Real sum, bool owned)
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            bool owned)
 {
     if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
     sum = source_heat(medium, sweep, kind) + sum;
@@ -143,7 +143,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
         sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
-    return finish_cell(grid, medium, sweep, ledger, law, x, y, z, kind, sides, T, sum, owned);
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
 }
 
 // The same with the values loaded from the field, axis by axis: all at once would be faster, but for the registers it takes,
@@ -176,7 +176,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
-    return finish_cell(grid, medium, sweep, ledger, law, x, y, z, kind, sides, T, sum, true);
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, true);
 }
 
 // As update(), for any cell.

@@ -188,17 +188,17 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
         return np.asarray(linear / losses)
 
     to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    driving = exchange * to_surroundings + linear
-    slope = four * emission * (a * a * a) + losses
-    step = driving / slope
-    second = emission * step * (step * (four * a + step) + six * a * a) / slope
     tolerance = number(TOLERANCES[T.dtype.name])
-    settled = ~radiating | (np.abs(second) <= tolerance)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        exchange = emission * ((a + b) * (a * a + b * b))
+        driving = exchange * to_surroundings + linear
+        slope = four * emission * (a * a * a) + losses
+        step = driving / slope
+        second = emission * step * (step * (four * a + step) + six * a * a) / slope
+        settled = ~radiating | ((np.abs(second) <= tolerance) & (np.minimum(a, a + step) > zero))
         hottest = np.sqrt(np.sqrt((b * b) * (b * b) + np.maximum(flux, zero) / emission)) - reference
         most = np.where(radiating, np.maximum(np.maximum(to_ambient, zero), hottest - T), number(np.inf))
-    rise = np.where(settled, step - step * second, np.minimum(driving / (losses + exchange), most))
+        rise = np.where(settled, step - step * second, np.minimum(driving / (losses + exchange), most))
     for _ in range(NEWTON_STEPS):
         a = np.maximum(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))

@@ -6,7 +6,8 @@ from exact import INSULATED, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.physics.conditions import STEFAN_BOLTZMANN, Conditions, surface_rise
+from heatsim.kernels.cpu_composite_surfaces import _surface_rise
+from heatsim.physics.conditions import STEFAN_BOLTZMANN, TOLERANCES, Conditions, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0
@@ -65,6 +66,19 @@ def test_newtons_steps_reach_rounding_from_anywhere(precision: str) -> None:
     size = np.abs(np.float64(exact)) + fluxes / conducted + radiated * (hottest + REFERENCE) / conducted
     bound = 16.0 * np.finfo(precision).eps * size + 2.0 * np.finfo(np.longdouble).eps * hottest
     assert (np.abs(rise - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
+    """A cell that was cooled beyond it is heated by its surroundings, however good a conductor it is."""
+    number = np.dtype(precision).type
+    row = np.array([0.0, 0.0, 0.0, STEFAN_BOLTZMANN, 0.0, 1.0], dtype=precision)
+    cells = np.array([-10.0, -300.0, -700.0, -4000.0], dtype=precision) - number(REFERENCE)
+    rise = surface_rise(row, number(1e6), number(REFERENCE), cells)
+    assert (rise > 0.0).all()
+    scale = np.array([REFERENCE, TOLERANCES[precision]], dtype=precision)
+    compiled = [_surface_rise(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
+    np.testing.assert_array_equal(np.array(compiled, dtype=precision), rise)
 
 
 def bar(condition: str, extra: str = "") -> Conditions:

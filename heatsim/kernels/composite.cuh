@@ -46,7 +46,7 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     const Real driving = multiply_add(exchange, to_surroundings, linear);
     const Real inverse = Real(1) / multiply_add(Real(4) * at.emission, a * a * a, losses), step = driving * inverse;
     const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
-    if (smaller(a, a + step) > Real(0) && settled(second, Real(1))) return multiply_add(-step, second, step);
+    if (settled(second, Real(1)) && a > Real(0) && a + step > Real(0)) return multiply_add(-step, second, step);
 
     Real rise = driving / (losses + exchange);
     const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;

@@ -95,7 +95,18 @@ class Build:
         spec = self.spec
         if spec.steps == 1 or spec.boxed:
             return None
-        return tiling.Pipeline(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize)
+        return tiling.Pipeline(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize, mended=self.faces)
+
+    @property
+    def planes_noted(self) -> int | None:
+        """The most planes that a block marches if it notes cells to make them anew (noted.cuh); None if it does not.
+
+        What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
+        their ends.
+        """
+        if not (self.faces and self.spec.vectorised) or self.spec.steps > 1:
+            return None
+        return 6 if self.varying else 5 if self.materials and self.itemsize == 4 else 4
 
     @property
     def shared_bytes(self) -> int:
@@ -135,6 +146,8 @@ class Build:
             "MEMBERS": int(self.members),
             "HEATED": int(self.heated),
         }
+        if self.planes_noted:
+            macros["PLANES_NOTED"] = self.planes_noted
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
@@ -220,9 +233,8 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
-    notes = kernel.faces and kernel.spec.vectorised
-    most = 6 if kernel.varying else 5 if kernel.materials and kernel.itemsize == 4 else 4  # PLANES_NOTED of noted.cuh
-    planes = min(planes or most, most) if notes else planes or tile_z
+    most = kernel.planes_noted
+    planes = min(planes or most, most) if most else planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:

@@ -7,10 +7,6 @@
 // face. So these are not noted, unless more is wrong with them, but kept in shared memory with what they have from their
 // neighbours, a row's first or last one of each plane; when the block has marched, a thread each adds the rest.
 
-// Planes that a block marches: what is noted is to be in a cache still. Where cells are looked up in tables, more planes save
-// look-ups at their ends. No more than eight, for a cell's planes have a byte.
-#define PLANES_NOTED (MATERIALS == 2 ? 6 : MATERIALS && sizeof(Real) == 4 ? 5 : 4)
-
 // What a lane does in each plane: it stores its vector, it loads what no lane beside it has, its vector has no neighbour to the
 // east, it keeps a cell at x_min, or at x_max.
 #define STORES 1u
@@ -45,6 +41,7 @@ struct Sides {
     Kept cells[2][PLANES_NOTED][TILE_Y];
     unsigned int noted[2][TILE_Y];  // a bit a plane
 };
+static_assert(PLANES_NOTED <= 8, "a cell's planes have a byte");
 static_assert(2 * PLANES_NOTED * TILE_Y <= TILE_X * TILE_Y, "a thread for each cell that is kept");
 
 // Keeps the cells of a vector at these faces in the nth plane; sum is what it has from its neighbours and sources.

@@ -20,6 +20,7 @@
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 where faces hold more than f - g T, or there are sources: composite.cuh
 //     MATERIALS        1 where there are several materials too; needs FACES, and increments
+//     PLANES_NOTED     planes that a block marches at the most: noted.cuh
 //     MEMBERS          1 where a launch steps several runs on equal grids, an ensemble; without FACES
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision

@@ -28,15 +28,18 @@ Cells = tuple[int, int, int]
 LANES = (32, 16, 8)  # widths of tiles in patches
 # Narrow tiles have short rows in memory: so much longer takes an iteration, measured on an H100.
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
-# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, by the
-# bytes of a value and whether heat is entered into the ledger: what was fastest on an H100.
+# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, and how
+# many more the slower ones at an end of the box are worth; by the bytes of a value and who enters heat into the ledger:
+# what was fastest on an H100 over six grids.
 _FACE_COSTS = {
-    (4, False): (1.05, 1.15, 1.25),
-    (4, True): (1.15, 1.15, 1.4),
-    (8, False): (1.4, 1.25, 1.6),
-    (8, True): (1.5, 1.3, 1.7),
+    (4, "nobody"): (1.1, 1.2, 1.4, 0),
+    (4, "itself"): (1.2, 1.25, 1.7, 6),
+    (8, "nobody"): (1.3, 1.15, 1.55, 0),
+    (8, "itself"): (1.35, 1.2, 1.7, 6),
+    (4, "others"): (1.1, 1.2, 1.4, 0),
+    (8, "others"): (1.1, 1.1, 1.2, 0),
 }
-_FILL = 12  # what a segment costs beside its planes, in iterations: filling the pipeline, and slower ones at the ends
+_FILL = 10  # what a segment costs beside its planes, in iterations: filling the pipeline
 _SECTOR = 32  # bytes of L2 that are read and written together
 _SHORTEST = 24  # planes of a segment, where there are enough of them
 
@@ -58,6 +61,7 @@ class Pipeline:
         vector, rows: cells in x and y that a thread owns.
         steps: of a sweep.
         itemsize: bytes of a value.
+        mended: whether others make the cells at faces anew.
     """
 
     threads: int
@@ -65,6 +69,7 @@ class Pipeline:
     rows: int
     steps: int
     itemsize: int
+    mended: bool = False
 
     @property
     def halo_x(self) -> int:
@@ -186,10 +191,12 @@ def segments(
     Of an ensemble tiles are numbered member after member, and the bits of ``sides`` above the lowest four are whose the
     tile is. A block that does less than the others has empty segments at the end. Segments are dealt out in rounds:
     each block takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all
-    are taken is found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces.
+    are taken is found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces and at
+    the ends of the box.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
-    beside_x, beside_y, beside_both = _FACE_COSTS[pipeline.itemsize, recorded]
+    enters = "others" if pipeline.mended else "itself" if recorded else "nobody"
+    beside_x, beside_y, beside_both, at_end = _FACE_COSTS[pipeline.itemsize, enters]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
         for t in plane_tiles
@@ -207,13 +214,14 @@ def segments(
                 if taken == len(waiting):
                     break
                 tile, z = waiting[taken]
-                reach = int((time - busy[block]) / costs[tile]) - _FILL
-                end = nz if reach >= nz - z else min(z + reach, nz - shortest // 2)
+                begun = _FILL + at_end * (z == 0)
+                reach = int((time - busy[block]) / costs[tile]) - begun
+                end = nz if reach >= nz - z + at_end else min(z + reach, nz - shortest // 2)
                 if end < nz and (reach < shortest or end <= z):
                     continue
                 taken += 1
                 dealt[block].append((tile, z, end))
-                busy[block] += costs[tile] * (end - z + _FILL)
+                busy[block] += costs[tile] * (end - z + begun + at_end * (end == nz))
                 if end < nz:
                     waiting.append((tile, end))
             if taken == before:
@@ -221,7 +229,7 @@ def segments(
         return dealt
 
     least = sum(costs) * nz / multiprocessors
-    most = least + 4 * _FILL + shortest
+    most = least + 4 * (_FILL + at_end) + shortest
     while (dealt := deal(most)) is None:
         most = least + 2.0 * (most - least)
     while most - least > 0.5:

@@ -129,6 +129,7 @@ def cases(scheme: Scheme) -> tuple[Steps, ...]:
         case((WARP + 5, WARP + 1, 9), (False, False, False), 5),
         case((2 * WARP + 2, WARP + 13, 11), (False, False, True), 6),
         case((WARP + 5, 4 * WARP + 5, 9), (True, True, False), 7),
+        case((2 * WARP, 2 * WARP + 8, 5), (False, False, False), 8),  # the thinnest that several steps a sweep take
     )
 
 

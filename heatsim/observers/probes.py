@@ -6,6 +6,8 @@ between the outermost centre and the face's own temperature, which follows from 
         face      cell 0      cell 1
          |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
          0     ½    1   3/2
+
+Void has no temperature: towards a surface in the box the last half cell before it has that of its cell's centre.
 """
 
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from heatsim.grid import Grid
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.physics.faces import Faces
+from heatsim.physics.medium import INTERIOR
 from heatsim.physics.surfaces import surfaces_at
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
@@ -55,6 +58,17 @@ def locate(grid: Grid, faces: Faces, axis: int, coordinate: float) -> Position:
     return Position((lower, min(lower + 1, n - 1)), s - lower, None)
 
 
+def _conducting(cell: tuple[int, ...], positions: tuple[Position, ...], conducts: NDArray[np.bool_]) -> tuple[int, ...]:
+    """The cell if it conducts, else the one of those around a point (2×2×2, [z, y, x]) that weighs most and does."""
+    x, y, z = (np.array([1.0 - position.weight, position.weight]) for position in positions)
+    own = tuple(int(position.weight >= 0.5) for position in positions)
+    if conducts[own[::-1]]:
+        return cell
+    weights = np.where(conducts, z[:, None, None] * y[:, None] * x, -1.0)
+    found = np.unravel_index(int(np.argmax(weights)), weights.shape)
+    return tuple(position.cells[int(at)] for position, at in zip(positions, found[::-1], strict=True))
+
+
 class Probes(Observer):
     """At 0, probe_every, 2·probe_every, … and the end."""
 
@@ -86,6 +100,12 @@ class Probes(Observer):
         x, y, z = indices.reshape(-1, 3, 2).transpose(1, 0, 2)
         blocks = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
         self._blocks = state.field.points(*blocks)
+        self._conducts = np.ones(blocks[0].shape, dtype=bool)
+        if problem.body is not None and problem.body.medium.void is not None:
+            medium = problem.body.medium
+            self._conducts = medium.cells[blocks[2], blocks[1], blocks[0]] & (INTERIOR - 1) != medium.void
+        for number, (positions, conducts) in enumerate(zip(self._positions, self._conducts, strict=True)):
+            self._cells[number] = _conducting(self._cells[number], positions, conducts)
 
         path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
         if saved is None:
@@ -103,9 +123,11 @@ class Probes(Observer):
         surface = surfaces_at(state.problem, state.step)
         blocks = self._blocks.temperatures()
         points = []
-        for values, positions, cell in zip(blocks, self._positions, self._cells, strict=True):
+        for values, known, positions, cell in zip(blocks, self._conducts, self._positions, self._cells, strict=True):
             for position in positions:  # along x, then y, then z: the last index each time
-                first, second = values[..., 0], values[..., 1]
+                first = np.where(known[..., 0], values[..., 0], values[..., 1])
+                second = np.where(known[..., 1], values[..., 1], values[..., 0])
+                known = known.any(axis=-1)
                 if position.face is not None:
                     first = surface(position.face, (cell[0], cell[1], cell[2]), second)
                 values = first + position.weight * (second - first)

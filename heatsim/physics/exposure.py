@@ -3,8 +3,9 @@
 A surface made of voxels is a staircase, larger than the smooth surface it stands for: a sphere's is 1.5 times the true
 one. Of a plane with the unit normal n, the staircase has |n_a| units of area across axis a for every unit of true area,
 so weighting each voxel surface with |n_a| of its own axis gives Σ n_a² = 1. The normal points to the centre of gravity
-of the void in a ball around the cell. Surfaces that are flat over several cells are faces of the box shapes that parts
-are made of, and keep their area: near their edges the ball would see two faces and round them off.
+of the void in a ball around the cell. Surfaces that are flat over several cells, or from one sharp edge or corner to
+another, are faces of the box shapes that parts are made of, and keep their area: near their edges the ball would see
+two faces and round them off.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from heatsim.grid import Grid
 
 _RADIUS = 3.5  # of the ball, in cells
 _FLAT = 5  # cells that a flat surface goes on for, in some direction along each of its two axes
+_SHARP = 3  # cells of a drop or a wall at which a shorter one ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,16 +146,40 @@ def _weights(grid: Grid, around: _Surroundings, axis: int, side: int) -> NDArray
 
 
 def _flat(around: _Surroundings, axis: int, side: int) -> NDArray[np.bool_]:
-    """Whether the surface across an axis goes on flat, in some direction along each of the two others."""
+    """Whether the surface across an axis is that of a box shape, as seen along each of the two others.
+
+    It goes on flat in some direction, or it ends in both by a drop or a wall that no smooth surface has: a slope gives
+    either steps of one cell or stretches of one.
+    """
     flat = np.ones(len(around), dtype=bool)
     for other in range(3):
         if other == axis:
             continue
-        along = np.zeros(len(around), dtype=bool)
-        for direction in (-1, 1):
-            goes_on = np.ones(len(around), dtype=bool)
-            for n in range(direction, direction * (_FLAT + 1), direction):
-                goes_on &= ~around.at(other, n) & around.at(axis, side, other, n)
-            along |= goes_on
-        flat &= along
+        (on, cells, drop, wall), (on_too, cells_too, drop_too, wall_too) = (
+            _end(around, axis, side, other, direction) for direction in (-1, 1)
+        )
+        sharp = (drop | wall) & (drop_too | wall_too)
+        sharp &= (drop & drop_too) | (wall & wall_too) | (cells + cells_too > 0)
+        flat &= on | on_too | sharp
     return flat
+
+
+def _end(
+    around: _Surroundings, axis: int, side: int, other: int, direction: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """How a surface goes on in a direction: whether flat; else for how many cells, and whether to a drop or a wall."""
+    on = np.ones(len(around), dtype=bool)
+    cells = np.zeros(len(around), dtype=np.int64)
+    drop, wall = np.zeros_like(on), np.zeros_like(on)
+    for n in range(direction, direction * (_FLAT + 1), direction):
+        in_line, before = around.at(axis, 0, other, n), around.at(axis, side, other, n)
+        ends = on & (in_line | ~before)
+        down, up = ends & in_line, ends & ~in_line
+        for depth in range(1, _SHARP):
+            down &= around.at(axis, -side * depth, other, n)
+            up &= ~around.at(axis, side * (depth + 1), other, n)
+        drop |= down
+        wall |= up
+        on &= ~ends
+        cells += on
+    return on, cells, drop, wall

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
-from heatsim.grid import Grid
+from heatsim.grid import FACES, Grid
 from heatsim.physics.shapes import Block, Mask, Solid
-from heatsim.scenario import Region, Scenario, Source, load_labels
+from heatsim.scenario import Beam, Region, Scenario, Source, face_axes, load_labels
 from heatsim.scenario.problems import show
 from heatsim.scenario.regions import SHAPES, Shaped
 
 Bytes = NDArray[np.uint8]
 
 _CELLS_PER_SLAB = 2**22
+_BETWEEN = 1e-6  # cells: so near to their border a point lies in both
 ARRAYS = 2  # of one byte a cell, that ``Parts`` holds
 
 
@@ -41,7 +44,8 @@ def paint(scenario: Scenario) -> Parts:
 
     Raises:
         ScenarioError: a region lies outside the domain, paints no cell or has an open surface; or a source, or a region
-            that a probe looks at, has no cell that conducts. Carries all of these.
+            that a probe looks at, has no cell that conducts; or a point of a probe or the path of a beam lies in void.
+            Carries all of these.
     """
     grid = scenario.grid
     names = [name for name, _ in scenario.palette]
@@ -147,9 +151,15 @@ def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator
 
 def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Problem]:
     for index, source in enumerate(scenario.sources):
-        if source.beam is not None:
-            continue
         key = f"sources.{index}"
+        if source.beam is not None:
+            spots = _spots(source.beam, scenario) if scenario.uses_void else ()
+            missed = next((spot for spot in spots if _in_void(spot, scenario, parts)), None)
+            if missed is not None:
+                message = f"{show(source.name)} falls on void at {_point(missed)}, where a beam heats nothing"
+                remedy = "keep the path on cells that conduct at this face of the box"
+                yield Problem(f"{key}.beam.path", f"{message}; {remedy}")
+            continue
         try:
             heats = any(heated.any() for _, heated in _source_blocks(source, scenario, parts))
         except ValueError as error:
@@ -165,6 +175,39 @@ def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Problem]:
         if probe.region is not None and not region_mask(probe.region, scenario, parts).any():
             message = f"got {show(probe.region)}, which has no cell that conducts: {_reason(probe.region)}"
             yield Problem(f"probes.{index}.region", message)
+        lost = next((point for point in probe.points if _in_void(point, scenario, parts)), None)
+        if lost is not None:
+            message = f"got {_point(lost)}, which lies in void, where there is no temperature; move it into a part"
+            yield Problem(f"probes.{index}.{'point' if probe.line is None else 'line'}", message)
+
+
+def _spots(beam: Beam, scenario: Scenario) -> Iterator[tuple[float, float, float]]:
+    """Points of a beam's path on its face, no farther apart than cells."""
+    grid, face = scenario.grid, FACES.index(beam.face)
+    across, along = face // 2, face_axes(beam.face)
+    place = [0.0, 0.0, 0.0]
+    place[across] = grid.origin[across] + grid.size[across] * (face % 2)
+    path = beam.path if len(beam.path) > 1 else (beam.path[0], beam.path[0])
+    for start, end in pairwise(path):
+        parts = max(1, *(ceil(abs(end[i] - start[i]) / grid.spacing[axis]) for i, axis in enumerate(along)))
+        for part in range(parts + 1):
+            for i, axis in enumerate(along):
+                place[axis] = start[i] + (end[i] - start[i]) * part / parts
+            yield place[0], place[1], place[2]
+
+
+def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
+    """Whether all cells that a point lies in, or between, are void."""
+    if not scenario.uses_void:
+        return False
+    grid, around = scenario.grid, []
+    for at, origin, spacing, n in zip(point, grid.origin, grid.spacing, grid.cells, strict=True):
+        place = (at - origin) / spacing
+        border = round(place)
+        cells = (border - 1, border) if abs(place - border) < _BETWEEN else (floor(place),)
+        around.append({min(max(cell, 0), n - 1) for cell in cells})
+    void = len(scenario.palette) - 1
+    return all(parts.material[z, y, x] == void for x, y, z in product(*around))
 
 
 def _reason(region: str | None) -> str:

@@ -58,13 +58,35 @@ def test_a_tilted_plane_has_its_area(slope: float, other: float) -> None:
     assert each[middle].sum() == pytest.approx((30 / 40) ** 2 * np.sqrt(1.0 + slope**2 + other**2), rel=0.025)
 
 
-@pytest.mark.parametrize("n", [24, 40])
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 9, 12, 20])
 def test_boxes_keep_their_area_up_to_their_edges(n: int) -> None:
-    """From 12 cells on; smaller ones may be taken for something round."""
-    grid = Grid((n, n, n), (1.0, 1.0, 1.0))
+    grid = Grid((n + 16, n + 16, n + 16), (1.0, 1.0, 1.0))
     void = np.ones(grid.shape, dtype=bool)
-    void[n // 4 : -n // 4, n // 4 : -n // 4, n // 4 : -n // 4] = False
+    void[8:-8, 8:-8, 8:-8] = False
     true, voxels, _ = areas(grid, void)
+    assert true == pytest.approx(voxels, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+@pytest.mark.parametrize("shape", ["channel", "fin", "plate"])
+def test_shapes_made_of_boxes_keep_their_area(shape: str, n: int) -> None:
+    """n cells across, in void or cut into a block."""
+    void = np.ones((28, 28, 28), dtype=bool)
+    if shape == "channel":
+        void[:, :10] = void[:, 10 + n :] = void[:, :, :10] = void[:, :, 10 + n :] = False
+    elif shape == "fin":
+        void[:6] = void[6:20, :, 10 : 10 + n] = False
+    else:
+        void[10 : 10 + n, 5:23, 5:23] = False
+    true, voxels, _ = areas(Grid((28, 28, 28), (1.0, 1.0, 1.0)), void)
+    assert true == pytest.approx(voxels, rel=1e-12)
+
+
+@pytest.mark.parametrize("height", [3, 4, 6])
+def test_a_chip_on_a_board_keeps_its_area(height: int) -> None:
+    void = np.ones((24, 24, 24), dtype=bool)
+    void[:6] = void[6 : 6 + height, 8:16, 8:16] = False
+    true, voxels, _ = areas(Grid((24, 24, 24), (1.0, 1.0, 1.0)), void)
     assert true == pytest.approx(voxels, rel=1e-12)
 
 

@@ -257,6 +257,7 @@ power_density = 1.0
     assert everywhere[3, 3].tolist() == [True, True, True, False, False, True, True, True]
 
 
+HOLE = '[[regions]]\nname = "hole"\nmaterial = "void"\nbox = { min = [0, 0, 0], max = [0.01, 0.01, 0.01] }\n'
 HIDE = '\n[[regions]]\nname = "lid"\nmaterial = "void"\neverywhere = true\n'
 REFUSED = {
     "outside": (
@@ -294,6 +295,22 @@ REFUSED = {
         f'{DIE}everywhere = true{HIDE}[[probes]]\nname = "a"\nregion = "die"\nstatistic = "mean"',
         "probes.0.region",
         ['got "die"', "no cell that conducts"],
+    ),
+    "probe in void": (
+        f'{HOLE}[[probes]]\nname = "a"\npoint = [0.002, 0.002, 0.002]',
+        "probes.0.point",
+        ["got (0.002, 0.002, 0.002)", "lies in void"],
+    ),
+    "line into void": (
+        f'{HOLE}[[probes]]\nname = "a"\nline = {{ from = [0.03, 0, 0], to = [0.0, 0, 0], count = 7 }}',
+        "probes.0.line",
+        ["got (0.005, 0, 0)", "lies in void"],
+    ),
+    "beam over void": (
+        f"{HOLE}[[sources]]\n"
+        'beam = { face = "x_min", power = 1.0, radius = 0.001, path = [[0.025, 0.015], [0.002, 0.005]], speed = 0.1 }',
+        "sources.0.beam.path",
+        ['"source 1" falls on void at (0, 0.0', "keep the path on cells that conduct"],
     ),
 }
 

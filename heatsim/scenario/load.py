@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario import places
 from heatsim.scenario.context import Reading
 from heatsim.scenario.model import Scenario
@@ -47,7 +47,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     try:
         scenario = parse(document, file)
     except ScenarioError as error:
-        problems.extend(_with_origin(problem, settings) for problem in error.problems)
+        problems.extend(_with_origin(problem, settings) for problem in error.mistakes)
         raise ScenarioError(path, problems) from None
     if problems:
         raise ScenarioError(path, problems)
@@ -80,17 +80,17 @@ def read_document(file: Path) -> dict[str, Any]:
         # A byte order mark, which some editors write, is no part of the text.
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise ScenarioError(file, [Problem("", f"there is no such file{_nearest_file(file)}")]) from None
+        raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         message = f"byte {error.object[error.start]:#04x} in line {line} is not UTF-8; save the file as UTF-8 text"
-        raise ScenarioError(file, [Problem("", message)]) from None
+        raise ScenarioError(file, [Mistake("", message)]) from None
     except RecursionError:
-        raise ScenarioError(file, [Problem("", "not readable as TOML: nested too deeply")]) from None
+        raise ScenarioError(file, [Mistake("", "not readable as TOML: nested too deeply")]) from None
     except OSError as error:
-        raise ScenarioError(file, [Problem("", f"cannot be read: {error.strerror or error}")]) from None
+        raise ScenarioError(file, [Mistake("", f"cannot be read: {error.strerror or error}")]) from None
     except ValueError as error:
-        raise ScenarioError(file, [Problem("", f"not readable as TOML: {error}")]) from None
+        raise ScenarioError(file, [Mistake("", f"not readable as TOML: {error}")]) from None
 
 
 def _nearest_file(file: Path) -> str:
@@ -102,16 +102,16 @@ def _nearest_file(file: Path) -> str:
     return f'; did you mean "{file.parent / nearest}"?' if nearest else ""
 
 
-def _with_origin(problem: Problem, settings: Sequence[Override]) -> Problem:
+def _with_origin(problem: Mistake, settings: Sequence[Override]) -> Mistake:
     """Say so where a mistake stands in an override and not in the file."""
     for setting in settings:
         key = show_key(setting.parts)
         if problem.key == key or problem.key.startswith(f"{key}."):
-            return Problem(problem.key, f"{problem.message} (from --set)")
+            return Mistake(problem.key, f"{problem.message} (from --set)")
     return problem
 
 
-def _problem(details: ErrorDetails) -> Problem:
+def _problem(details: ErrorDetails) -> Mistake:
     """One of pydantic's errors in the user's terms."""
     where = places.find(details["loc"])
     at, value = where.key, details["input"]
@@ -132,7 +132,7 @@ def _problem(details: ErrorDetails) -> Problem:
             message = str(details["ctx"]["error"])
         case _:
             message = details["msg"]
-    return Problem(show_key(at), message)
+    return Mistake(show_key(at), message)
 
 
 def _unknown(where: places.Place, value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heatsim.errors import Problem
+from heatsim.errors import Mistake
 from heatsim.scenario.problems import show, show_key
 
 PART = re.compile(r"[A-Za-z0-9_-]+")
@@ -21,7 +21,7 @@ class Override:
     parts: tuple[str, ...]
     value: object
 
-    def apply(self, document: dict[str, Any]) -> Problem | None:
+    def apply(self, document: dict[str, Any]) -> Mistake | None:
         """Put the value in its place, making tables that are not there; a problem if there is no such place."""
         place: Any = document
         for depth, part in enumerate(self.parts):
@@ -30,7 +30,7 @@ class Override:
                 if not INDEX.fullmatch(part) or int(part) > len(place):
                     at = show_key(self.parts[:depth])
                     reason = f"{at} is a list of {len(place)}: give a number from 0 to {len(place)}"
-                    return Problem("--set", f"got {show_key(self.parts)}; {reason}")
+                    return Mistake("--set", f"got {show_key(self.parts)}; {reason}")
                 index = int(part)
                 if index == len(place):
                     place.append(self._empty(depth))
@@ -45,7 +45,7 @@ class Override:
                 place = place[part]
             else:
                 at = show_key(self.parts[:depth])
-                return Problem("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
+                return Mistake("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
         return None
 
     def _empty(self, depth: int) -> dict[str, Any] | list[Any]:
@@ -54,7 +54,7 @@ class Override:
         return [] if following and INDEX.fullmatch(following[0]) else {}
 
 
-def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]]:
+def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Mistake]]:
     """The settings of a command line, and the problems of those that cannot be read."""
     overrides, problems = [], []
     for text in texts:
@@ -63,7 +63,7 @@ def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]]
         if equals and all(PART.fullmatch(part) for part in parts):
             overrides.append(Override(parts, _read_value(value.strip())))
         else:
-            problems.append(Problem("--set", f"got {show(text)}; {EXAMPLE}"))
+            problems.append(Mistake("--set", f"got {show(text)}; {EXAMPLE}"))
     return overrides, problems
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
@@ -76,14 +76,14 @@ def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, d
     problems += [refusal for setting in settings if (refusal := setting.apply(document))]
     if "study" not in document:
         message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
-        raise ScenarioError(path, [*problems, Problem("study", message)])
+        raise ScenarioError(path, [*problems, Mistake("study", message)])
     table, mistakes = read_table(document["study"])
     problems += mistakes
     if table is None:
         raise ScenarioError(path, problems + _problems_beside_the_study(document, file))
     if count(table) > MAXIMUM_RUNS:
         message = f"makes {count(table):,} runs; at most {MAXIMUM_RUNS:,} are allowed: use fewer values"
-        raise ScenarioError(path, [*problems, Problem("study.parameters", message)])
+        raise ScenarioError(path, [*problems, Mistake("study.parameters", message)])
     definition = Definition(file, document, tuple(points(table)))
     problems += _places(definition, table)
     if not problems:
@@ -100,17 +100,17 @@ def _override(key: str, value: object) -> Override:
     return Override(tuple(key.split(".")), value)
 
 
-def _problems_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Problem]:
+def _problems_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
     """Mistakes of the scenario itself, apart from keys that the study's values would replace."""
     study = json.dumps(document["study"], default=str)
     try:
         parse({key: value for key, value in document.items() if key != "study"}, file)
     except ScenarioError as error:
-        return [problem for problem in error.problems if f'"{problem.key}' not in study]
+        return [problem for problem in error.mistakes if f'"{problem.key}' not in study]
     return []
 
 
-def _places(definition: Definition, table: StudyTable) -> list[Problem]:
+def _places(definition: Definition, table: StudyTable) -> list[Mistake]:
     """Keys whose place cannot be in the scenario's tables."""
     problems = []
     for axis in table.axes:
@@ -118,11 +118,11 @@ def _places(definition: Definition, table: StudyTable) -> list[Problem]:
             trial = copy.deepcopy(dict(definition.document))
             refusal = _override(key, definition.points[0][key]).apply(trial)
             if refusal:
-                problems.append(Problem(axis.place, refusal.message))
+                problems.append(Mistake(axis.place, refusal.message))
     return problems
 
 
-def _ends(definition: Definition, table: StudyTable) -> list[Problem]:
+def _ends(definition: Definition, table: StudyTable) -> list[Mistake]:
     """Ends of ranges that the scenario refuses, in the file's own words: their units are checked here."""
     problems = []
     for axis in table.axes:
@@ -134,45 +134,45 @@ def _ends(definition: Definition, table: StudyTable) -> list[Problem]:
                 Definition(definition.path, definition.document, (point,)).scenario(1)
             except ScenarioError as error:
                 problems += [
-                    Problem(f"{axis.place}.{name}", problem.message)
-                    for problem in error.problems
+                    Mistake(f"{axis.place}.{name}", problem.message)
+                    for problem in error.mistakes
                     if any(problem.key == key or problem.key.startswith(f"{key}.") for key in axis.keys)
                 ]
     return list(dict.fromkeys(problems))
 
 
-def _repeated(given: Iterable[Point]) -> list[Problem]:
+def _repeated(given: Iterable[Point]) -> list[Mistake]:
     first: dict[str, int] = {}
     problems = []
     for number, point in enumerate(given, 1):
         text = identity(point)
         if text in first:
             message = f"runs {first[text]} and {number} are the same: {describe(point)}; each point once"
-            problems.append(Problem("study", message))
+            problems.append(Mistake("study", message))
         first.setdefault(text, number)
     return problems
 
 
-def _derive(definition: Definition, table: StudyTable) -> tuple[dict[int, HeatProblem], dict[int, list[Problem]]]:
+def _derive(definition: Definition, table: StudyTable) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
     found: dict[int, HeatProblem] = {}
-    refused: dict[int, list[Problem]] = {}
+    refused: dict[int, list[Mistake]] = {}
     for number in definition.numbers:
         try:
             scenario = definition.scenario(number)
             problems = _missing_probes(scenario, table)
             found[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
-            problems = list(error.problems)
+            problems = list(error.mistakes)
         if problems:
             refused[number] = problems
     return found, refused
 
 
-def _missing_probes(scenario: Scenario, table: StudyTable) -> list[Problem]:
+def _missing_probes(scenario: Scenario, table: StudyTable) -> list[Mistake]:
     names = [probe.name for probe in scenario.probes]
     listed = f"the probes are {', '.join(map(show, names))}" if names else "there are no [[probes]] in the file"
     return [
-        Problem(
+        Mistake(
             f"study.responses.{index}.probe",
             f"got {show(response.probe)}; {listed}{did_you_mean(response.probe, names)}",
         )
@@ -181,7 +181,7 @@ def _missing_probes(scenario: Scenario, table: StudyTable) -> list[Problem]:
     ]
 
 
-def _told_once(definition: Definition, refused: Mapping[int, Sequence[Problem]]) -> list[Problem]:
+def _told_once(definition: Definition, refused: Mapping[int, Sequence[Mistake]]) -> list[Mistake]:
     """Mistakes that all runs share are the file's own; the others are told run by run."""
     everywhere = [
         problem
@@ -192,5 +192,5 @@ def _told_once(definition: Definition, refused: Mapping[int, Sequence[Problem]])
     for number, problems in refused.items():
         own = "; ".join(str(problem) for problem in problems if problem not in everywhere)
         if own:
-            told.append(Problem(f"run {number} ({describe(definition.points[number - 1])})", own))
+            told.append(Mistake(f"run {number} ({describe(definition.points[number - 1])})", own))
     return told

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import HeatsimError, Problem
+from heatsim.errors import HeatsimError, Mistake
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import write_whole
@@ -55,13 +55,13 @@ def kinds(definition: Definition) -> Kinds:
     return columns
 
 
-def repeated_columns(definition: Definition) -> list[Problem]:
+def repeated_columns(definition: Definition) -> list[Mistake]:
     """Responses whose name is that of another column."""
     table = definition.table
     taken = {RUN, STATUS, MESSAGE, *FINAL_COLUMNS, RESIDUAL, FOLDER, WALL_TIME, *table.keys}
     taken.update(column for probe in probe_names(definition) for column in probe_columns(probe))
     return [
-        Problem(
+        Mistake(
             f"study.responses.{index}.name", f'got "{response.name}"; the results have such a column: choose another'
         )
         for index, response in enumerate(table.responses)

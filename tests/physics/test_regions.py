@@ -50,7 +50,7 @@ def scenario(extra: str = "", folder: Path = Path()) -> Scenario:
 def problems_of(extra: str, folder: Path = Path()) -> list[tuple[str, str]]:
     with pytest.raises(ScenarioError) as caught:
         paint(scenario(extra, folder))
-    return [(problem.key, problem.message) for problem in caught.value.problems]
+    return [(problem.key, problem.message) for problem in caught.value.mistakes]
 
 
 def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -427,7 +427,7 @@ def test_any_boxes_and_spheres_are_painted_or_refused(data):
     try:
         parts = paint(model)
     except ScenarioError as error:
-        assert all("domain" in str(problem) or "centre" in str(problem) for problem in error.problems)  # noqa: PT017
+        assert all("domain" in str(problem) or "centre" in str(problem) for problem in error.mistakes)  # noqa: PT017
         return
     assert isinstance(parts, Parts)
     assert sum(parts.material_cells) == model.grid.cell_count

@@ -16,7 +16,7 @@ def refused(at: Path, study: str, *overrides: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
         read(path, overrides)
     assert caught.value.exit_code == 2
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.mistakes]
 
 
 def parameters(*lines: str) -> str:

@@ -12,7 +12,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics.shapes import Block, Mask, Solid
 from heatsim.scenario import Beam, Region, Scenario, Source, face_axes, load_labels
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 from heatsim.scenario.regions import SHAPES, Shaped
 
 Bytes = NDArray[np.uint8]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationInfo
 
 from heatsim.grid import Grid
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 
 if TYPE_CHECKING:
     from heatsim.scenario.boundaries import Boundaries

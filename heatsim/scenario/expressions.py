@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heatsim.scenario.problems import did_you_mean, show
+from heatsim.scenario.messages import did_you_mean, show
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 100

@@ -9,7 +9,7 @@ from heatsim.grid import FACES
 from heatsim.scenario.context import note, reading
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
-from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, refuse, show
+from heatsim.scenario.messages import did_you_mean, fault, has_control_characters, refuse, show
 from heatsim.scenario.quantities import (
     ABSORPTIVITY,
     COEFFICIENT,

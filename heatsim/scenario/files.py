@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from heatsim.scenario.problems import has_control_characters, show
+from heatsim.scenario.messages import has_control_characters, show
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from heatsim.scenario import units
 from heatsim.scenario.context import Reading
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.files import existing, one_line, same_file
-from heatsim.scenario.problems import fault, key_faults, refuse, show
+from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import LARGEST, TEMPERATURE
 
 TRIED_PER_AXIS = 17

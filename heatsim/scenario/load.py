@@ -9,11 +9,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.scenario import places
+from heatsim.scenario import locations
 from heatsim.scenario.context import Reading
-from heatsim.scenario.model import Scenario
-from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.scenario.problems import (
+from heatsim.scenario.messages import (
     did_you_mean,
     has_control_characters,
     missing_key,
@@ -22,6 +20,8 @@ from heatsim.scenario.problems import (
     suggest,
     unknown_key,
 )
+from heatsim.scenario.model import Scenario
+from heatsim.scenario.overrides import Override, read_overrides
 
 FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
 
@@ -113,7 +113,7 @@ def _with_origin(problem: Mistake, settings: Sequence[Override]) -> Mistake:
 
 def _problem(details: ErrorDetails) -> Mistake:
     """One of pydantic's errors in the user's terms."""
-    where = places.find(details["loc"])
+    where = locations.find(details["loc"])
     at, value = where.key, details["input"]
     match details["type"]:
         case "missing":
@@ -135,23 +135,23 @@ def _problem(details: ErrorDetails) -> Mistake:
     return Mistake(show_key(at), message)
 
 
-def _unknown(where: places.Place, value: object) -> str:
+def _unknown(where: locations.Location, value: object) -> str:
     if where.key == ("study",):
         return "stands in the file of a parameter study; run it with `heatsim study`, or leave this table out"
     key = str(where.key[-1])
     message = unknown_key(key, value, where.keys)
     homes = [
         f'"{table}.{key}"'
-        for table, model in places.TABLES.items()
-        if model is not where.table and key in places.keys_of(model)
+        for table, model in locations.TABLES.items()
+        if model is not where.table and key in locations.keys_of(model)
     ]
     return f"{message}; there is {' and '.join(homes)}" if homes else message
 
 
-def _table_wanted(where: places.Place) -> str:
+def _table_wanted(where: locations.Location) -> str:
     if where.types:
         return f"write for example {FACE_EXAMPLE}"
-    if len(where.key) == 1 and where.key[0] in places.TABLES:
+    if len(where.key) == 1 and where.key[0] in locations.TABLES:
         return f"write a table, with the heading [{where.key[0]}] and its keys below it"
     return f"write for example {where.example}" if len(where.key) > 2 else f"write {where.example}"
 

@@ -21,7 +21,7 @@ from heatsim.scenario.fields import (
     read_entries,
     read_vector,
 )
-from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, key_faults, refuse, show
+from heatsim.scenario.messages import did_you_mean, fault, has_control_characters, key_faults, refuse, show
 from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, TEMPERATURE, Quantity
 from heatsim.scenario.timefunction import read_column, slopes_are_finite
 

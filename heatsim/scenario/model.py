@@ -28,9 +28,9 @@ from heatsim.scenario.fields import (
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materials import VOID, Material, MaterialName, Materials, Named
+from heatsim.scenario.messages import missing_key, show
 from heatsim.scenario.patches import Patch
 from heatsim.scenario.probes import Probe
-from heatsim.scenario.problems import missing_key, show
 from heatsim.scenario.regions import Contact, Regions, Shaped
 from heatsim.scenario.sources import Source
 

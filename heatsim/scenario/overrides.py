@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heatsim.errors import Mistake
-from heatsim.scenario.problems import show, show_key
+from heatsim.scenario.messages import show, show_key
 
 PART = re.compile(r"[A-Za-z0-9_-]+")
 INDEX = re.compile(r"\d{1,6}")

@@ -10,7 +10,7 @@ from heatsim.grid import AXES, FACES, Grid
 from heatsim.scenario.boundaries import Periodic, Surface
 from heatsim.scenario.context import reading
 from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text
-from heatsim.scenario.problems import fault, refuse, show
+from heatsim.scenario.messages import fault, refuse, show
 
 # Columns of energy.csv, where the heat through a patch has one of its own.
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")

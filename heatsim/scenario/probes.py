@@ -15,7 +15,7 @@ from pydantic import (
 
 from heatsim.scenario.context import reading
 from heatsim.scenario.fields import STRICT, Count, Point, Text, Vector, choice
-from heatsim.scenario.problems import fault, refuse, validate_beside
+from heatsim.scenario.messages import fault, refuse, validate_beside
 from heatsim.scenario.sources import check_region
 
 ROUNDING = 4e-16

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from heatsim.scenario import units
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 
 # Within these bounds products such as conductivity · dt / dx² neither overflow nor vanish in float64.
 SMALLEST = 1e-30

@@ -28,7 +28,7 @@ from heatsim.scenario.materials import (
     check_material,
     read_material_name,
 )
-from heatsim.scenario.problems import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.quantities import SMALLEST
 
 MAX_REGIONS = 255

@@ -33,8 +33,8 @@ from heatsim.scenario.fields import (
     read_pair,
 )
 from heatsim.scenario.materials import VOID
+from heatsim.scenario.messages import did_you_mean, fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.patches import check_on_face
-from heatsim.scenario.problems import did_you_mean, fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.quantities import MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
 from heatsim.scenario.timefunction import Constant

@@ -9,7 +9,7 @@ from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.problems import fault, key_faults, refuse, show
+from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 
 SAMPLES = 4096

@@ -19,8 +19,8 @@ from heatsim.errors import DeviceError, RunError
 from heatsim.stop import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Event
-from heatsim.study.members import DONE, FAILED, run_group
+from heatsim.study.run_group import DONE, FAILED, run_group
+from heatsim.study.workers import Event
 
 _TICK = 0.1
 _SECONDS_TO_CONNECT = 10

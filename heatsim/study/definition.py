@@ -10,8 +10,8 @@ from typing import Any
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import Scenario, parse, read_document
+from heatsim.scenario.messages import did_you_mean, show
 from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.scenario.problems import did_you_mean, show
 from heatsim.study.points import Point, count, describe, identity, points
 from heatsim.study.reading import read_table
 from heatsim.study.table import MAXIMUM_RUNS, Range, StudyTable

@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from heatsim.render.pictures import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.storage.disk import clear_pictures
-from heatsim.study import findings
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
-from heatsim.study.findings import Finding, Parameter
+from heatsim.study.responses import (
+    Parameter,
+    ResponseValues,
+    finished_rows,
+    parameters_of,
+    rank_correlation,
+    responses_of,
+)
 from heatsim.study.results import FOLDER, Row, probe_names, read_curves
 from heatsim.study.table import GRID
 
@@ -42,7 +48,7 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
     Raises:
         StorageError: a picture could not be written.
     """
-    done = findings.finished(rows)
+    done = finished_rows(rows)
     figures = study / study_folder.FIGURES
     clear_pictures(figures, _OWN_PICTURES)
     if not done:
@@ -52,8 +58,8 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
 
 def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row]) -> Iterator[Path]:
     title = str(definition.document.get("title", definition.path.stem))
-    over = findings.parameters(definition, done)
-    for number, response in enumerate(findings.responses(definition, done)[:_MOST_RESPONSES], 1):
+    over = parameters_of(definition, done)
+    for number, response in enumerate(responses_of(definition, done)[:_MOST_RESPONSES], 1):
         if not np.isfinite(response.values).any():
             continue
         path = figures / f"response_{number}_{_plain(response.name)}.png"
@@ -76,7 +82,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:40] or "x"
 
 
-def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Parameter], grid: bool) -> None:
+def _draw_response(path: Path, title: str, response: ResponseValues, over: Sequence[Parameter], grid: bool) -> None:
     """A panel a parameter; lines of runs that share all others where a grid has few of them, else points."""
     shown = over[:_MOST_PANELS]
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
@@ -101,7 +107,7 @@ def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Par
                 place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
                 panel.legend(title=heading, fontsize=12, title_fontsize=12, **place)
             _label(panel.xaxis, parameter)
-            rank = None if parameter.categories else findings.rank_correlation(parameter.values, response.values)
+            rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
             if rank is not None:
                 panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"), fontsize=13)
             if index % columns == 0:
@@ -121,7 +127,9 @@ def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
     return families
 
 
-def _draw_families(panel: Any, parameter: Parameter, response: Finding, families: dict[str, NDArray[np.bool_]]) -> None:
+def _draw_families(
+    panel: Any, parameter: Parameter, response: ResponseValues, families: dict[str, NDArray[np.bool_]]
+) -> None:
     everything = families or {"": np.ones(len(parameter.values), dtype=bool)}
     for colour, (text, chosen) in zip(
         _colours()(np.linspace(0.0, 1.0, len(everything))), everything.items(), strict=True
@@ -131,7 +139,7 @@ def _draw_families(panel: Any, parameter: Parameter, response: Finding, families
         panel.plot(xs, ys, marker="o", color=colour, linewidth=2.0, label=text)
 
 
-def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: Parameter, grid: bool) -> None:
+def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
     with new_figure(path, title_of(title, response.name), 1400, 1050) as figure:
         axes = figure.add_axes((0.1, 0.1, 0.74, 0.8))
         if grid:
@@ -153,7 +161,7 @@ def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: 
         figure.colorbar(drawn, cax=bar, label=response.label)
 
 
-def _draw_cells(axes: Any, response: Finding, across: Parameter, up: Parameter) -> Any:
+def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Parameter) -> Any:
     """A cell for each pair of values, evenly spaced whatever the values are."""
     xs, ys = np.unique(across.values), np.unique(up.values)
     cells = np.full((len(ys), len(xs)), np.nan)
@@ -186,7 +194,7 @@ def _draw_curves(
     from matplotlib.colors import LogNorm, Normalize
 
     final = np.array([temperatures[-1] for _, temperatures in curves])
-    strengths = [abs(findings.rank_correlation(parameter.values, final) or 0.0) for parameter in over]
+    strengths = [abs(rank_correlation(parameter.values, final) or 0.0) for parameter in over]
     by = over[int(np.argmax(strengths))]
     low, high = float(by.values.min()), float(by.values.max())
     norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import FolderError, RunError, StorageError
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import part_of, reason, write_whole
 from heatsim.study.definition import Definition

@@ -7,7 +7,7 @@ from math import exp, log, prod
 
 import numpy as np
 
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 from heatsim.study.table import GRID, LATIN_HYPERCUBE, MAXIMUM_RUNS, Range, StudyTable
 
 # The value of every key that varies, as the file has it; those drawn from a range are numbers in SI units.

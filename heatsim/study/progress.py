@@ -8,7 +8,7 @@ from typing import Any
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress:
+class StudyProgress:
     """Runs done, running and failed, and the time left, on stderr.
 
     Args:
@@ -30,7 +30,7 @@ class Progress:
         self._started = self._last_line = time.monotonic()
         self._bar: Any = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "StudyProgress":
         if self._shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn

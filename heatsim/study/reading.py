@@ -5,8 +5,8 @@ from typing import Any
 
 from heatsim.errors import Mistake
 from heatsim.scenario import units
+from heatsim.scenario.messages import did_you_mean, has_control_characters, missing_key, show, show_key, unknown_key
 from heatsim.scenario.overrides import PART
-from heatsim.scenario.problems import did_you_mean, has_control_characters, missing_key, show, show_key, unknown_key
 from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.study.table import (
     GRID,

@@ -160,7 +160,7 @@ class Results:
         row[FOLDER] = path.relative_to(self._study).as_posix()
         if study_folder.is_done(path):
             try:
-                row.update(_findings(path, self._probes, self._responses))
+                row.update(_read_run(path, self._probes, self._responses))
                 row[STATUS] = DONE
                 self._finished[number] = row
             except HeatsimError as error:
@@ -178,7 +178,7 @@ def _csv_value(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _findings(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
+def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
     """What a finished run's folder says."""
     summary = run_folder.read_summary(path)
     found: Row = {}

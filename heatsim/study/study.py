@@ -18,12 +18,12 @@ from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
-from heatsim.study.crew import Crew, Event
 from heatsim.study.definition import Definition
 from heatsim.study.groups import make_groups
 from heatsim.study.points import identity
-from heatsim.study.progress import Progress
+from heatsim.study.progress import StudyProgress
 from heatsim.study.results import DONE, FAILED, STATUS, Results, Row, repeated_columns
+from heatsim.study.workers import Event, LocalWorkers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -179,7 +179,7 @@ class Study:
         steps = {number: problem.timeline.last_step for number, problem in problems.items()}
         work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
         finished = len(self.definition.points) - len(missing)
-        with Progress(work, steps, finished, shown) as progress:
+        with StudyProgress(work, steps, finished, shown) as progress:
             workers = self._hire(problems, stop)
             if workers is None:
                 return
@@ -219,7 +219,7 @@ class Study:
         count = self._workers or min(len(gpus) or cores, _fitting(largest))
         sharing = -(-count // max(len(gpus), 1))
         groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
-        return Crew(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
+        return LocalWorkers(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
 
     def _check_disk(self, plans: Iterable[Plan]) -> None:
         needed, free = sum(plan.disk_bytes for plan in plans), shutil.disk_usage(self.folder).free
@@ -230,7 +230,7 @@ class Study:
             )
 
 
-def _note(event: Event | None, progress: Progress, results: Results) -> None:
+def _note(event: Event | None, progress: StudyProgress, results: Results) -> None:
     if event is None:
         return
     if event.step is not None:

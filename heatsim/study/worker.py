@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.stop import Stop
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
 
 
 def main(study: Path) -> None:

@@ -19,8 +19,8 @@ from heatsim.storage import checkpoint
 from heatsim.study import cluster
 from heatsim.study import folder as study_folder
 from heatsim.study.folder import is_done
-from heatsim.study.members import run_group
 from heatsim.study.results import Results
+from heatsim.study.run_group import run_group
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 

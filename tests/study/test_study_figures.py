@@ -11,8 +11,8 @@ from heatsim.storage.tables import TableWriter
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
-from heatsim.study.findings import parameters
 from heatsim.study.report import summarise
+from heatsim.study.responses import parameters
 from heatsim.study.results import DONE, FAILED, MESSAGE, STATUS, Row, kinds
 
 RANGES = """

@@ -9,7 +9,7 @@ from heatsim.errors import FolderError
 from heatsim.simulation import Stop
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
 
 MORE = study_text.STUDY.replace("[20.0, 40.0]", "[10.0, 20.0, 40.0]")
 FEWER = study_text.STUDY.replace("[20.0, 40.0]", "[40.0]")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heatsim.study.findings import rank_correlation
+from heatsim.study.responses import rank_correlation
 from heatsim.study.results import cell, evaluate
 from heatsim.study.table import Response
 

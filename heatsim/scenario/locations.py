@@ -13,7 +13,7 @@ from heatsim.scenario.patches import OWN_KEYS, Patch
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A place in the file.
 
     Attributes:
@@ -36,7 +36,7 @@ def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(info.alias or name for name, info in model.model_fields.items() if name != "condition")
 
 
-def find(location: Sequence[str | int]) -> Place:
+def find(location: Sequence[str | int]) -> Location:
     """The place of one of pydantic's locations.
 
     These name more than the file: the type of a condition after the condition, ``condition`` for the keys of a patch
@@ -65,7 +65,7 @@ def find(location: Sequence[str | int]) -> Place:
     types = tuple(FACE_TYPES) if _is_condition(kind) else ()
     if types and Periodic not in get_args(kind):
         types = tuple(name for name in types if FACE_TYPES[name] is not Periodic)
-    return Place(tuple(key), table, keys, example, types)
+    return Location(tuple(key), table, keys, example, types)
 
 
 def _bare(annotation: Any) -> Any:

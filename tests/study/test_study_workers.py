@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Crew, Event
+from heatsim.study.workers import Event, LocalWorkers
 
 # Speaks as a worker does. Does all runs but 2, which kills it, each time at the step that the file "steps" says next.
 WORKER = """
@@ -58,9 +58,9 @@ def events(
     (at / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{at / "worker.py"}"\n')
     (at / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(at / "python"))
-    crew = Crew(at, groups, workers=1, threads=1)
-    found = [event for event in crew.events() if event is not None and event.status]
-    assert crew.stop() == []
+    workers = LocalWorkers(at, groups, workers=1, threads=1)
+    found = [event for event in workers.events() if event is not None and event.status]
+    assert workers.stop() == []
     return found
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from heatsim.errors import RunError, StorageError
 from heatsim.study import folder as study_folder
-from heatsim.study.members import FAILED
+from heatsim.study.run_group import FAILED
 
 _TICK = 0.1
 _SECONDS_TO_STOP = 30.0
@@ -72,7 +72,7 @@ class _Worker:
             self.listener.join()
 
 
-class Crew:
+class LocalWorkers:
     """Workers on this machine.
 
     Args:

@@ -35,7 +35,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ResponseValues:
     """A response as something to draw.
 
     Attributes:
@@ -54,12 +54,12 @@ class Finding:
         return f"{self.name} ({self.unit})"
 
 
-def finished(rows: Sequence[Row]) -> list[Row]:
+def finished_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of runs that are done."""
     return [row for row in rows if row[STATUS] == DONE]
 
 
-def parameters(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
+def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
     """What varies, over the given rows."""
     axes = definition.table.axes
     return [_parameter(axis, [key for other in axes if other is not axis for key in other.keys], rows) for axis in axes]
@@ -87,7 +87,7 @@ def _parameter(axis: Axis, others: Sequence[str], rows: Sequence[Row]) -> Parame
     return Parameter(*names, numbers, (), bool(wide))
 
 
-def responses(definition: Definition, rows: Sequence[Row]) -> list[Finding]:
+def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseValues]:
     """What was asked of the given rows; final values of the probes, or of the body, where nothing was."""
     columns = {
         response.name: "s" if response.statistic in (TIME_ABOVE, TIME_BELOW) else "K"
@@ -98,7 +98,8 @@ def responses(definition: Definition, rows: Sequence[Row]) -> list[Finding]:
     if not columns:
         columns = dict.fromkeys(FINAL_COLUMNS, "K")
     return [
-        Finding(name, unit, np.array([row[name] for row in rows], dtype=np.float64)) for name, unit in columns.items()
+        ResponseValues(name, unit, np.array([row[name] for row in rows], dtype=np.float64))
+        for name, unit in columns.items()
     ]
 
 

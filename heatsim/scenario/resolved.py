@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import MaterialFormula, MaterialTable, Named
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction

@@ -15,7 +15,6 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, paint, region_mask, source_mask
 from heatsim.physics.shapes import Solid
 from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
-from heatsim.scenario.context import Reading
 
 GRID = Grid((20, 21, 22), (0.2, 0.21, 0.22), (-0.01, 0.0, 0.05))
 TEXT = """
@@ -89,7 +88,7 @@ def write_stl(path: Path, low=(0.0, 0.0, 0.0), high=(1.0, 1.0, 1.0), faces=6, ji
 
 
 def read_stl(path: Path, **settings: object) -> Stl:
-    return Stl.model_validate({"file": path.name, **settings}, context=Reading(folder=path.parent))
+    return Stl.model_validate({"file": path.name, **settings}, context=path.parent)
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ MISTAKES = {
         "regions.0",
         ["got box and everywhere; one of box, sphere"],
     ),
-    "region nowhere": ((DIE, 'material = "silicon"'), "", "regions.0", ["says nowhere"]),
+    "region nowhere": ((DIE, 'material = "silicon"'), "", "regions.0", ["has no extent"]),
     "region without material": ((DIE, DIE.split("\n")[1]), "", "regions.0.material", ["missing"]),
     "region name twice": (('name = "ball"', 'name = "die"'), "", "regions.1.name", ['got "die" a second time']),
     "region key": ((DIE, f"{DIE}\ncolour = 1"), "", "regions.0.colour", ["unknown key"]),
@@ -384,7 +384,12 @@ MISTAKES = {
         "patches.0.rectangle.max.1",
         ["greater than min"],
     ),
-    "patch name": (('name = "strip"', 'name = "residual"'), "", "patches.1.name", ["a meaning of its own"]),
+    "patch name": (
+        ('name = "strip"', 'name = "residual"'),
+        "",
+        "patches.1.name",
+        ["energy.csv has a column"],
+    ),
     "patch without type": (('type = "flux"\n', ""), "", "patches.0.type", ["missing", '"radiation"']),
     "patch type": (
         ('type = "flux"\n', 'type = "periodic"\n'),
@@ -459,7 +464,7 @@ MISTAKES = {
         ('name = "laser"', 'name = "laser"\npower = 3'),
         "",
         "sources.2",
-        ["power of a beam stands in its own table"],
+        ["write the power inside the beam"],
     ),
     "probe of two kinds": (("count = 5 }", "count = 5 }\npoint = [0, 0, 0]"), "", "probes.1", ["got point and line"]),
     "probe of one point": (("count = 5", "count = 1"), "", "probes.1.line.count", ["got 1; a whole number from 2"]),
@@ -502,11 +507,11 @@ def test_a_wrong_material_does_not_make_its_name_unknown(tmp_path):
 def test_mistakes_within_and_between_keys_are_told_together(tmp_path):
     path = write(tmp_path, (DIE, "stuff = 1"), ("power = 120.0\n", "colour = 1\n"), text=COMPOSITE)
     assert [key for key, _ in problems_of(path)] == [
-        "regions.0.stuff",
         "regions.0",
         "regions.0.material",
-        "sources.0.colour",
+        "regions.0.stuff",
         "sources.0.power",
+        "sources.0.colour",
     ]
 
 

@@ -310,6 +310,7 @@ name = "far"
         "time.dt",
         "initial.temperature",
         "boundaries.x_min.value",
+        "boundaries.x_max",
         "boundaries.y_max",
         "boundaries.z_min.type",
         "probes.0.point.0",

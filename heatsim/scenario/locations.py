@@ -94,12 +94,16 @@ def bare(kind: Any) -> Any:
     """A type without its annotations and without None; of several types the only model among them."""
     if get_origin(kind) is Annotated:
         return bare(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        kinds = [bare(each) for each in get_args(kind) if each is not NoneType]
-        models = [each for each in kinds if _is_model(each)]
-        if len(kinds) == 1 or len(models) == 1:
-            return (models or kinds)[0]
-    return kind
+    if without_none(kind) is not kind:
+        return bare(without_none(kind))
+    models = [each for each in get_args(kind) if _is_model(each)] if _is_union(kind) else []
+    return models[0] if len(models) == 1 else kind
+
+
+def without_none(kind: Any) -> Any:
+    """X for the type ``X | None``; any other type unchanged."""
+    kinds = [each for each in get_args(kind) if each is not NoneType] if _is_union(kind) else []
+    return kinds[0] if len(kinds) == 1 else kind
 
 
 def entry_type(kind: Any) -> Any:
@@ -114,5 +118,9 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, UnionType)
+
+
 def _is_condition(kind: Any) -> bool:
-    return get_origin(kind) in (Union, UnionType) and set(get_args(kind)) <= set(FACE_TYPES.values())
+    return _is_union(kind) and set(get_args(kind)) <= set(FACE_TYPES.values())

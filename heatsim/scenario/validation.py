@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, PlainValidator, TypeAdapter, Va
 from pydantic_core import ErrorDetails
 
 from heatsim.errors import Mistake
-from heatsim.scenario.locations import Location, bare, entry_type, find, keys_of, order, tables_of
+from heatsim.scenario.locations import Location, bare, entry_type, find, keys_of, order, tables_of, without_none
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key, unknown_key
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -74,6 +74,7 @@ def _valid_part(kind: Any, value: Any, folder: Path, errors: Sequence[tuple[str 
             return _adapter(kind).validate_python(value, context=folder)
         except ValidationError:
             return None
+    kind = without_none(kind)
     if get_origin(kind) is Annotated:
         kind, *validators = get_args(kind)
         if any(isinstance(validator, PlainValidator) for validator in validators):
@@ -87,7 +88,7 @@ def _valid_part(kind: Any, value: Any, folder: Path, errors: Sequence[tuple[str 
     if get_origin(kind) is Mapping and isinstance(value, Mapping):
         entry = entry_type(kind)
         return {name: _valid_part(entry, each, folder, _below(errors, name)) for name, each in value.items()}
-    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+    if get_origin(kind) is tuple and entry_type(kind) is not None and isinstance(value, list | tuple):
         entry = entry_type(kind)
         return tuple(_valid_part(entry, each, folder, _below(errors, index)) for index, each in enumerate(value))
     return None

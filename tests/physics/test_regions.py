@@ -46,7 +46,7 @@ def scenario(extra: str = "", folder: Path = Path()) -> Scenario:
     return parse(tomllib.loads(TEXT + extra), folder / "module.toml")
 
 
-def problems_of(extra: str, folder: Path = Path()) -> list[tuple[str, str]]:
+def mistakes_of(extra: str, folder: Path = Path()) -> list[tuple[str, str]]:
     with pytest.raises(ScenarioError) as caught:
         paint(scenario(extra, folder))
     return [(problem.key, problem.message) for problem in caught.value.mistakes]
@@ -317,7 +317,7 @@ REFUSED = {
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_has_no_cells_is_refused(mistake):
     extra, key, fragments = REFUSED[mistake]
-    ((at, message),) = problems_of(extra)
+    ((at, message),) = mistakes_of(extra)
     assert at == key
     for fragment in fragments:
         assert fragment in message
@@ -325,7 +325,7 @@ def test_what_has_no_cells_is_refused(mistake):
 
 def test_all_regions_without_cells_are_told_together():
     box = "box = { min = [1, 1, 1], max = [2, 2, 2] }"
-    assert [key for key, _ in problems_of(f"{DIE}{box}{DIE.replace('die', 'chip')}{box}")] == [
+    assert [key for key, _ in mistakes_of(f"{DIE}{box}{DIE.replace('die', 'chip')}{box}")] == [
         "regions.0.box",
         "regions.1.box",
     ]
@@ -388,21 +388,21 @@ class TestStl:
     @pytest.mark.parametrize(("faces", "edges"), [(5, 4), (4, 8)])
     def test_an_open_surface_is_refused_with_its_open_edges(self, faces, edges, tmp_path):
         write_stl(tmp_path / "part.stl", high=(0.02, 0.02, 0.02), faces=faces)
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert f'"part.stl" is open: {edges} edges' in message
 
     @pytest.mark.parametrize("content", [b"", b"nonsense", b"\0" * 200, b"solid x\nendsolid x\n", b"\xff" * 500])
     def test_a_file_without_triangles_is_refused(self, content, tmp_path, capfd):
         (tmp_path / "part.stl").write_bytes(content)
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert "part.stl" in message
         assert capfd.readouterr().err == ""
 
     def test_a_part_in_other_units_is_outside_and_says_where(self, tmp_path):
         write_stl(tmp_path / "part.stl", low=(100.0, 100.0, 100.0), high=(200.0, 200.0, 200.0))
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert "reaches from (100, 100, 100) to (200, 200, 200) m and lies outside the domain" in message
 

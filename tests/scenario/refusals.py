@@ -11,7 +11,7 @@ from heatsim.errors import ScenarioError
 from heatsim.scenario import load, parse
 
 
-def problems_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, str]]:
+def mistakes_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Key and message of all that is wrong with a scenario's file, each told in one line."""
     with pytest.raises(ScenarioError) as caught:
         load(path, overrides)

@@ -176,7 +176,8 @@ def _table_wanted(where: Location, root: type[BaseModel]) -> str:
         return f"write for example {FACE_EXAMPLE}"
     if len(where.key) == 1 and where.key[0] in tables_of(root):
         return f"write a table, with the heading [{where.key[0]}] and its keys below it"
-    return f"write for example {where.example}" if len(where.key) > 2 else f"write {where.example}"
+    listed = isinstance(where.key[-1], int)
+    return f"write for example {where.example}" if len(where.key) > 2 and not listed else f"write {where.example}"
 
 
 def _names(names: Iterable[str]) -> str:

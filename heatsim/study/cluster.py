@@ -19,7 +19,8 @@ from heatsim.errors import DeviceError, RunError
 from heatsim.stop import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
-from heatsim.study.run_group import DONE, FAILED, run_group
+from heatsim.study.columns import DONE, FAILED
+from heatsim.study.run_group import run_group
 from heatsim.study.workers import Event
 
 _TICK = 0.1

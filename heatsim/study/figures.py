@@ -13,7 +13,9 @@ from heatsim.render.pictures import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.storage.disk import clear_pictures
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import FOLDER
 from heatsim.study.definition import Definition
+from heatsim.study.model import GRID
 from heatsim.study.responses import (
     Parameter,
     ResponseValues,
@@ -22,8 +24,7 @@ from heatsim.study.responses import (
     rank_correlation,
     responses_of,
 )
-from heatsim.study.results import FOLDER, Row, probe_names, read_curves
-from heatsim.study.table import GRID
+from heatsim.study.results import Row, read_curves
 
 _OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
 _MOST_PANELS = 6
@@ -70,7 +71,7 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
             _draw_map(path, title, response, over[0], over[1], definition.table.method == GRID)
             yield path
     curves = [read_curves(study / row[FOLDER]) for row in done]
-    for number, probe in enumerate(probe_names(definition)[:_MOST_PROBES], 1):
+    for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}.png"
         if all(probe in curve for curve in curves):
             _draw_curves(path, title, probe, [(curve["time"], curve[probe]) for curve in curves], over)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import FolderError, RunError, StorageError
+from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
 from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import part_of, reason, write_whole
@@ -82,10 +82,12 @@ def read_study(study: Path) -> Definition:
     path = study / STUDY
     try:
         content = json.loads(path.read_bytes())
-        return Definition(Path(content["path"]), content["document"], tuple(content["points"]))
+        definition = Definition(Path(content["path"]), content["document"], tuple(content["points"]))
+        definition.table  # noqa: B018  (raises if it has mistakes)
+        return definition
     except FileNotFoundError:
         raise FolderError(f"{study}: is not the folder of a study, {STUDY} is missing") from None
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, ScenarioError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; choose another --output") from error
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.responses import ResponseValues, finished_rows, parameters_of, rank_correlation, responses_of
-from heatsim.study.results import FAILED, MESSAGE, RUN, STATUS, Row
+from heatsim.study.results import Row
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType

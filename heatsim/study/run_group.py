@@ -17,10 +17,10 @@ from heatsim.simulation import Simulation
 from heatsim.stop import Stop
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import DONE, FAILED
 from heatsim.study.definition import Definition
 from heatsim.study.groups import Kind, can_be_stacked, kind
 
-DONE, FAILED = "done", "failed"
 SECONDS_BETWEEN_REPORTS = 0.25
 
 _FAILURES = (HeatsimError, MemoryError, OSError, ArithmeticError, ValueError, LookupError, TypeError)

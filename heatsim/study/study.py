@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
+from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, size
 from heatsim.stop import Stop, stop_on_signals
@@ -18,11 +18,12 @@ from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
+from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.groups import make_groups
 from heatsim.study.points import identity
 from heatsim.study.progress import StudyProgress
-from heatsim.study.results import DONE, FAILED, STATUS, Results, Row, repeated_columns
+from heatsim.study.results import Results, Row
 from heatsim.study.workers import Event, LocalWorkers
 
 if TYPE_CHECKING:
@@ -94,9 +95,6 @@ class Study:
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
         definition, problems = definitions.read(path, overrides)
-        repeated = repeated_columns(definition)
-        if repeated:
-            raise ScenarioError(path, repeated)
         if cluster is None:
             for problem in problems.values():
                 Plan.of(problem)

@@ -21,7 +21,7 @@ from typing import Any
 
 from heatsim.errors import RunError, StorageError
 from heatsim.study import folder as study_folder
-from heatsim.study.run_group import FAILED
+from heatsim.study.columns import FAILED
 
 _TICK = 0.1
 _SECONDS_TO_STOP = 30.0

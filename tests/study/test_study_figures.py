@@ -9,11 +9,12 @@ from rich.console import Console
 
 from heatsim.storage.tables import TableWriter
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
 from heatsim.study.report import summarise
 from heatsim.study.responses import parameters_of
-from heatsim.study.results import DONE, FAILED, MESSAGE, STATUS, Row, kinds
+from heatsim.study.results import Row, kinds
 
 RANGES = """
 [study]

@@ -40,11 +40,11 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
 
     Args:
         study: the study's folder.
-        definition: what it holds.
+        definition: the study.
         rows: its results.
 
     Returns:
-        The pictures' paths; none where no run is done.
+        The paths of the pictures; none if no run is done.
 
     Raises:
         StorageError: a picture could not be written.
@@ -79,12 +79,12 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
 
 
 def _plain(name: str) -> str:
-    """A name as a part of a file's name."""
+    """A name that is safe in a file's name."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:40] or "x"
 
 
 def _draw_response(path: Path, title: str, response: ResponseValues, over: Sequence[Parameter], grid: bool) -> None:
-    """A panel a parameter; lines of runs that share all others where a grid has few of them, else points."""
+    """Draw a panel for each parameter: a small grid as lines of runs that share all other parameters, else points."""
     shown = over[:_MOST_PANELS]
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     lines = -(-len(shown) // columns)
@@ -117,7 +117,7 @@ def _draw_response(path: Path, title: str, response: ResponseValues, over: Seque
 
 
 def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
-    """Which runs share the values of all other parameters; by what a legend says of them."""
+    """The runs that share the values of all other parameters, by their text in the legend."""
     if not others:
         return {}
     table = np.stack([other.values for other in others], axis=1)
@@ -163,7 +163,7 @@ def _draw_map(path: Path, title: str, response: ResponseValues, across: Paramete
 
 
 def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Parameter) -> Any:
-    """A cell for each pair of values, evenly spaced whatever the values are."""
+    """Draw a cell for each pair of values, at equal distances."""
     xs, ys = np.unique(across.values), np.unique(up.values)
     cells = np.full((len(ys), len(xs)), np.nan)
     cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
@@ -190,7 +190,7 @@ def _draw_curves(
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
 ) -> None:
-    """All runs' curves, coloured by the parameter that the final temperature follows most closely."""
+    """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
@@ -232,7 +232,7 @@ def _label(axis: Any, parameter: Parameter) -> None:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Ticks of a logarithmic axis at round numbers, as texts that need no mathematical setting."""
+    """Set ticks at round numbers of a logarithmic axis, as plain text."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
@@ -241,7 +241,7 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def _colours() -> Any:
-    """From dark to light, without the lightest, which are lost on white."""
+    """Colours from dark to light, without the lightest, which are invisible on white."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 

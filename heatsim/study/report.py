@@ -1,4 +1,4 @@
-"""What a study has come to, as tables for the terminal."""
+"""The results of a study as tables for the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,10 @@ _MOST_PARAMETERS = 12
 
 
 def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
-    """Responses of all runs, or what they span where there are many; what they follow; what failed; where it all is."""
+    """Tables of the responses, their correlation with the parameters, the failures and the files.
+
+    Up to 24 runs are listed; for more, the table has statistics of the responses.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -78,7 +81,7 @@ def _spans(done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table":
         table.add_row(name, *(span[line] for span in spans))
     counts = [int(np.isfinite(response.values).sum()) for response in asked]
     if min(counts) < len(done):
-        table.add_row("runs that have it", *map(str, counts))
+        table.add_row("runs with a value", *map(str, counts))
     return table
 
 
@@ -92,7 +95,7 @@ def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
 
 
 def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table | None":
-    """How closely responses follow parameters."""
+    """The rank correlations of responses and parameters."""
     numeric = [parameter for parameter in parameters_of(definition, done) if not parameter.categories]
     lines = []
     for parameter in numeric[:_MOST_PARAMETERS]:
@@ -101,7 +104,7 @@ def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Response
     if all(text == "–" for _, texts in lines for text in texts):
         return None
     table = _new_table(
-        "Rank correlation: ±1 follows it strictly, 0 not at all", "", *(response.name for response in asked)
+        "Rank correlation of response and parameter, from −1 to 1", "", *(response.name for response in asked)
     )
     for name, texts in lines:
         table.add_row(name, *texts)
@@ -130,7 +133,7 @@ def _files(study: Path, runs: int) -> "Table":
     table.add_column(no_wrap=True, overflow="ignore")
     table.add_column(style="dim")
     table.add_row(Text(str(study)), "")
-    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "a row a run")
+    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "one row for each run")
     table.add_row(f"  {study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them")
     pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
     if pictures:

@@ -48,8 +48,8 @@ def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -
     with pytest.raises(FolderError) as caught:
         folder.open_study(out, definition(tmp_path, study_text.STUDY, "time.end=9.0", "probes.0.point.0=0.01"))
     assert str(caught.value) == (
-        f"{out}: holds a study of other settings; go on with the file as it was, choose another --output, or replace "
-        "all of it with --overwrite:\n"
+        f"{out}: holds a study with other settings; restore these settings, choose another --output, or replace "
+        "the whole study with --overwrite:\n"
         "  time.end: 8.0 there, 9.0 in the file\n"
         "  probes.0.point: [0.02, 0.01, 0.005] there, [0.01, 0.01, 0.005] in the file"
     )
@@ -72,7 +72,7 @@ def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
 
 
 def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path: Path, out: Path) -> None:
-    with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; run them too with --extend"):
+    with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; add them with --extend"):
         folder.open_study(out, definition(tmp_path, MORE))
     extended = folder.open_study(out, definition(tmp_path, MORE), extend=True)
     first = definition(tmp_path).points

@@ -158,7 +158,7 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
     end = scenario.time.end if known(scenario.time) and known(scenario.time.end) else 0.0
     mistakes, seen = [], set()
     for key, formula, quantity in _formulas_in_time(scenario, ()):
-        # A default stands in several places, as one object; its mistake is reported where it was written.
+        # Several keys may share one default object; its mistake is reported at the first key, where it was written.
         if id(formula) not in seen:
             seen.add(id(formula))
             message = find_out_of_range(formula, quantity, end)

@@ -219,7 +219,7 @@ TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
-# The quantity stands beside the validator for the check of expressions over the time of the run.
+# The check of expressions over the time of the run finds the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX), FLUX]
 CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]

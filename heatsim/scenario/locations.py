@@ -21,7 +21,7 @@ class Location:
         table: the model of the table that holds it.
         keys: the keys allowed in that table.
         example: an example of it in TOML.
-        types: the condition types allowed there; empty where no condition stands.
+        types: the condition types allowed there; empty for other keys.
     """
 
     key: tuple[str | int, ...]

@@ -118,7 +118,7 @@ def _check_new_name(name: str) -> str:
     if not name.strip() or has_control_characters(name):
         raise ValueError(f"got {show(name)}; a name on one line is wanted, as in [materials.copper]")
     if name == VOID:
-        raise ValueError(f'got a material "{VOID}"; this name stands for cells that do not conduct: choose another')
+        raise ValueError(f'got a material "{VOID}"; this name means cells that do not conduct: choose another name')
     return name
 
 

@@ -92,7 +92,7 @@ class Stl(BaseModel):
 
 
 def _read_stl_shape(value: object) -> object:
-    """A file name alone stands for the table."""
+    """A file name alone is short for the table."""
     return {"file": value} if isinstance(value, str) else value
 
 

@@ -37,7 +37,7 @@ class Cluster:
         address: of the scheduler, such as "tcp://10.0.0.1:8786".
 
     Raises:
-        DeviceError: nobody answers there, or Dask is not installed.
+        DeviceError: no scheduler answers at the address, or Dask is not installed.
     """
 
     def __init__(self, address: str) -> None:

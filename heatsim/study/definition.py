@@ -126,7 +126,7 @@ def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[
 
 
 def _impossible_keys(definition: Definition) -> list[Mistake]:
-    """The keys that the scenario's tables cannot have, because a value stands where a table is needed."""
+    """The keys that the scenario's tables cannot have, because a value is where a table is needed."""
     mistakes = []
     for axis in definition.table.axes:
         for key in axis.keys:

@@ -87,7 +87,9 @@ def read_study(study: Path) -> Definition:
         return definition
     except FileNotFoundError:
         raise FolderError(f"{study}: is not the folder of a study, {STUDY} is missing") from None
-    except (OSError, ValueError, LookupError, TypeError, ScenarioError) as error:
+    except ScenarioError as error:
+        raise StorageError(f"{path}: could not be read: {error.mistakes[0]}; choose another --output") from error
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; choose another --output") from error
 
 

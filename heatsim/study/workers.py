@@ -218,7 +218,7 @@ class LocalWorkers:
             if count >= _MOST_DEATHS:
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 last = f"; its last line of output: {said[-1]}" if said else ""
-                message = f"the worker process {how} {count} times at the same step of this run{last}"
+                message = f"the worker process {how}, {count} times at the same step of this run{last}"
                 with suppress(StorageError, OSError):
                     study_folder.write_failure(study_folder.run_path(self._study, number), message, again=True)
                 worker.group.remove(number)

@@ -1,11 +1,12 @@
 """Which study may go on in a folder: the same, or with --extend one with more points; nothing else is touched."""
 
+import json
 from pathlib import Path
 
 import pytest
 import study_text
 
-from heatsim.errors import FolderError
+from heatsim.errors import FolderError, StorageError
 from heatsim.run.simulation import Stop
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
@@ -117,4 +118,11 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match=r"is not the folder of a study, study.json is missing"):
+        folder.read_study(tmp_path)
+
+
+def test_a_definition_with_mistakes_in_its_table_is_damaged(tmp_path: Path) -> None:
+    content = {"path": "plate.toml", "document": {"study": {"method": "gird"}}, "points": []}
+    (tmp_path / "study.json").write_text(json.dumps(content))
+    with pytest.raises(StorageError, match=r'could not be read: study.method: got "gird"; one of "grid"'):
         folder.read_study(tmp_path)

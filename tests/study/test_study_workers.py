@@ -69,10 +69,8 @@ def test_a_run_that_kills_every_worker_is_given_up_and_the_others_are_done(
 ) -> None:
     found = events(tmp_path, monkeypatch, "0")
     assert [(event.number, event.status) for event in found] == [(1, "done"), (2, "failed"), (3, "done"), (4, "done")]
-    message = (
-        "the worker process was killed by signal 9 5 times at the same step of this run; its last line of output: "
-    )
-    assert found[1].message == message + "out of things"
+    message = "the worker process was killed by signal 9, 5 times at the same step of this run"
+    assert found[1].message == f"{message}; its last line of output: out of things"
     assert study_folder.read_failure(study_folder.run_path(tmp_path, 2)) == (found[1].message, True)
 
 

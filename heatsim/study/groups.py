@@ -29,12 +29,12 @@ def kind(problem: HeatProblem) -> Kind:
     )
 
 
-def can_be_stacked(plan: Plan) -> bool:
+def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble."""
     return plan.device.backend == "cuda" and plan.problem.body is None
 
 
-def member_bytes(problem: HeatProblem) -> int:
+def run_bytes(problem: HeatProblem) -> int:
     """The device memory of one run in bytes: two fields, the copy for output, and the energy ledger."""
     itemsize = 4 if problem.precision == "float32" else 8
     nx, ny, nz = problem.grid.cells
@@ -64,7 +64,7 @@ def make_groups(
         kinds.setdefault(kind(problems[number]), []).append(number)
     groups = []
     for numbers in kinds.values():
-        fitting = max(1, int(_MEMORY_SHARE * free_memory) // member_bytes(problems[numbers[0]]))
+        fitting = max(1, int(_MEMORY_SHARE * free_memory) // run_bytes(problems[numbers[0]]))
         sizes = (
             _equal(len(numbers), workers, fitting) if backend == "cuda" else _falling(len(numbers), workers, fitting)
         )

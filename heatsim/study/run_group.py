@@ -19,7 +19,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED
 from heatsim.study.definition import Definition
-from heatsim.study.groups import Kind, can_be_stacked, kind
+from heatsim.study.groups import Kind, fits_ensemble, kind
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -72,7 +72,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
         except _FAILURES as error:
             yield _failed(folder, number, error)
             continue
-        if len(numbers) > 1 and can_be_stacked(simulation.plan):
+        if len(numbers) > 1 and fits_ensemble(simulation.plan):
             alike.setdefault(kind(simulation.plan.problem), {})[number] = simulation
             continue
         try:

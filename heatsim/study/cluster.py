@@ -111,7 +111,7 @@ class Cluster:
             except queue.Empty:
                 if self._client.status in ("closed", "closing"):
                     raise RunError(
-                        f"the Dask scheduler at {self._address} is gone; go on with {study_folder.AGAIN}"
+                        f"the Dask scheduler at {self._address} is gone; continue with {study_folder.AGAIN}"
                     ) from None
                 yield None
                 continue
@@ -144,7 +144,7 @@ class Cluster:
         assert self._lease is not None
         paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
         if future.status == "cancelled":
-            raise RunError(f"the Dask scheduler at {self._address} dropped tasks; go on with {study_folder.AGAIN}")
+            raise RunError(f"the Dask scheduler at {self._address} dropped tasks; continue with {study_folder.AGAIN}")
         if future.status == "error":
             # Dask drops a task after its workers have died several times.
             message = f"the group's task failed on the cluster: {future.exception()}"

@@ -28,7 +28,7 @@ from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import Plan
+from heatsim.plan import Plan, check_room
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
@@ -130,6 +130,7 @@ class Simulation:
         resuming: bool = False,
     ) -> "Simulation":
         started = time.perf_counter()
+        check_room(scenario)
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem)
         plan.check_capacity(target)

@@ -69,11 +69,11 @@ class Body:
         """Paint the regions and tell the kinds of cells apart.
 
         Raises:
-            ScenarioError: a region paints no cell, a source heats none, there are too many kinds of cells, or a
-                material makes no sense at a temperature that can occur.
+            ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
+                cells, or a material makes no sense at a temperature that can occur.
         """
         conditions = Conditions.from_scenario(scenario)
-        painted = scenario.regions or any(source.shape is not None for source in scenario.sources)
+        painted = scenario.regions or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
         parts = paint(scenario) if painted else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
         start = InitialField.from_scenario(scenario, parts) if varies else None
@@ -168,17 +168,20 @@ class Body:
             sides[:, [0, -1]] = True
         if not self.periodic[1]:
             sides[[0, -1]] = True
-        for z in range(nz):
-            ends = sides | (not self.periodic[2] and z in (0, nz - 1)) | (1 in grid.cells)
-            plane = np.full((ny, nx), INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z]
-            special = ends | (plane < INTERIOR)
-            cells = np.flatnonzero(special) + z * ny * nx
+        count = media.planes_at_once(grid.shape)
+        for first in range(0, nz, count):
+            z = np.arange(first, min(first + count, nz))
+            shape = (len(z), ny, nx)
+            planes = np.full(shape, INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z[0] : z[-1] + 1]
+            ends = np.isin(z, (0, nz - 1)) & (not self.periodic[2])
+            special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
+            cells = np.flatnonzero(special) + first * ny * nx
             yield cells, self._rates_of(cells, rates, films)
-            kinds = (plane & ~np.uint8(INTERIOR))[~special]
-            for kind in np.unique(kinds).tolist():
+            kinds = planes & ~np.uint8(INTERIOR)
+            for kind in np.unique(kinds[~special]).tolist():
                 if not seen[kind]:
                     seen[kind] = True
-                    one = np.flatnonzero(~special & ((plane & ~np.uint8(INTERIOR)) == kind))[:1] + z * ny * nx
+                    one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
                     yield one, np.asarray(inner)[[kind]]
 
     def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:

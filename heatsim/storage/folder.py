@@ -39,6 +39,7 @@ FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 # The keys of a scenario whose value is the path of an input file.
 INPUT_KEYS = ("file", "image", "stl")
+_LONGEST_SHOWN = 80  # characters of a path in a message about it
 
 
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
@@ -135,6 +136,22 @@ def claim(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def check_names(folder: Path) -> None:
+    """See that the files of a run can have their names in `folder`, which need not be there yet.
+
+    Raises:
+        FolderError: the system does not take such names, for instance because they are too long.
+    """
+    try:
+        os.lstat(part_of(folder / PREVIOUS))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        text = str(folder)
+        shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
+        raise FolderError(f"{shown}: cannot be the folder of a run: {reason(error)}; choose another folder") from None
+
+
 def bytes_on_disk(folder: Path) -> int:
     """What the files of a run in `folder` take up on the disk, room set aside for fields included; no pictures."""
     total = 0
@@ -154,6 +171,7 @@ def require_run(folder: Path) -> Path:
         FolderError: it is not there or is not the folder of a run.
     """
     advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
+    check_names(folder)
     if not folder.is_dir():
         raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
     if not (folder / SCENARIO).is_file():

@@ -93,7 +93,7 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: a cluster has workers of its own")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
-        definition, problems = definitions.read(path, overrides)
+        definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         repeated = repeated_columns(definition)
         if repeated:
             raise ScenarioError(path, repeated)

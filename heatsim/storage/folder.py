@@ -39,7 +39,6 @@ FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 # The keys of a scenario whose value is the path of an input file.
 INPUT_KEYS = ("file", "image", "stl")
-_LONGEST_SHOWN = 80  # characters of a path in a message about it
 
 
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
@@ -147,9 +146,7 @@ def check_names(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
-        text = str(folder)
-        shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
-        raise FolderError(f"{shown}: cannot be the folder of a run: {reason(error)}; choose another folder") from None
+        raise FolderError(f"{folder}: cannot be the folder of a run: {reason(error)}; choose another folder") from None
 
 
 def bytes_on_disk(folder: Path) -> int:

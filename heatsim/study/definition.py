@@ -9,7 +9,7 @@ from typing import Any
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import check_room
+from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.problems import did_you_mean, show

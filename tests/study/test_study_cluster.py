@@ -14,7 +14,7 @@ import study_text
 
 import heatsim
 from heatsim.errors import DeviceError
-from heatsim.simulation import Stop
+from heatsim.run.simulation import Stop
 from heatsim.storage import checkpoint
 from heatsim.study import cluster
 from heatsim.study import folder as study_folder
@@ -123,7 +123,14 @@ def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "address",
-    ["tcp://127.0.0.1:notaport", "tcp://127.0.0.1", "tcp://:8786", "carrier-pigeon://127.0.0.1:8786", "tcp://a:99999", ""],
+    [
+        "tcp://127.0.0.1:notaport",
+        "tcp://127.0.0.1",
+        "tcp://:8786",
+        "smoke://127.0.0.1:8786",
+        "tcp://a:99999",
+        "",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(DeviceError) as caught:

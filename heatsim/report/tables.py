@@ -102,6 +102,8 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
         yield "steps", f"{summary['steps']:,}" + (f" to {summary['time']:g} s" if "time" in summary else "")
+    if "end_state" in summary:
+        yield "end state", str(summary["end_state"])
     if "stepping_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):

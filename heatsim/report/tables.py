@@ -108,6 +108,9 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
         yield "speed", f"{summary['cells_per_second'] / 1e9:.4g} GCells/s while stepping"
+    lowest = summary.get("lowest_temperature")
+    if lowest:
+        yield "lowest", f"{_kelvin(lowest['temperature'])} K at {lowest['time']:g} s in cell {lowest['cell']}"
     temperature = summary.get("temperature")
     if temperature:
         low, high, mean = (_kelvin(temperature.get(key)) for key in ("min", "max", "mean"))

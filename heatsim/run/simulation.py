@@ -16,6 +16,7 @@ from heatsim.errors import FolderError, Interrupted
 from heatsim.kernels.autotune import Choice
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
+from heatsim.observers.extreme_temperatures import ExtremeTemperatures, temperature_warnings
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
@@ -39,7 +40,6 @@ from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
-_BELOW_ZERO = -0.01  # K; rounding does not come so far below 0
 
 
 @dataclass
@@ -302,17 +302,12 @@ class Simulation:
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
             )
-        lowest = self.state.extremes().lowest
-        if lowest < _BELOW_ZERO:
-            self.warnings.append(
-                f"the lowest temperature is {lowest:.6g} K, below absolute zero: given fluxes or sources take out more "
-                "heat than there is; make them smaller or shorter"
-            )
+        self.warnings += temperature_warnings(self.state)
         folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog()]
+        observers: list[Observer] = [Watchdog(), ExtremeTemperatures()]
         if scenario.time.stop_below is not None:
             observers.append(Steady())  # before those that write: it may be the last time
         if scenario.output.fields:

@@ -1,6 +1,7 @@
 """What summary.json says of a run: what decided its numbers, what came out and where the time went."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -45,6 +46,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         ],
         "reference_temperature": state.field.reference,
         "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
         "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
         "preparing_time": timing.preparing,
         "stepping_time": state.wall_time,
@@ -52,6 +54,11 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "waiting_time": timing.waiting,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
+    if state.beyond:
+        summary["beyond_tables"] = [
+            {"material": name, "temperature": record.temperature, "time": record.time}
+            for (name, _), record in state.beyond.items()
+        ]
     if problem.scenario.time.stop_below is not None:
         summary["end_state"] = f"steady at t = {state.time:.10g} s" if state.stopped else "not steady"
     if plan.device.backend == "cuda" and choice:

@@ -140,7 +140,8 @@ class Simulation:
             initial = InitialField.from_scenario(scenario)
             reference = initial.reference
         else:
-            initial, reference = None, float(saved.values["reference"])
+            with checkpoint.understanding(target):
+                initial, reference = None, float(saved.values["reference"])
         temperatures = Field(plan.device, problem.grid, problem.precision, reference)
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
@@ -159,7 +160,8 @@ class Simulation:
             state.total()  # sees that it is finite
             state.initial_total = state.content()
         else:
-            simulation._restore(saved)
+            with checkpoint.understanding(target):
+                simulation._restore(saved)
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -346,7 +348,10 @@ class Simulation:
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
                 "will agree to rounding, not to the bit"
             )
-        self.state.field.load_deviations(saved.arrays["deviation"])
+        deviation = saved.arrays["deviation"]
+        if deviation.shape != self.state.field.grid.shape:
+            raise ValueError(f"deviations of shape {deviation.shape}")
+        self.state.field.load_deviations(deviation)
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])

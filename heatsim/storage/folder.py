@@ -23,6 +23,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage.disk import part_of, reason, resume_command, write_whole
+from heatsim.storage.own_files import refuse_links
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -165,7 +166,7 @@ def require_run(folder: Path) -> Path:
     """Return `folder` if a run wrote it.
 
     Raises:
-        FolderError: it is not there or is not the folder of a run.
+        FolderError: it is not there, is not the folder of a run, or has a symbolic link among the run's files.
     """
     advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
     check_names(folder)
@@ -173,6 +174,7 @@ def require_run(folder: Path) -> Path:
         raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
     if not (folder / SCENARIO).is_file():
         raise FolderError(f"{folder}: is not the folder of a heatsim run, {SCENARIO} is missing; {advice}")
+    refuse_links([folder / name for name in (*FILES, FAILURE, FIGURES, EXPORT)])
     return folder
 
 

@@ -9,30 +9,32 @@ import pickle
 import sys
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 _told: set[str] = set()
 
 
-def kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def kept(**options: Any) -> Callable[[Function], Function]:
     """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage."""
 
-    def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(**options)(function)
+    def compiled(function: Function) -> Function:
+        dispatcher: Any = njit(**options)(function)
         try:
             dispatcher._cache = _Cache(function)
         except (OSError, RuntimeError) as error:  # numba found no folder to write to
             _tell(f"compiled code cannot be kept ({_reason(error)}); every process compiles it again")
-        return dispatcher
+        return cast(Function, dispatcher)
 
     return compiled
 
 
-class _Code(CompileResultCacheImpl):  # type: ignore[misc]
+class _Code(CompileResultCacheImpl):
     """What is kept of a compiled function: its code as bytes, and their checksum."""
 
     def reduce(self, result: Any) -> tuple[bytes, bytes]:
@@ -52,7 +54,7 @@ class _Code(CompileResultCacheImpl):  # type: ignore[misc]
         return super().rebuild(target, pickle.loads(code))
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(FunctionCache):
     """The cache of one function."""
 
     _impl_class = _Code

@@ -95,7 +95,8 @@ def _write_image(path: Path, image: Any) -> None:
     from vtkmodules.vtkCommonMisc import vtkErrorCode
     from vtkmodules.vtkIOXML import vtkXMLImageDataWriter
 
-    writer, errors = vtkXMLImageDataWriter(), []
+    writer: Any = vtkXMLImageDataWriter()
+    errors: list[object] = []
     for reporter in (writer, writer.GetExecutive()):
         reporter.AddObserver("ErrorEvent", lambda *arguments: errors.append(arguments))  # in place of a text on stderr
     writer.SetFileName(str(path))

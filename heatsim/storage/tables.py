@@ -70,7 +70,7 @@ class TableWriter(Closing):
             with open(path, "rb") as lines:
                 found = lines.read(len(header))
                 if found != header:
-                    raise StorageError(f"{path}: does not begin with the columns {','.join(columns)}; {again}")
+                    raise StorageError(f"{path}: begins otherwise, {','.join(columns)} was expected; {again}")
                 for row in range(keep_rows):
                     if not lines.readline().endswith(b"\n"):
                         raise StorageError(f"{path}: holds {row} rows, the checkpoint counts {keep_rows}; {again}")
@@ -138,8 +138,8 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
     except FileNotFoundError:
         raise FolderError(f"{path}: is not there; give the folder of a run that wrote it") from None
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise StorageError(f"{path}: line {line} is damaged: it is no UTF-8 text") from None
+        number = error.object[: error.start].count(b"\n") + 1
+        raise StorageError(f"{path}: could not be read: line {number} is no UTF-8 text; it is damaged") from None
     except OSError as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -154,5 +154,7 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
             rows.append([float(value) for value in line])
     except (ValueError, csv.Error):
         # What stands there may be anything, and is not for a terminal.
-        raise StorageError(f"{path}: line {lines.line_num} is damaged: it holds something else than numbers") from None
+        raise StorageError(
+            f"{path}: line {lines.line_num}: could not convert its values to numbers; it is damaged"
+        ) from None
     return columns, np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))

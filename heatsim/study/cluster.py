@@ -185,7 +185,7 @@ def _call_at(address: str) -> None:
         ValueError: it is no address of a scheduler.
         OSError: nothing listens there.
     """
-    from distributed.comm import get_address_host_port
+    from distributed.comm.addressing import get_address_host_port
 
     host, port = get_address_host_port(address)
     if not host or not 0 < port < 2**16:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
-from heatsim.run.plan import Plan, size
+from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions

@@ -119,6 +119,24 @@ def test_the_limit_is_that_of_every_plane(tmp_path: Path, monkeypatch: pytest.Mo
     assert whole.limit.dt == pytest.approx(1.0 / (3.0 * k / c / d**2 + 1.0 / (d / (2.0 * k) + 1.0 / h) / (c * d)))
 
 
+@pytest.mark.parametrize("cells", ["[5, 4, 3]", "[1, 4, 3]", "[2, 2, 2]", "[5, 1, 1]"])
+@pytest.mark.parametrize("faces", ["", 'z_min = { type = "periodic" }\nz_max = { type = "periodic" }\n'])
+def test_the_limit_of_one_material_is_that_of_all_of_its_cells(
+    tmp_path: Path, cells: str, faces: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A patch with the condition of its face has every cell of the face looked at."""
+    text = runs.TEXT.replace("[7, 5, 6]", cells)
+    start, end = text.index("[boundaries]"), text.index("[time]")
+    convection = 'type = "convection", coefficient = 1e9, ambient = 300.0'
+    source = "\n[[sources]]\npower = 1.0\n"
+    text = f"{text[:start]}[boundaries]\nx_max = {{ {convection} }}\n{faces}\n{text[end:]}{source}"
+    few = HeatProblem.from_scenario(load(runs.write(tmp_path, text)))
+    patch = "rectangle = { min = [0.0, 0.0], max = [0.05, 0.06] }\n"
+    condition = convection.replace(", ", "\n")
+    text += f'[[patches]]\nface = "x_max"\n{patch}{condition}\n'
+    assert few.limit == HeatProblem.from_scenario(load(runs.write(tmp_path, text))).limit
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 1), (7, 1, 4), (5, 6, 1), (4, 5, 6)])
 @pytest.mark.parametrize("periodic", [(False, False, False), (True, False, True), (False, True, False)])
 def test_interior_cells_have_neighbours_of_their_own_kind(

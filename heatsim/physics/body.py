@@ -162,6 +162,11 @@ class Body:
         nx, ny, nz = grid.cells
         rates = medium.rates()
         inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
+        if medium.uniform and not any(numbers.size for numbers in self.conditions.maps):
+            cells, special = self._different_cells()
+            yield cells[special], self._rates_of(cells[special], rates, films)
+            yield cells[~special][:1], np.full(min(1, np.count_nonzero(~special)), inner)
+            return
         seen = np.zeros(len(medium.kinds), dtype=bool)
         sides = np.zeros((ny, nx), dtype=bool)
         if not self.periodic[0]:
@@ -183,6 +188,16 @@ class Body:
                     seen[kind] = True
                     one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
                     yield one, np.asarray(inner)[[kind]]
+
+    def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first, second and last cells along each axis, and which of them are at a face: no others differ."""
+        nx, ny, nz = self.medium.grid.cells
+        along = (sorted({0, min(1, n - 1), n - 1}) for n in (nz, ny, nx))
+        z, y, x = (place.reshape(-1) for place in np.meshgrid(*along, indexing="ij"))
+        special = np.full(x.shape, 1 in self.medium.grid.cells)
+        for place, n, periodic in zip((x, y, z), (nx, ny, nz), self.periodic, strict=True):
+            special |= (not periodic) & ((place == 0) | (place == n - 1))
+        return np.asarray((z * ny + y) * nx + x, dtype=np.int64), special
 
     def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
         medium, grid = self.medium, self.medium.grid

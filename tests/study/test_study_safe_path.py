@@ -1,10 +1,14 @@
-"""Workers of a study are started away from what lies in the current folder."""
+"""A study in a folder that comes from elsewhere: its workers execute nothing from there, its links are refused."""
 
 import json
 from pathlib import Path
 
+import pytest
 import runs
 import study_text
+
+from heatsim import Study
+from heatsim.errors import FolderError
 
 
 def test_workers_of_a_study_do_not_look_into_the_current_folder(tmp_path: Path) -> None:
@@ -16,3 +20,17 @@ def test_workers_of_a_study_do_not_look_into_the_current_folder(tmp_path: Path) 
     assert (code, err) == (0, "")
     assert not (tmp_path / "executed").exists()
     assert json.loads(next((tmp_path / "out" / "runs").glob("*/summary.json")).read_text())["steps"]
+
+
+@pytest.mark.parametrize(
+    "name", ["study.json", "results.csv", "lease", "runs", "figures", "runs/0002", "study.json.part"]
+)
+def test_links_in_the_folder_of_a_study_are_refused(tmp_path: Path, name: str) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (out / name).parent.mkdir(parents=True)
+    (out / name).symlink_to(elsewhere)
+    study = Study.from_scenario(study_text.write(tmp_path), output=out)
+    with pytest.raises(FolderError, match="is a symbolic link"):
+        study.run()
+    assert not list(elsewhere.iterdir())

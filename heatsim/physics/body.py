@@ -165,7 +165,8 @@ class Body:
         if medium.uniform and not any(numbers.size for numbers in self.conditions.maps):
             cells, special = self._different_cells()
             yield cells[special], self._rates_of(cells[special], rates, films)
-            yield cells[~special][:1], np.full(min(1, np.count_nonzero(~special)), inner)
+            others = cells[~special][:1]
+            yield others, np.broadcast_to(np.asarray(inner, dtype=np.float64), len(others))
             return
         seen = np.zeros(len(medium.kinds), dtype=bool)
         sides = np.zeros((ny, nx), dtype=bool)

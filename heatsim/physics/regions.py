@@ -70,10 +70,10 @@ def paint(scenario: Scenario) -> Parts:
         region_cells=_counts(owner, len(scenario.regions) + 1)[1:],
         material_cells=_counts(material, len(names)),
     )
-    if not problems and scenario.uses_void and parts.material_cells[-1] == grid.cell_count:
-        problems = [_nothing_conducts(scenario)]
     if not problems:
         problems = [*_idle_sources(scenario, parts), *_empty_probes(scenario, parts)]
+    if not problems and scenario.uses_void and parts.material_cells[-1] == grid.cell_count:
+        problems = [_nothing_conducts(scenario)]
     if problems:
         raise ScenarioError(scenario.path, problems)
     return parts

@@ -1,5 +1,7 @@
 """Reading a TOML file into a ``Scenario``; all mistakes are reported together."""
 
+import os
+import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +13,8 @@ from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.validation import read_model
+
+LONGEST = 2**26  # bytes of a scenario file
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -63,8 +67,8 @@ def read_document(file: Path) -> dict[str, Any]:
         ScenarioError: it cannot be read.
     """
     try:
-        # Some editors write a byte order mark before the text.
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        # A byte order mark, which some editors write, is no part of the text.
+        return tomllib.loads(_content(file).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
     except UnicodeDecodeError as error:
@@ -77,6 +81,27 @@ def read_document(file: Path) -> dict[str, Any]:
         raise ScenarioError(file, [Mistake("", f"cannot be read: {error.strerror or error}")]) from None
     except ValueError as error:
         raise ScenarioError(file, [Mistake("", f"not readable as TOML: {error}")]) from None
+
+
+def _content(file: Path) -> bytes:
+    """All bytes of a regular file; anything else could go on for ever, or never begin.
+
+    Raises:
+        ScenarioError: it is no regular file, or longer than any scenario.
+        OSError: it cannot be read.
+    """
+
+    def without_waiting(path: str, flags: int) -> int:
+        return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe waits for a writer
+
+    with open(file, "rb", opener=without_waiting) as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ScenarioError(file, [Mistake("", "is a pipe or a device; give the scenario as a file of TOML text")])
+        if status.st_size > LONGEST:
+            size = f"{status.st_size:,} bytes; a scenario has at most {LONGEST:,}"
+            raise ScenarioError(file, [Mistake("", f"has {size}: keep large data in files that it names")])
+        return stream.read(LONGEST)
 
 
 def _nearest_file(file: Path) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.study.checks import read_table, responses_name_free_columns, responses_name_known_probes
@@ -70,18 +71,22 @@ class Definition:
         return parse(document, self.path)
 
 
-def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, dict[int, HeatProblem]]:
+def read(
+    path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False
+) -> tuple[Definition, dict[int, HeatProblem]]:
     """Read a study's file, and derive the heat problem of every run.
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
         overrides: ``key.path=value`` settings that replace keys of the file or add keys.
+        elsewhere: whether other machines do the runs.
 
     Returns:
         The study, and the heat problems by the number of the run.
 
     Raises:
         ScenarioError: has every mistake in the file, and every run that is refused with its reasons.
+        CapacityError: a run needs more memory than the machine has; this is checked before work on the run.
     """
     file = Path(path)
     document = read_document(file)
@@ -103,7 +108,7 @@ def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, d
         mistakes += _refused_ends(definition) + _repeated_points(definition.points)
     if mistakes:
         raise ScenarioError(path, mistakes)
-    problems, refused = _derive(definition)
+    problems, refused = _derive(definition, elsewhere)
     if not refused:
         mistakes = responses_name_free_columns(table, definition.probes)
     if refused or mistakes:
@@ -168,7 +173,7 @@ def _repeated_points(given: Iterable[Point]) -> list[Mistake]:
     return mistakes
 
 
-def _derive(definition: Definition) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
+def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
     """The heat problems of the runs, and the mistakes of the runs that are refused, by number."""
     problems: dict[int, HeatProblem] = {}
     refused: dict[int, list[Mistake]] = {}
@@ -176,6 +181,7 @@ def _derive(definition: Definition) -> tuple[dict[int, HeatProblem], dict[int, l
         try:
             scenario = definition.scenario(number)
             mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
+            check_room(scenario, elsewhere)
             problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
             mistakes = list(error.mistakes)

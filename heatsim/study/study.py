@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
-from heatsim.run.plan import Plan, size
+from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions
@@ -94,7 +95,7 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
-        definition, problems = definitions.read(path, overrides)
+        definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         if cluster is None:
             for problem in problems.values():
                 Plan.of(problem)

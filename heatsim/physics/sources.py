@@ -8,16 +8,15 @@ that part comes back in at the other end.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, erf, hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
-from heatsim.grid import FACES, Grid
+from heatsim.grid import FACES
 from heatsim.physics.medium import Medium
-from heatsim.scenario import Beam, Periodic, Scenario, Source, Table, TimeFunction, face_axes
+from heatsim.scenario import Beam, Periodic, Scenario, Source, face_axes
 
 Array = NDArray[np.float64]
 
@@ -26,9 +25,6 @@ Array = NDArray[np.float64]
 _REACH = 4.0
 # A spot this many times as wide as a periodic axis is long heats it evenly, to exp(-44) of its flux.
 _EVEN = 3.0
-# Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
-_POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
-_WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
 
 _erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
 
@@ -116,7 +112,7 @@ class Sources:
         )
 
     def _scale(self, source: Source, times: Array, dt: float) -> Array:
-        scale = mean(source.scale, times, dt)
+        scale = source.scale.mean(times, dt)
         if source.during is not None:
             start, stop = source.during
             middle = times + dt / 2.0  # switching happens between steps
@@ -172,41 +168,6 @@ class Sources:
             first.append(start.astype(np.int32))
             weights.append(part / d)
         return BeamRows(FACES.index(beam.face), np.stack(first, axis=1), (power[:, None] * weights[0], weights[1]))
-
-
-def mean(function: TimeFunction, times: Array, dt: float) -> Array:
-    """The mean of a function over steps of ``dt`` seconds from ``times``: exact for tables and smooth expressions."""
-    if function.constant:
-        return function.at(times)
-    if isinstance(function, Table):
-        return _table_mean(function, times, dt)
-    return np.asarray(
-        sum(weight * function.at(times + point * dt) for point, weight in zip(_POINTS, _WEIGHTS, strict=True))
-    )
-
-
-def _table_mean(table: Table, times: Array, dt: float) -> Array:
-    """Where no node lies within a step the value in its middle, else the integral from node to node."""
-    nodes, values = np.array(table.times), np.array(table.values)
-    means = table.at(times + dt / 2.0)
-    period = nodes[-1] if table.repeat else np.inf
-    local = np.mod(times, period) if table.repeat else times
-    bent = np.searchsorted(nodes, local, "right") != np.searchsorted(nodes, local + dt, "left")
-    for index in np.flatnonzero(bent):
-        start, stop = float(local[index]), float(local[index]) + dt
-        cuts = [nodes]
-        if table.repeat:
-            # A table may start again, more than once in a long step; its value jumps there.
-            cuts = [nodes + period * lap for lap in range(int(stop // period) + 1)]
-        total = 0.0
-        inside = np.concatenate(cuts)
-        ends = np.unique(np.concatenate(([start], inside[(inside > start) & (inside < stop)], [stop])))
-        for left, right in pairwise(ends.tolist()):
-            # Between nodes the table is a line: its middle is its mean.
-            middle = (left + right) / 2.0
-            total += (right - left) * float(np.interp(middle % period if table.repeat else middle, nodes, values))
-        means[index] = total / dt
-    return means
 
 
 def _spot(beam: Beam, times: Array, dt: float) -> tuple[Array, Array, Array]:

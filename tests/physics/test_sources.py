@@ -8,8 +8,7 @@ from exact import PERIODIC, scenario
 from problem_text import problem
 
 from heatsim.grid import FACES
-from heatsim.physics.sources import mean
-from heatsim.scenario import Constant, Table, face_axes
+from heatsim.scenario import face_axes
 
 GRID = ((0.04, 0.03, 0.02), (20, 15, 10))
 BEAM = (
@@ -60,30 +59,6 @@ def test_a_source_is_on_during_its_interval_alone() -> None:
         assert set(np.round(power, 9).tolist()) <= {0.0, 8.0}
         total += float(power.sum()) * dt
     assert total == pytest.approx(8.0 * 0.8, rel=1e-12)
-
-
-def test_the_mean_of_a_table_is_exact() -> None:
-    table = Table((0.0, 1.0, 3.0), (0.0, 2.0, -1.0))
-    times = np.array([0.0, 0.5, 0.9, 2.5, 4.0])
-    assert mean(table, times[:2], 1.0) == pytest.approx([1.0, (1.5 + 1.625) / 2.0], rel=1e-14)
-    for dt in (0.3, 1.0, 7.0):
-        assert mean(table, times, dt) == pytest.approx(_means(table, times, dt), abs=2e-5)
-
-
-def test_the_mean_of_a_repeated_table_goes_over_its_jump() -> None:
-    table = Table((0.0, 1.0, 2.0), (0.0, 4.0, 1.0), repeat=True)
-    times = np.array([0.0, 1.9, 3.7, 17.3])
-    for dt in (0.25, 1.0, 5.0):
-        assert mean(table, times, dt) == pytest.approx(_means(table, times, dt), abs=2e-3)
-
-
-def _means(table: Table, times: np.ndarray, dt: float) -> list[float]:  # type: ignore[type-arg]
-    middles = (np.arange(20_000) + 0.5) / 20_000 * dt
-    return [float(table.at(t + middles).mean()) for t in times]
-
-
-def test_the_mean_of_a_constant_is_itself() -> None:
-    assert mean(Constant(0.7), np.zeros(2), 0.1).tolist() == [0.7, 0.7]
 
 
 @pytest.mark.parametrize("radius", [1e-4, 1e-3, 2.4e-3])

@@ -193,7 +193,7 @@ def _operands(node: ast.AST, names: tuple[str, ...]) -> list[ast.expr]:
 
 
 def value_of(node: ast.expr, variables: Mapping[str, NDArray[np.float64]]) -> Any:
-    """The value of an expression's tree, or of a part of it, in arrays of one shape; a number if no variable is used."""
+    """The value of an expression's tree, or of a part of it: an array, or a number if no variable is used."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return _constant(number)

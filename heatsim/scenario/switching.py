@@ -117,7 +117,7 @@ def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | No
             return None
     times = np.concatenate(found)
     near = _NEAR * edges[-1]
-    return times[np.isfinite(times) & (times > edges[0] + near) & (times < edges[-1] - near)]
+    return np.asarray(times[np.isfinite(times) & (times > edges[0] + near) & (times < edges[-1] - near)])
 
 
 def _all_found(g: Callable[[Array], Array], whole_numbers: bool, edges: Array, left: Array, right: Array) -> bool:

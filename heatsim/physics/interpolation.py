@@ -125,11 +125,11 @@ class Interpolation:
             values = first + share * (second - first)
             # What goes on is the point's own side, but for void.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
-            kinds, known = np.where(own, pair[1], pair[0]), known.any(axis=-1)
-        found: list[float] = np.asarray(values).tolist()
-        for number, face, share in self._at_faces:
+            kinds, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
+        found = [float(value) for value in values.reshape(-1)]
+        for number, face, weight in self._at_faces:
             outside = float(surface(face, self._own_cell(number), np.asarray(found[number])))
-            found[number] = outside + share * (found[number] - outside)
+            found[number] = outside + weight * (found[number] - outside)
         return found
 
     def _own_cell(self, number: int) -> tuple[int, int, int]:

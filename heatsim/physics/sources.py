@@ -102,6 +102,11 @@ class Sources:
         """
         return [self._beam(source, times, dt) for source in self.beams]
 
+    def absorbed(self, times: Array, dt: float) -> Array:
+        """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
+        powers = [np.abs(self._spot(source, times, dt)[1]) for source in self.beams]
+        return np.asarray(sum(powers, start=np.zeros(len(times))))
+
     def beam_bytes(self, itemsize: int) -> int:
         """Bytes of one step's weights."""
         return itemsize * sum(
@@ -123,6 +128,19 @@ class Sources:
             problem = Problem(f"sources.{number}.scale", f"is not finite in the step from t = {time!r} s")
             raise ScenarioError(self.scenario.path, [problem])
         return scale
+
+    def _spot(self, source: Source, times: Array, dt: float) -> tuple[tuple[Array, Array], Array]:
+        """Where the spot is in the middle of its part of each step, and what it brings over the whole step in W."""
+        beam = source.beam
+        assert beam is not None
+        points = np.array(beam.path)
+        lengths = np.concatenate(([0.0], np.cumsum([hypot(*step) for step in np.diff(points, axis=0)])))
+        stop = beam.start + lengths[-1] / beam.speed if beam.speed is not None and len(points) > 1 else np.inf
+        begin, end = np.maximum(times, beam.start), np.minimum(times + dt, stop)
+        share = np.clip((end - begin) / dt, 0.0, 1.0)
+        way = ((begin + end) / 2.0 - beam.start) * (beam.speed if np.isfinite(stop) and beam.speed is not None else 0.0)
+        place = (np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]))
+        return place, beam.power * beam.absorptivity * share * self._scale(source, times, dt)
 
     def _wraps(self, beam: Beam, axis: int) -> bool:
         """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
@@ -153,8 +171,7 @@ class Sources:
     def _beam(self, source: Source, times: Array, dt: float) -> BeamRows:
         beam, grid = source.beam, self.medium.grid
         assert beam is not None
-        u, v, share = _spot(beam, times, dt)
-        power = beam.power * beam.absorptivity * share * self._scale(source, times, dt)
+        (u, v), power = self._spot(source, times, dt)
         first, weights = [], []
         for axis, centre in zip(face_axes(beam.face), (u, v), strict=True):
             d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
@@ -168,14 +185,3 @@ class Sources:
             first.append(start.astype(np.int32))
             weights.append(part / d)
         return BeamRows(FACES.index(beam.face), np.stack(first, axis=1), (power[:, None] * weights[0], weights[1]))
-
-
-def _spot(beam: Beam, times: Array, dt: float) -> tuple[Array, Array, Array]:
-    """Where the spot is in the middle of its part of each step, and how large a share of the step it is on."""
-    points = np.array(beam.path)
-    lengths = np.concatenate(([0.0], np.cumsum([hypot(*step) for step in np.diff(points, axis=0)])))
-    stop = beam.start + lengths[-1] / beam.speed if beam.speed is not None and len(points) > 1 else np.inf
-    begin, end = np.maximum(times, beam.start), np.minimum(times + dt, stop)
-    share = np.clip((end - begin) / dt, 0.0, 1.0)
-    way = ((begin + end) / 2.0 - beam.start) * (beam.speed if np.isfinite(stop) and beam.speed is not None else 0.0)
-    return np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]), share

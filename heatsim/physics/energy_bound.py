@@ -15,9 +15,10 @@ others, with coefficients whose sum is 1 (C_a·c_ab = C_b·c_ba). So over all ce
 H = Σ C·|T − T_ref|, C the heat capacity of a cell.
 
     seven_term    7 for the seven products and sums, with fma or without, and 1 for each face and source added
-    increments    c_j·(T_j − T): 1 for the difference, 6 for products and sums, 2 for c_ab and c_ba, which are rounded
-                  apart, 1 for each face, source and void surface added. These sums are at most 2σ·H, since the
-                  neighbours' coefficients add up to σ = dt/limit at most. T + increments is 1 more, of H.
+    increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. Where kinds of
+                  cells differ 1 for the difference and 2 for c_ab and c_ba, which are rounded apart; within one kind
+                  these are the same numbers on both sides. The sums are at most 2σ·H, since the neighbours'
+                  coefficients add up to σ = dt/limit at most. T + increments is 1 more, of H.
     stochastic    the same, with 1 more of H for the number added before rounding and 1 for adding it
 
 **H, from one row to the next.** A step is monotone: no new value is lower for a higher old one. That is what the limit
@@ -126,7 +127,9 @@ class EnergyBound:
             return 7.0 + faces + (body is not None)
         longest = max(problem.timeline.step_lengths, default=0.0)
         sigma = min(longest / problem.limit.dt, 1.0)
-        of_increments = 9.0 + faces + (2.0 if body is not None else 0.0)
+        of_increments = 6.0 + faces
+        if body is not None:
+            of_increments += 2.0 if body.medium.uniform else 5.0
         return (3.0 if problem.scheme == "stochastic" else 1.0) + 2.0 * sigma * of_increments
 
     def save(self) -> dict[str, float]:

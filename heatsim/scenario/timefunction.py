@@ -17,6 +17,7 @@ from heatsim.scenario.switching import switching_times
 SAMPLES = 4096
 # Steps of the golden ratio fill an interval evenly, and no periodic function keeps step with them.
 GOLDEN = 0.6180339887498949
+BESIDE = 1e-12  # of the end: so far from a jump the value is that before or after it
 
 
 class TimeFunction:
@@ -95,11 +96,19 @@ class Formula(TimeFunction):
         return mean_between(self.at, jumps, times, dt)
 
     def samples(self, end: float) -> NDArray[np.float64]:
-        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases."""
+        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases.
+
+        The moments before and after jumps are among them, of at most 4,096 jumps.
+        """
         if self.constant:
             return np.zeros(1)
-        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
-        return np.concatenate(([0.0], np.sort(between) * end, [end]))
+        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0) * end
+        jumps = switching_times(self.expression, end)
+        if jumps is not None and len(jumps):
+            some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
+            beside = BESIDE * end
+            between = np.concatenate((between, some - beside, some + beside))
+        return np.unique(np.concatenate(([0.0], np.clip(between, 0.0, end), [end])))
 
 
 @dataclass(frozen=True)

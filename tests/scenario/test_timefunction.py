@@ -77,10 +77,10 @@ def test_samples_of_an_expression_find_the_extremes_of_an_oscillation(periods):
 
 
 def test_samples_of_an_expression_find_narrow_pulses():
-    """Of 1e-6 of the time each, from below and from above, and the last change before the end."""
+    """Of 1e-6 of the time each, from below and from above, and the last change before the end, where a pulse begins."""
     function = read("where(t % 2.5 < 1e-5, 900, 5) - 3*(t > 9.99999)", FLUX)
     values = function.at(function.samples(10.0))
-    assert set(values.tolist()) == {900.0, 5.0, 2.0}
+    assert set(values.tolist()) == {900.0, 5.0, 2.0, 897.0}
     with pytest.raises(ValueError, match=r"-3\.0 at t = "):
         read("5 - 8*(abs(t - 4.321) < 1e-6)", COEFFICIENT)
 

@@ -12,7 +12,7 @@ from heatsim.errors import NotFiniteError
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.physics.interpolation import Interpolation
-from heatsim.physics.surfaces import surfaces_at
+from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
 

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from heatsim.physics.conditions import STEFAN_BOLTZMANN, Condition, Conditions
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.temperatures import surrounding
+from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Constant, Convection, Flux, Radiation, Temperature, TimeFunction
 
 Array = NDArray[np.float64]

@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.body import Body
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.enthalpy import Law
 from heatsim.physics.faces import Faces
-from heatsim.physics.medium import INTERIOR
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
-from heatsim.physics.surfaces import Surfaces
+from heatsim.physics.surface_temperature import Surfaces
 
 Array = NDArray[np.float64]
 Sides = tuple[int, int, int]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.medium import Medium
+from heatsim.physics.cell_types import Medium
 from heatsim.scenario import Beam, Periodic, Scenario, Source, face_axes
 
 Array = NDArray[np.float64]

@@ -202,7 +202,7 @@ class EnergyBound:
                 case Temperature():
                     power += area * conductance * self._farthest(condition.value)
                 case Convection():
-                    film = _largest(condition.coefficient, end) * self._farthest(condition.ambient)
+                    film = condition.coefficient.extremes(end)[1] * self._farthest(condition.ambient)
                     radiated = self._radiated(condition.emissivity, condition.surroundings)
                     most = max(self._farthest(condition.ambient), self._farthest(condition.surroundings))
                     power += area * min(film + radiated, conductance * most)
@@ -215,14 +215,13 @@ class EnergyBound:
 
     def _farthest(self, temperature: TimeFunction) -> float:
         """The largest |T − T_ref| in K during the run."""
-        values = temperature.at(temperature.samples(self._problem.scenario.time.end))
-        return float(np.abs(values - self._reference).max())
+        return max(abs(T - self._reference) for T in temperature.extremes(self._problem.scenario.time.end))
 
     def _radiated(self, emissivity: TimeFunction, surroundings: TimeFunction) -> float:
         """The most in W/m² between surroundings and a surface at the reference temperature."""
         end = self._problem.scenario.time.end
-        values = surroundings.at(surroundings.samples(end))
-        return _largest(emissivity, end) * STEFAN_BOLTZMANN * float(np.abs(values**4 - self._reference**4).max())
+        difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
+        return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
 
     def _given(self, first: int, last: int) -> float:
         """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
@@ -247,7 +246,3 @@ class EnergyBound:
             power = power + heat @ (body.medium.counts * body.medium.cell_heat_capacity) / dt
             power = power + sources.absorbed(times, dt)
         return power
-
-
-def _largest(function: TimeFunction, end: float) -> float:
-    return float(function.at(function.samples(end)).max())

@@ -132,9 +132,7 @@ def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
         for name in names:
             function = getattr(condition, name, None)
             if function is not None:
-                values = function.at(function.samples(end))
-                yield float(values.min())
-                yield float(values.max())
+                yield from function.extremes(end)
 
 
 def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:

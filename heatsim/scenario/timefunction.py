@@ -40,6 +40,11 @@ class TimeFunction:
         """Times in [0, end] among which to look for the smallest and largest value, in ascending order."""
         raise NotImplementedError
 
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest value in [0, end]."""
+        values = self.at(self.samples(end))
+        return float(values.min()), float(values.max())
+
 
 @dataclass(frozen=True)
 class Constant(TimeFunction):
@@ -96,19 +101,20 @@ class Formula(TimeFunction):
         return mean_between(self.at, jumps, times, dt)
 
     def samples(self, end: float) -> NDArray[np.float64]:
-        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases.
-
-        The moments before and after jumps are among them, of at most 4,096 jumps.
-        """
+        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases."""
         if self.constant:
             return np.zeros(1)
-        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0) * end
-        jumps = switching_times(self.expression, end)
+        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
+        return np.concatenate(([0.0], np.sort(between) * end, [end]))
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest of the samples and of the values beside jumps, at most 4,096 of these."""
+        times, jumps = self.samples(end), None if self.constant else switching_times(self.expression, end)
         if jumps is not None and len(jumps):
             some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
-            beside = BESIDE * end
-            between = np.concatenate((between, some - beside, some + beside))
-        return np.unique(np.concatenate(([0.0], np.clip(between, 0.0, end), [end])))
+            times = np.clip(np.concatenate((times, some - BESIDE * end, some + BESIDE * end)), 0.0, end)
+        values = self.at(times)
+        return float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Extremes, Field
@@ -53,7 +54,7 @@ class RunState:
         folder: where the run writes.
         step: number of steps done.
         initial_total: sum of the deviations in K at step 0; of a composite body the heat in J that they stand for.
-        largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
+        energy_bound: how large the residual of the energy balance may be; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
@@ -71,7 +72,7 @@ class RunState:
     folder: Path
     step: int = 0
     initial_total: float = 0.0
-    largest_heat: float = 0.0
+    energy_bound: EnergyBound | None = None
     wall_time: float = 0.0
     arrays: CompositeArrays | None = None
     stopped: bool = False
@@ -165,6 +166,13 @@ class RunState:
         if self.arrays is not None:
             return self.arrays.content(self.field.deviation, absolute=True)
         return self.field.absolute_total() * self.problem.cell_heat_capacity
+
+    def deviations(self) -> Extremes:
+        """The lowest and highest T − T_ref in K; where nothing changes with temperature void may be among them."""
+        if self.field.thermometer is not None and self.arrays is not None:
+            return Extremes(*self.arrays.extremes(self.field.deviation))
+        found = self.field.statistics()
+        return Extremes(found.lowest, found.highest)
 
     def extremes(self) -> Extremes:
         """Lowest and highest temperature in K, void left out."""

@@ -356,7 +356,6 @@ class Simulation:
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])
-        self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
         self.state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:

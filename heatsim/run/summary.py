@@ -66,7 +66,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
     if problem.scenario.output.energy:
         row = energy.balance(state)
         summary["energy"] = row
-        summary["energy_bound"] = energy.bound(state, row)
+        summary["energy_bound"] = energy.bound(state)
     return summary
 
 

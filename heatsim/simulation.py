@@ -29,13 +29,14 @@ from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan
-from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario import Scenario, input_checksums, input_names, load, write_resolved
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
 from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder, traces
-from heatsim.storage.disk import resume_command
+from heatsim.storage.disk import AGAIN, resume_command
 from heatsim.summary import summarise
+from heatsim.version import NUMERICS
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 _BELOW_ZERO = -0.01  # K; rounding does not come so far below 0
@@ -112,6 +113,8 @@ class Simulation:
         """
         target = folder.require_run(Path(path))
         saved, warnings = checkpoint.read_last_good(target)
+        if saved is not None:
+            _check_numerics(target, saved)
         reached = traces.latest_time(target) if saved is None else 0.0
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
@@ -151,7 +154,10 @@ class Simulation:
             temperatures.load_temperatures(initial.slabs(), *contents)
         state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
         simulation = cls(
-            plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
+            *(plan, target, state),
+            _saved={**saved.values, **saved.files} if saved else None,
+            _overwrite=overwrite,
+            _resuming=resuming,
         )
         if saved is None:
             state.total()  # sees that it is finite
@@ -261,6 +267,10 @@ class Simulation:
             write_resolved(scenario, self.folder)
             self._resuming = True
         observers = self._observers(progress, watchers)
+        with self.timing.timed("preparing"):
+            # All files are looked at before any of them is changed.
+            for observer in observers if self._saved is not None else ():
+                observer.check(self.state, self._saved)
         for observer in observers:
             stack.callback(observer.close)
         with self.timing.timed("preparing"):
@@ -306,6 +316,13 @@ class Simulation:
                 f"the lowest temperature is {lowest:.6g} K, below absolute zero: given fluxes or sources take out more "
                 "heat than there is; make them smaller or shorter"
             )
+        written = {
+            folder.FIELDS: self.plan.problem.scenario.output.fields,
+            folder.PROBES: self.plan.problem.scenario.probes,
+            folder.ENERGY: self.plan.problem.scenario.output.energy,
+            folder.CHECKPOINT: True,
+        }
+        folder.require_files(self.folder, [*self._inputs(), *(name for name, wanted in written.items() if wanted)])
         folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
@@ -321,18 +338,24 @@ class Simulation:
             observers.append(Energy())
         if progress:
             observers.append(Progress())
-        observers.append(Checkpoints(tuple(observers), self._identity()))
+        observers.append(Checkpoints(tuple(observers), self._identity(), self._inputs()))
         observers[-1:-1] = watchers
         return observers
 
     def _identity(self) -> Values:
         """What decides the bits of a run; a resumed one is compared with it."""
         return {
+            "numerics": NUMERICS,
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
             "scenario": json.dumps(settings(self.plan.problem.scenario), ensure_ascii=False),
+            "inputs": json.dumps(input_checksums(self.plan.problem.scenario, self.folder), ensure_ascii=False),
         }
+
+    def _inputs(self) -> list[str]:
+        """The names of the scenario and of the copies of its input files in the run's folder."""
+        return [folder.SCENARIO, *input_names(self.plan.problem.scenario)]
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
@@ -343,6 +366,12 @@ class Simulation:
                 f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
                 f"What is changed, a longer time.end too, needs a run of its own from the start: "
                 f"`heatsim run {shlex.quote(str(path))} --output …`"
+            )
+        before, now = (json.loads(str(values["inputs"])) for values in (saved.values, identity))
+        for name in (name for name in now if before[name] != now[name]):
+            raise FolderError(
+                f"{self.folder / name}: was changed since the run began: its checksum differs; put a good copy of this "
+                f"input file there, or {AGAIN}"
             )
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
@@ -359,3 +388,14 @@ class Simulation:
         if "compared" in saved.arrays:
             before = self.plan.device.xp.asarray(saved.arrays["compared"])
             self.state.compared = (int(saved.values["compared_step"]), before)
+
+
+def _check_numerics(target: Path, saved: checkpoint.Checkpoint) -> None:
+    """Refuse a checkpoint of another version of the numerics: the rest of the run would not fit its beginning."""
+    # Checkpoints of the first version do not name it.
+    found = int(saved.values.get("numerics", 1))
+    if found != NUMERICS:
+        raise FolderError(
+            f"{target / folder.CHECKPOINT}: was written with version {found} of the numerics, this heatsim "
+            f"calculates with version {NUMERICS}, whose results differ; {AGAIN}"
+        )

@@ -10,7 +10,7 @@ from heatsim.kernels.tuning import Choice
 from heatsim.observers import energy
 from heatsim.observers.observer import RunState
 from heatsim.plan import Plan
-from heatsim.version import version
+from heatsim.version import NUMERICS, version
 
 
 def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
     summary: dict[str, Any] = {
         "title": problem.scenario.title,
         "versions": _versions(plan.device.backend),
+        "numerics": NUMERICS,
         "device": plan.device.name,
         "backend": plan.device.backend,
         "kernel": choice.shape.spec.name if choice else plan.kernel.name,

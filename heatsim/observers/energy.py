@@ -24,10 +24,12 @@ from heatsim.grid import FACES
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.tables import TableWriter
 
 COLUMNS = ("time", "stored", "sources", *FACES, "residual")
 
+_CHECKSUMS = "energy_checksums"
 _RELATIVE_TOLERANCE = 1e-12
 _UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 _STOCHASTIC_ROUNDOFF = 2.0**-23
@@ -75,13 +77,18 @@ class Energy(Observer):
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the rows that the checkpoint counts are as they were written."""
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows."""
-        path = state.folder / folder.ENERGY
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
         if saved is None:
-            self._table = TableWriter.create(path, columns(state.problem))
+            self._table = TableWriter.create(path, names)
         else:
-            self._table = TableWriter.reopen(path, columns(state.problem), keep_rows=int(saved["energy_rows"]))
+            self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
@@ -92,9 +99,16 @@ class Energy(Observer):
         """How many rows are in the table."""
         return {"energy_rows": self._table.rows}
 
+    def record(self) -> dict[str, Pieces]:
+        """The running checksum of the table after each row."""
+        rows = self._table.rows
+        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
+
     def flush(self) -> None:
         """Bring the table to disk."""
         self._table.flush()
+        if not self._table.is_in_place:
+            raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""

@@ -22,7 +22,7 @@ from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.problems import suggest
 from heatsim.scenario.regions import Box, Contact, Cylinder, Labels, Region, Shape, Sphere, Stl
-from heatsim.scenario.resolved import write_resolved
+from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
@@ -69,6 +69,8 @@ __all__ = [
     "Time",
     "TimeFunction",
     "face_axes",
+    "input_checksums",
+    "input_names",
     "load",
     "load_labels",
     "parse",

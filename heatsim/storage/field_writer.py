@@ -1,58 +1,56 @@
 """Writing fields.vtkhdf: a file that grows by one time after the other and is whole whenever the run is killed.
 
-Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
-does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
-On closing, the field is cut to NSteps and nearly all of the room not used is given back.
-The numbers themselves are written straight to the chunks' places in the file: HDF5 would take twice as long.
+The structure of the file, with room for the times expected, is built in memory and written once. While the run writes,
+only values and counters are put to their places (heatsim/storage/field_layout.py), in this order:
+
+    values of the cells, time and offsets  →  sync  →  NSteps
+
+So neither a kill nor a power cut leaves a time that is counted and not there. A file that needs room for another number
+of times is written anew beside the old one and renamed: its structure is never changed in place.
 """
 
+import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import product
-from math import ceil, prod
-from os import fsync
+from math import prod
 from pathlib import Path
 from typing import Any, Self
 
-import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import Closing, reserve, write_at, writing
-from heatsim.storage.field_reader import FieldReader
-from heatsim.storage.vtkhdf import (
-    HEAT_FLUX,
-    MATERIAL,
-    ROOT,
-    TEMPERATURE,
-    VALUES,
-    Field,
-    empty_file,
-    float_type,
-    offsets,
-)
+from heatsim.storage import system
+from heatsim.storage.disk import AGAIN, Closing, free_part_of, part_of, reason, remove_if_there, reserve, writing
+from heatsim.storage.field_layout import Layout, integer
+from heatsim.storage.hdf5_image import Image
+from heatsim.storage.system import File
+from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
 
-# Smaller than a full chunk: HDF5 then writes whole chunks from where they are, without copying them first.
-CACHE_BYTES = 1 << 20
-# Upper bounds of what one more chunk adds to HDF5's index, and of what else a longer field needs.
-INDEX_BYTES_PER_CHUNK = 256
-INDEX_BYTES = 1 << 16
+_COPIED_AT_ONCE = 1 << 24
+_DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError)
+
+Record = Mapping[str, NDArray[Any]]
 
 
 class FieldWriter(Closing):
-    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`."""
+    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`.
 
-    def __init__(self, path: Path, file: h5py.File, grid: Grid, dtype: DTypeLike, count: int) -> None:
+    Attributes:
+        path: the file.
+        checksums: CRC-32 of the materials (0 where there are none), then of the arrays of each time.
+        times: in s, of the fields in the file.
+    """
+
+    def __init__(self, path: Path, file: File, layout: Layout, times: Sequence[float], sums: Sequence[int]) -> None:
         self.path = path
-        self.grid = grid
-        self.dtype = np.dtype(dtype)
+        self.times = list(times)
+        self.checksums = list(sums)
         self._file = file
-        self._root = file[ROOT]
-        self._count = count
-        self._bytes = open(path, "r+b", buffering=0)  # noqa: SIM115  (open until the writer is closed)
+        self._layout = layout
 
     @classmethod
     def create(
@@ -70,54 +68,71 @@ class FieldWriter(Closing):
             path: the file to write.
             grid: where the cells are.
             dtype: float32 or float64.
-            expected: number of times to set room aside for; more can be appended, with less safety.
+            expected: number of times to set room aside for; more can be appended, which copies the file.
             heat_flux: whether the file also holds heat-flux vectors.
-            materials: names of the materials that cells are of, to be told by `write_materials`; none: not told.
+            materials: names of the materials that cells are of, for `write_materials`.
 
         Raises:
             StorageError: the disk refused or has too little room.
             ValueError: another dtype.
         """
-        dtype = float_type(dtype)
-        with writing(path):
-            # Made in memory and written by the system itself: HDF5 crashes on a disk too full for a file's beginning.
-            path.write_bytes(empty_file(grid, dtype, expected, heat_flux, materials))
-            # Readers may look while the run writes: nothing here relies on HDF5's locks.
-            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            return cls(path, file, grid, dtype, 0)._with_room(expected)
+        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, materials)
+        # First without room: what an earlier run left there is gone before room is set aside.
+        writer = cls(path, _write_new(path, layout, ()), layout, (), (0,))
+        try:
+            writer._make_room(expected)
+        except StorageError:
+            writer._file.close()
+            raise
+        return writer
 
     @classmethod
-    def reopen(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, expected: int = 0) -> Self:
-        """Go on after the first `keep` times; whatever follows them is removed. `expected` is as in `create`.
+    def reopen(
+        cls,
+        path: Path,
+        grid: Grid,
+        dtype: DTypeLike,
+        keep: int,
+        expected: int = 0,
+        record: Record | None = None,
+        *,
+        checked: bool = False,
+    ) -> Self:
+        """Go on after the first `keep` times; what follows them does not count any more.
+
+        Args:
+            path: the file.
+            grid: where the cells are.
+            dtype: float32 or float64.
+            keep: number of times to keep.
+            expected: as in `create`.
+            record: what `record` gave for these times. With it only the values of the cells are taken from the file,
+                and they are checked; without it the file has to be whole.
+            checked: the values have been checked just before, by `check`.
 
         Raises:
-            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times.
+            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times; it
+                is as it was then.
             ValueError: another dtype than float32 or float64.
         """
-        dtype = float_type(dtype)
-        again = "start again with `heatsim run … --overwrite`"
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {again}")
-        with FieldReader(path) as found:
-            if (found.grid, found.dtype) != (grid, dtype):
-                raise StorageError(
-                    f"{path}: holds {found.dtype} on {found.grid}, the run needs {dtype} on {grid}; {again}"
-                )
-            if len(found) < keep:
-                raise StorageError(f"{path}: holds {len(found)} times, the checkpoint counts {keep}; {again}")
-        with writing(path):
-            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            root = file[ROOT]
-            # Not counted first, removed afterwards: never a moment with times that are counted and not there.
-            root["Steps"].attrs.modify("NSteps", np.int64(keep))
-            file.flush()
-            for name in (VALUES, *dict(offsets(root))):
-                root[name].resize(keep, axis=0)
-            return cls(path, file, grid, dtype, keep)._with_room(max(keep, expected))
+        writer = cls._opened(path, grid, float_type(dtype), keep, record, checked)
+        try:
+            with writing(path):
+                writer._restore(keep)
+            writer._make_room(max(keep, expected))
+        except StorageError:
+            writer._file.close()
+            raise
+        return writer
+
+    @classmethod
+    def check(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, record: Record | None = None) -> None:
+        """Raise what `reopen` would raise of a file that is not good; nothing is changed."""
+        cls._opened(path, grid, float_type(dtype), keep, record, checked=False)._file.close()
 
     def __len__(self) -> int:
         """Number of times in the file."""
-        return self._count
+        return len(self.times)
 
     def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
         """Append the field at one time.
@@ -132,20 +147,20 @@ class FieldWriter(Closing):
             StorageError: the disk refused; the times before are still there.
             ValueError: slabs of another shape.
         """
-        index = self._count
-        if index == len(self._root[TEMPERATURE]):
-            self._make_room(index + 1)
-        self._fill(self._root[TEMPERATURE], planes, index)
-        if HEAT_FLUX in self._root:
-            self._fill(self._root[HEAT_FLUX], heat_flux, index)
+        index = len(self.times)
+        if index == self._layout.room:
+            self._make_room(max(1, 2 * index))
+        checksum = self._fill(TEMPERATURE, planes, index, 0)
+        if HEAT_FLUX in self._layout:
+            checksum = self._fill(HEAT_FLUX, heat_flux, index, checksum)
         with writing(self.path):
-            for name, value in ((VALUES, time), *offsets(self._root, index)):
-                self._root[name].resize(index + 1, axis=0)
-                self._root[name][index] = value
-            self._file.flush()
-            self._root["Steps"].attrs.modify("NSteps", np.int64(index + 1))
-            self._file.flush()
-        self._count = index + 1
+            for series in self._layout.series:
+                self._file.write(series.entries_at + 8 * index, series.entry(index, time))
+                self._file.write(series.length_at, integer(index + 1))
+            self._file.sync()
+            self._file.write(self._layout.count_at, integer(index + 1))
+        self.times.append(float(time))
+        self.checksums.append(checksum)
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
         """Say what every cell is, once, before the first time.
@@ -157,99 +172,218 @@ class FieldWriter(Closing):
             StorageError: the disk refused.
             ValueError: slabs of another shape.
         """
-        self._lengthen(MATERIAL, 1)
-        self._fill(self._root[MATERIAL], planes, 0)
+        self.checksums[0] = self._fill(MATERIAL, planes, 0, 0)
 
-    def _fill(self, field: h5py.Dataset, planes: Iterable[NDArray[Any]], index: int) -> None:
-        """Write slabs, in all one array of cells, to place ``index`` of a dataset."""
-        nz, *shape = field.shape[1:]
-        filled, places = 0, self._places(field, index)
-        for slab in planes:
-            if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
-                raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
-            with writing(self.path):
-                content = np.ascontiguousarray(slab, dtype=field.dtype).data.cast("B")
-                self._place(places, filled * prod(shape) * field.dtype.itemsize, content)
-            filled += len(slab)
+    def flush(self) -> None:
+        """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
+
+        Raises:
+            StorageError: the disk refused, or the file was removed.
+        """
+        with writing(self.path):
+            self._file.sync()
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is still where it was created."""
+        return self._file.is_in_place
+
+    def record(self, count: int) -> Record:
+        """What a checkpoint keeps of the first `count` times, for `reopen`: structure, times and checksums.
+
+        Of a file that was created by this writer, or reopened with such a record.
+        """
+        parts = self._layout.image.parts()
+        return {
+            "parts": np.array([[start, len(content)] for start, content in parts] + [[self._layout.length, 0]]),
+            "structure": np.frombuffer(b"".join(content for _, content in parts), np.uint8),
+            "times": np.array(self.times[:count], np.float64),
+            "checksums": np.array(self.checksums[: count + 1], np.uint32),
+        }
+
+    def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
+        """Shape and type of each array that `record` will give once `count` times are written."""
+        parts = self._layout.image.parts()
+        return {
+            "parts": ((len(parts) + 1, 2), np.int64),
+            "structure": ((sum(len(content) for _, content in parts),), np.uint8),
+            "times": ((count,), np.float64),
+            "checksums": ((count + 1,), np.uint32),
+        }
+
+    def close(self, give_back: bool = True) -> None:
+        """Close the file; it can be closed twice.
+
+        Args:
+            give_back: give room that was set aside for more times back to the disk. Where that fails the file stays
+                as it is, which is good too.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        if give_back and self._layout.room > len(self.times):
+            with suppress(StorageError):
+                self._make_room(len(self.times))
+        with writing(self.path):
+            self._file.close()
+
+    @classmethod
+    def _opened(
+        cls, path: Path, grid: Grid, dtype: np.dtype[Any], keep: int, record: Record | None, checked: bool
+    ) -> Self:
+        """A writer of a file that is there and good, as far as `keep` times go; nothing is changed yet."""
+        if not path.is_file():
+            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
+        try:
+            file = File(path)
+            try:
+                layout, times, sums = _known(record) if record is not None else _found(path, file, keep)
+                if (layout.grid, layout.dtype) != (grid, dtype):
+                    raise StorageError(
+                        f"{path}: holds {layout.dtype} on {layout.grid}, the run needs {dtype} on {grid}; {AGAIN}"
+                    )
+                writer = cls(path, file, layout, times, sums)
+                if record is not None and not checked:
+                    writer._compare()
+            except BaseException:
+                file.close()
+                raise
+        except _DAMAGED as error:
+            raise StorageError(
+                f"{path}: could not be read: {reason(error)}; it is damaged or was not written by heatsim; {AGAIN}"
+            ) from error
+        return writer
+
+    def _compare(self) -> None:
+        """See that the values of every time, read from the file, have the checksums that they were written with."""
+        arrays = [name for name in (TEMPERATURE, HEAT_FLUX) if name in self._layout]
+        wanted = [([MATERIAL], 0, 0)] if MATERIAL in self._layout else []
+        wanted += [(arrays, index, index + 1) for index in range(len(self.times))]
+        for names, index, number in wanted:
+            if self._checksum(names, index) != self.checksums[number]:
+                what = f"the field at t = {self.times[index]!r} s" if number else "the materials"
+                raise StorageError(
+                    f"{self.path}: {what} differs from what was written: the checksums are not the same; put a good "
+                    f"copy of the file there, or {AGAIN}"
+                )
+
+    def _checksum(self, names: Iterable[str], index: int) -> int:
+        checksum = 0
+        for name in names:
+            for place, count in self._layout.pieces(name, index):
+                for start in range(place, place + count, _COPIED_AT_ONCE):
+                    wanted = min(_COPIED_AT_ONCE, place + count - start)
+                    checksum = zlib.crc32(self._file.read(start, wanted), checksum)
+        return checksum
+
+    def _restore(self, keep: int) -> None:
+        """Make the file what it was when it had this many times, but for room and for values that do not count."""
+        self.times, self.checksums = self.times[:keep], self.checksums[: keep + 1]
+        remove_if_there(part_of(self.path))
+        reserve(self._file, self._layout.length)
+        counted = self._file.read(self._layout.count_at, 8)
+        # First less is counted, then changed; a higher number comes last, when all that it counts is there.
+        if int.from_bytes(counted, "little", signed=True) not in range(keep + 1):
+            self._file.write(self._layout.count_at, integer(keep))
+            self._file.sync()
+        counted = self._file.read(self._layout.count_at, 8)
+        for start, content in self._layout.counting(self.times, counted):
+            found = self._file.read(start, len(content))
+            if found != content:
+                differ = [i for i, (old, new) in enumerate(zip(found, content, strict=True)) if old != new]
+                self._file.write(start + differ[0], content[differ[0] : differ[-1] + 1])
+        self._file.sync()
+        if counted != integer(keep):
+            self._file.write(self._layout.count_at, integer(keep))
+
+    def _make_room(self, times: int) -> None:
+        """Give the arrays places for exactly this number of times, in a new file that takes the name of this one."""
+        if times == self._layout.room:
+            return
+        layout = self._layout.resized(times)
+        old = self._file
+
+        def copy(file: File) -> None:
+            arrays = [(name, i) for name in (TEMPERATURE, HEAT_FLUX) for i in range(len(self.times))]
+            for name, index in [(MATERIAL, 0), *arrays]:
+                if name in layout:
+                    pairs = zip(self._layout.pieces(name, index), layout.pieces(name, index), strict=True)
+                    for (source, count), (target, _) in pairs:
+                        for done in range(0, count, _COPIED_AT_ONCE):
+                            piece = old.read(source + done, min(_COPIED_AT_ONCE, count - done))
+                            file.write(target + done, piece)
+
+        self._file = _write_new(self.path, layout, self.times, copy)
+        self._layout = layout
+        old.close()
+
+    def _fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, checksum: int) -> int:
+        """Write slabs, in all one array of cells, to place `index` of an array; the checksum with them."""
+        array, places = self._layout.array(name), self._layout.places(name, index)
+        nz, *shape = array.shape[1:]
+        filled = 0
+        with ThreadPoolExecutor(1) as summing:
+            for slab in planes:
+                if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
+                    raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
+                with writing(self.path):
+                    content = np.ascontiguousarray(slab, dtype=array.dtype).data.cast("B")
+                    summed = summing.submit(zlib.crc32, content, checksum)
+                    self._place(places, filled * prod(shape) * array.dtype.itemsize, content)
+                checksum = summed.result()
+                filled += len(slab)
         if filled != nz:
             raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
-
-    def _places(self, field: h5py.Dataset, index: int) -> list[tuple[int, int]]:
-        """Where the chunks of place ``index`` begin: in the bytes of one array of cells, and in the file.
-
-        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
-        """
-        shape, chunk = field.shape[1:], field.chunks[1:]
-        strides = [prod(shape[axis + 1 :]) * field.dtype.itemsize for axis in range(len(shape))]
-        with writing(self.path):
-            return [
-                (
-                    sum(place * stride for place, stride in zip(origin, strides, strict=True)),
-                    field.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
-                )
-                for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
-            ]
+        return checksum
 
     def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
-        """Write a part of an array of cells that begins at byte `start` of it; HDF5 would take twice as long."""
+        """Write a part of an array of cells that begins at byte `start` of it."""
         end = start + content.nbytes
         number = bisect_right(places, (start, 1 << 62)) - 1
         while start < end:
             first, offset = places[number]
             number += 1
             until = min(end, places[number][0] if number < len(places) else end)
-            write_at(self._bytes, offset + start - first, content[: until - start])
+            self._file.write(offset + start - first, content[: until - start])
             content, start = content[until - start :], until
 
-    def flush(self) -> None:
-        """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
 
-        Raises:
-            StorageError: the disk refused.
-        """
-        with writing(self.path):
-            self._file.flush()
-            fsync(self._file.id.get_vfd_handle())
-
-    def close(self) -> None:
-        """Close the file; it can be closed twice.
-
-        Raises:
-            StorageError: the disk refused.
-        """
-        self._bytes.close()
+def _write_new(
+    path: Path, layout: Layout, times: Sequence[float], copy: Callable[[File], object] = lambda file: None
+) -> File:
+    """Write a whole file beside, `copy` its values, and rename it into place; returns it open."""
+    part = free_part_of(path)
+    with writing(path):
+        file = File.create(part)
         try:
-            if self._file:
-                self._make_room(self._count)
-        finally:
-            with writing(self.path):
-                self._file.close()
-
-    def _with_room(self, times: int) -> Self:
-        try:
-            self._make_room(times)
-        except StorageError:
-            with suppress(StorageError):
-                self.close()
+            reserve(file, layout.length)
+            for start, content in layout.counting(times, integer(len(times))):
+                file.write(start, content)
+            copy(file)
+            file.sync()
+            system.calls.rename(part, path)
+        except OSError:
+            file.close()
+            remove_if_there(part)
             raise
-        return self
+    file.path = path
+    return file
 
-    def _make_room(self, times: int) -> None:
-        """Give the fields exactly this length."""
-        for name in (TEMPERATURE, HEAT_FLUX):
-            if name in self._root:
-                self._lengthen(name, times)
 
-    def _lengthen(self, name: str, length: int) -> None:
-        field = self._root[name]
-        more = length - len(field)
-        if not more:
-            return
-        with writing(self.path):
-            if more > 0:
-                chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
-                per_chunk = prod(field.chunks) * field.dtype.itemsize + INDEX_BYTES_PER_CHUNK
-                end = self._file.id.get_filesize()
-                reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
-            field.resize(length, axis=0)
-            self._file.flush()
+def _known(record: Record) -> tuple[Layout, list[float], list[int]]:
+    """Structure, times and checksums from a checkpoint."""
+    content, parts, at = record["structure"].tobytes(), [], 0
+    for start, count in record["parts"][:-1].tolist():
+        parts.append((start, content[at : at + count]))
+        at += count
+    layout = Layout(Image(parts, int(record["parts"][-1, 0])))
+    return layout, record["times"].tolist(), record["checksums"].tolist()
+
+
+def _found(path: Path, file: File, keep: int) -> tuple[Layout, list[float], list[int]]:
+    """The same from the file itself, checksums unknown."""
+    layout = Layout(Image(length=file.length, base=file.read))
+    holds = min(layout.count, len(layout.times), layout.room)
+    if holds < keep:
+        raise StorageError(f"{path}: holds {holds} times, the checkpoint counts {keep}; {AGAIN}")
+    return layout, layout.times[:keep], [0] * (keep + 1)

@@ -267,10 +267,11 @@ class Simulation:
             write_resolved(scenario, self.folder)
             self._resuming = True
         observers = self._observers(progress, watchers)
-        with self.timing.timed("preparing"):
+        if self._saved is not None:
             # All files are looked at before any of them is changed.
-            for observer in observers if self._saved is not None else ():
-                observer.check(self.state, self._saved)
+            with self.timing.timed("preparing"):
+                for observer in observers:
+                    observer.check(self.state, self._saved)
         for observer in observers:
             stack.callback(observer.close)
         with self.timing.timed("preparing"):

@@ -18,7 +18,7 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
-from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_beside
+from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_beside, writing
 from heatsim.storage.system import File
 
 NAME = "scenario.toml"
@@ -68,7 +68,6 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
         for parent in reversed(folders):
             sync_folder(parent)
         system.calls.rename(beside, folder / NAME)
-        sync_folder(folder)
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):
@@ -80,6 +79,9 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"
         ) from error
+    # From here on the folder is that of a run, which can be resumed.
+    with writing(folder / NAME):
+        sync_folder(folder)
 
 
 def input_names(scenario: Scenario) -> list[str]:

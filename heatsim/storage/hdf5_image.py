@@ -135,7 +135,7 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def early_without_fill() -> h5py.h5p.PropDCID:
-    """For datasets whose values are written by heatsim: they have their place from the start, and HDF5 fills nothing."""
+    """For datasets whose values heatsim writes: they have their place from the start, and HDF5 fills nothing."""
     storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)

@@ -14,7 +14,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.plan import Plan, size
 from heatsim.stop import Stop, stop_on_signals
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import reason
+from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
@@ -121,7 +121,7 @@ class Study:
             Interrupted: SIGINT or SIGTERM came; checkpoints were saved.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folders(self.folder)
         except OSError as error:
             raise FolderError(
                 f"{self.folder}: could not be created: {reason(error)}; choose another --output"

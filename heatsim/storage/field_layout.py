@@ -131,7 +131,7 @@ class Layout:
         ]
 
     def pieces(self, name: str, index: int) -> Iterator[tuple[int, int]]:
-        """Where the values of place `index` of an array are in the file, in C order: start and bytes."""
+        """Where the values of place `index` of an array are in the file, in C order: start and bytes of each chunk."""
         array, places = self.array(name), self.places(name, index)
         ends = [start for start, _ in places[1:]] + [prod(array.shape[1:]) * array.dtype.itemsize]
         for (start, place), end in zip(places, ends, strict=True):

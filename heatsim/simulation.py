@@ -33,7 +33,7 @@ from heatsim.scenario import Scenario, input_checksums, input_names, load, write
 from heatsim.settings import differences, settings
 from heatsim.stepper import Stepper
 from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
-from heatsim.storage import checkpoint, folder, traces
+from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import AGAIN, resume_command
 from heatsim.summary import summarise
 from heatsim.version import NUMERICS
@@ -324,7 +324,10 @@ class Simulation:
             folder.CHECKPOINT: True,
         }
         folder.require_files(self.folder, [*self._inputs(), *(name for name, wanted in written.items() if wanted)])
-        folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
+        summary = summarise(self.plan, self.state, self.timing, self._choice)
+        written_tables = [name for name in (folder.PROBES, folder.ENERGY) if written[name]]
+        summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
+        folder.write_summary(self.folder, summary)
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario

@@ -5,11 +5,13 @@ only values and counters are put to their places (heatsim/storage/field_layout.p
 
     values of the cells, time and offsets  →  sync  →  NSteps
 
-So neither a kill nor a power cut leaves a time that is counted and not there. A file that needs room for another number
+So neither a kill nor a power cut leaves a time that is counted and not there. A thread waits for the disk and counts,
+while the caller goes on until it appends the next time. A file that needs room for another number
 of times is written anew beside the old one and renamed: its structure is never changed in place.
 """
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -39,6 +41,8 @@ class FieldWriter(Closing):
         self.times = list(times)
         self.checksums = list(checksums)
         self._fields = fields
+        self._thread: ThreadPoolExecutor | None = None
+        self._counting: Future[None] | None = None
 
     @classmethod
     def create(
@@ -115,7 +119,7 @@ class FieldWriter(Closing):
         return len(self.times)
 
     def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
-        """Append the field at one time.
+        """Append the field at one time; it counts when it is on the disk itself, at the latest after `flush`.
 
         Args:
             time: in s, later than the one before.
@@ -124,9 +128,10 @@ class FieldWriter(Closing):
             heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat-flux vectors.
 
         Raises:
-            StorageError: the disk refused; the times before are still there.
+            StorageError: the disk refused this or the time before; those before are still there.
             ValueError: slabs of another shape.
         """
+        self._wait()
         index = len(self.times)
         if index == self._fields.layout.room:
             self._make_room(max(1, 2 * index))
@@ -138,10 +143,11 @@ class FieldWriter(Closing):
             for series in layout.series:
                 file.write(series.entries_at + 8 * index, series.entry(index, time))
                 file.write(series.length_at, integer(index + 1))
-            file.sync()
-            file.write(layout.count_at, integer(index + 1))
         self.times.append(float(time))
         self.checksums.append(checksum)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "heatsim-sync")
+        self._counting = self._thread.submit(self._count, index + 1)
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
         """Say what every cell is, once, before the first time.
@@ -161,6 +167,7 @@ class FieldWriter(Closing):
         Raises:
             StorageError: the disk refused.
         """
+        self._wait()
         with writing(self.path):
             self._fields.file.sync()
 
@@ -190,6 +197,15 @@ class FieldWriter(Closing):
         Raises:
             StorageError: the disk refused.
         """
+        try:
+            self._wait()
+        except StorageError:
+            self._fields.file.close()
+            raise
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+                self._thread = None
         if give_back and self._fields.layout.room > len(self.times):
             with suppress(StorageError):
                 self._make_room(len(self.times))
@@ -231,6 +247,19 @@ class FieldWriter(Closing):
             self._fields.file.close()
             self._fields = FieldFile.found(self.path, len(self.times))
             self._fields.compare(self.times, self.checksums)
+
+    def _count(self, times: int) -> None:
+        """Count so many times once they are on the disk itself."""
+        fields = self._fields
+        with writing(self.path):
+            fields.file.sync()
+            fields.file.write(fields.layout.count_at, integer(times))
+
+    def _wait(self) -> None:
+        """Wait until all times count, and raise what went wrong there."""
+        counting = self._counting  # A checkpoint's thread waits here while another one appends.
+        if counting is not None:
+            counting.result()
 
     def _with_room(self, times: int) -> Self:
         try:

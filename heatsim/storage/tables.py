@@ -176,6 +176,18 @@ class TableWriter(Closing):
         self._sums.append(zlib.crc32(line, self._sums[-1] if self._sums else 0))
 
 
+def checksum(path: Path) -> int:
+    """CRC-32 of a whole table.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    try:
+        return zlib.crc32(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+
+
 def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
     """Column names and numbers, shape (rows, columns), of a table; an unfinished last line is ignored.
 

@@ -104,6 +104,12 @@ class FieldFile:
         """The arrays that have values for each time."""
         return [name for name in (TEMPERATURE, HEAT_FLUX) if name in self.layout]
 
+    @property
+    def bytes_per_time(self) -> int:
+        """Bytes of the arrays of one time."""
+        arrays = [self.layout.array(name) for name in self.arrays]
+        return sum(prod(array.shape[1:]) * array.dtype.itemsize for array in arrays)
+
     def resized(self, room: int, times: Sequence[float]) -> "FieldFile":
         """A file with room for another number of times in place of this one, which holds these times and is closed.
 

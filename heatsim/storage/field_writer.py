@@ -6,8 +6,10 @@ only values and counters are put to their places (heatsim/storage/field_layout.p
     values of the cells, time and offsets  →  sync  →  NSteps
 
 So neither a kill nor a power cut leaves a time that is counted and not there. A thread waits for the disk and counts,
-while the caller goes on until it appends the next time. A file that needs room for another number
-of times is written anew beside the old one and renamed: its structure is never changed in place.
+while the caller goes on; times that come faster than the disk takes them are counted together.
+
+A file that needs room for another number of times is written beside the old one and renamed: its structure is never
+changed in place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,6 +28,9 @@ from heatsim.storage.field_file import FieldFile, Record
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
 
+# Fields of fewer bytes wait until the one before counts: the disk takes milliseconds for them.
+_WAITED_FOR = 1 << 20
+
 
 class FieldWriter(Closing):
     """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`.
@@ -43,6 +48,7 @@ class FieldWriter(Closing):
         self._fields = fields
         self._thread: ThreadPoolExecutor | None = None
         self._counting: Future[None] | None = None
+        self._counted = len(self.times)
 
     @classmethod
     def create(
@@ -131,9 +137,12 @@ class FieldWriter(Closing):
             StorageError: the disk refused this or the time before; those before are still there.
             ValueError: slabs of another shape.
         """
-        self._wait()
         index = len(self.times)
+        counting = self._counting
+        if counting is not None and (counting.done() or self._fields.bytes_per_time < _WAITED_FOR):
+            counting.result()
         if index == self._fields.layout.room:
+            self._wait()
             self._make_room(max(1, 2 * index))
         fields, file, layout = self._fields, self._fields.file, self._fields.layout
         checksum = fields.fill(TEMPERATURE, planes, index, 0)
@@ -147,7 +156,7 @@ class FieldWriter(Closing):
         self.checksums.append(checksum)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "heatsim-sync")
-        self._counting = self._thread.submit(self._count, index + 1)
+        self._counting = self._thread.submit(self._count)
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
         """Say what every cell is, once, before the first time.
@@ -248,12 +257,14 @@ class FieldWriter(Closing):
             self._fields = FieldFile.found(self.path, len(self.times))
             self._fields.compare(self.times, self.checksums)
 
-    def _count(self, times: int) -> None:
-        """Count so many times once they are on the disk itself."""
-        fields = self._fields
-        with writing(self.path):
-            fields.file.sync()
-            fields.file.write(fields.layout.count_at, integer(times))
+    def _count(self) -> None:
+        """Count the times that have been written, once they are on the disk itself."""
+        fields, times = self._fields, len(self.times)
+        if times > self._counted:
+            with writing(self.path):
+                fields.file.sync()
+                fields.file.write(fields.layout.count_at, integer(times))
+            self._counted = times
 
     def _wait(self) -> None:
         """Wait until all times count, and raise what went wrong there."""

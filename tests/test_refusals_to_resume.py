@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import runs
 
-from heatsim import Simulation, simulation
+from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import Interrupted
+from heatsim.run import simulation
 from heatsim.storage import folder
 from heatsim.storage.field_file import FieldFile
 from heatsim.storage.field_reader import FieldReader

@@ -22,15 +22,16 @@ LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
+_RESIDENT_OF_MEMBERS = 640  # threads of 06 on a multiprocessor in float64, whose coefficients take registers too
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
 
 
-def source(spec: KernelSpec) -> str:
-    """A kernel's whole source: headers put where they are included, so that no cache can miss a change of theirs."""
-    return _spliced(spec.source)
+def source(name: str) -> str:
+    """The whole source of a .cu file, headers in place, so that no cache misses a change in a header."""
+    return _spliced(name)
 
 
 def _spliced(name: str) -> str:
@@ -78,6 +79,13 @@ class Build:
         return np.dtype(self.precision).itemsize
 
     @property
+    def source(self) -> str:
+        """The .cu file."""
+        spec = self.spec
+        general = spec.varying_source if self.varying else spec.general_source
+        return general if self.faces and general else spec.source
+
+    @property
     def sweep_dtype(self) -> np.dtype[Any]:
         """The layout of struct Sweep."""
         return structs.GENERAL_SWEEP if self.faces else structs.sweep_dtype(self.precision)
@@ -99,7 +107,7 @@ class Build:
 
     @property
     def planes_noted(self) -> int | None:
-        """The most planes that a block marches if it notes cells to make them anew (noted.cuh); None if it does not.
+        """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
         What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
         their ends.
@@ -148,6 +156,8 @@ class Build:
         }
         if self.planes_noted:
             macros["PLANES_NOTED"] = self.planes_noted
+        if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
+            macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
@@ -317,7 +327,7 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     """Compile for the current GPU; CuPy keeps the binary on disk."""
     import cupy
 
-    module = cupy.RawModule(code=source(kernel.spec), options=kernel.options, backend="nvrtc")
+    module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     function = module.get_function("advance")
     if kernel.shared_bytes:
         function.max_dynamic_shared_size_bytes = kernel.shared_bytes

@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from heatsim.frame import Download, Frame, slabs
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.solver.field_copy import Download, Frame, slabs
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint import Pieces
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heatsim.frame import Frame
 from heatsim.observers.observer import Observer, RunState, Values
-from heatsim.physics.flux import heat_flux
+from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.field_copy import Frame
 from heatsim.storage import folder
 from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.field_writer import FieldWriter

@@ -50,12 +50,16 @@ class FaultyDisk(System):
             "power": the process ends there, in the middle of a write, or with the power.
         at: the number of the call, from 1.
         seed: decides what a power cut leaves.
+
+    Attributes:
+        count: number of calls so far.
+        log: what each of them was to do.
     """
 
     def __init__(self, stash: Path, mode: str = "", at: int = 0, seed: int = 0) -> None:
         self.count = 0
         self.log: list[str] = []
-        self._stash, self._mode, self._at = stash, mode, at
+        self.mode, self.at, self._stash = mode, at, stash
         self._random = random.Random(seed)
         self._lock = threading.RLock()
         self._files: dict[Key, _Content] = {}
@@ -150,16 +154,16 @@ class FaultyDisk(System):
         self.count += 1
         path = where if isinstance(where, Path) else _path(where)
         self.log.append(f"{what} {path.name}")
-        if self._mode == "full" and self.count >= self._at:
+        if self.mode == "full" and self.count >= self.at:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        if self.count != self._at:
+        if self.count != self.at:
             return
-        if self._mode == "error":
+        if self.mode == "error":
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-        if self._mode in ("killed", "torn", "power"):
-            if self._mode == "torn":
+        if self.mode in ("killed", "torn", "power"):
+            if self.mode == "torn":
                 half()
-            if self._mode == "power":
+            if self.mode == "power":
                 self._lose()
             self._over = True
             raise Ended

@@ -7,7 +7,7 @@ has to come to the same bits. A small share is done each time, all of it with HE
 import os
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,8 @@ point = [0.031, 0.005, 0.005]
 """
 TEXTS = {"plain": PLAIN, "composite": COMPOSITE}
 SLOW = os.environ.get("HEATSIM_SLOW") == "1"
-CALLS = 5  # in each mode, of some hundred
-DAMAGES = 1000 if SLOW else 40
+CALLS = 2  # in each mode, of some hundred
+DAMAGES = 1000 if SLOW else 30
 
 
 class Case:
@@ -157,6 +157,19 @@ class Case:
             finally:
                 disk.close()
         return code, self.capsys.readouterr().err, disk.count
+
+    def interrupt(self, step: int) -> None:
+        """Begin the run and interrupt it after a step."""
+        with pytest.MonkeyPatch.context() as patch:
+            runs.after_step(patch, step, runs.interrupt)
+            assert self.on(FaultyDisk(self.stash()), "run", self.scenario)[0] == 130
+
+    def put(self, files: dict[str, bytes]) -> None:
+        """Make these the files of the run."""
+        shutil.rmtree(self.parts)
+        for name, content in files.items():
+            (self.parts / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.parts / name).write_bytes(content)
 
     def go_on(self) -> tuple[int | None, str]:
         """What the user does then: resume, or run what has not begun."""
@@ -198,24 +211,54 @@ def test_a_run_whose_disk_fails_at_any_call_can_be_finished_to_the_same_bits(
 ) -> None:
     with deterministic():
         case = Case(tmp_path, name, capsys)
-        numbers = range(1, case.calls + 1)
-        for at in numbers if SLOW else sorted(random.Random(mode + name).sample(numbers, CALLS)):
+        for at in share(case.calls, f"{name} {mode}"):
             shutil.rmtree(case.parts)
-            disk = FaultyDisk(case.stash(), mode, at, seed=at)
-            code, err, _ = case.on(disk, "run", case.scenario)
-            where = f"{mode} at call {at}: {disk.log[at - 1]}"
-            if mode in ("killed", "torn", "power"):
-                assert code is None, where
-            elif code != 0:
-                assert_one_message(code, err)
-                if "heatsim resume" in err:
-                    assert (case.parts / folder.SCENARIO).is_file(), where
-            if code != 0:
-                code, err = case.go_on()
-                assert code == 0, f"{where}: {err}"
-                assert all(line.startswith("heatsim: warning: ") for line in err.splitlines()), where
-            assert outcome(case.parts) == case.whole, where
-            assert not list(case.parts.glob("*.part*")), where
+            fail_and_go_on(case, FaultyDisk(case.stash(), mode, at, seed=at), "run", case.scenario)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_resumed_run_whose_disk_fails_at_any_call_can_be_finished_to_the_same_bits(
+    tmp_path: Path, name: str, mode: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its files are ahead of its checkpoint: they have rows and a field that it does not count."""
+    with deterministic():
+        case = Case(tmp_path, name, capsys)
+        case.interrupt(1)
+        early = {file: content for file, content in contents(case.parts).items() if file.startswith("checkpoint")}
+        shutil.rmtree(case.parts)
+        case.interrupt(3)
+        half = {**contents(case.parts), **early}
+        case.put(half)
+        code, _, calls = case.on(FaultyDisk(case.stash()), "resume", case.parts)
+        assert code == 0
+        for at in share(calls, f"{name} {mode} resumed"):
+            case.put(half)
+            fail_and_go_on(case, FaultyDisk(case.stash(), mode, at, seed=at), "resume", case.parts)
+
+
+def share(calls: int, seed: str) -> Sequence[int]:
+    """The numbers of the calls that are tried: all of them or a few."""
+    numbers = range(1, calls + 1)
+    return numbers if SLOW else sorted(random.Random(seed).sample(numbers, CALLS))
+
+
+def fail_and_go_on(case: Case, disk: FaultyDisk, *command: object) -> None:
+    """Have a command fail on a disk; then do what the user does, on a good disk, and see that nothing is lost."""
+    code, err, _ = case.on(disk, *command)
+    where = f"{disk.mode} at call {disk.at}: {disk.log[disk.at - 1]}"
+    if disk.mode in ("killed", "torn", "power"):
+        assert code is None, where
+    elif code != 0:
+        assert_one_message(code, err)
+        if "heatsim resume" in err:
+            assert (case.parts / folder.SCENARIO).is_file(), where
+    if code != 0:
+        code, err = case.go_on()
+        assert code == 0, f"{where}: {err}"
+        assert all(line.startswith("heatsim: warning: ") for line in err.splitlines()), where
+    assert outcome(case.parts) == case.whole, where
+    assert not list(case.parts.glob("*.part*")), where
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -225,9 +268,7 @@ def test_a_damaged_byte_in_any_file_of_a_half_done_run_is_refused_or_changes_no_
     with deterministic():
         case = Case(tmp_path, name, capsys)
         shutil.rmtree(case.parts)
-        with pytest.MonkeyPatch.context() as patch:
-            runs.after_step(patch, 3, runs.interrupt)
-            assert case.on(FaultyDisk(case.stash()), "run", case.scenario)[0] == 130
+        case.interrupt(3)
         good = contents(case.parts)
         assert {folder.FIELDS, folder.CHECKPOINT, folder.PREVIOUS, folder.PROBES, folder.ENERGY} <= {*good}
         choice = random.Random(name)
@@ -237,10 +278,7 @@ def test_a_damaged_byte_in_any_file_of_a_half_done_run_is_refused_or_changes_no_
             place = choice.randrange(len(good[damaged]))
             content = bytearray(good[damaged])
             content[place] ^= choice.randrange(1, 256)
-            shutil.rmtree(case.parts)
-            for path, old in {**good, damaged: bytes(content)}.items():
-                (case.parts / path).parent.mkdir(parents=True, exist_ok=True)
-                (case.parts / path).write_bytes(old)
+            case.put({**good, damaged: bytes(content)})
             where = f"byte {place} of {damaged}"
             code, err = case.go_on()
             if code == 0:

@@ -118,7 +118,7 @@ class File:
     def read(self, start: int, count: int) -> bytes:
         """The bytes from a place on; fewer where the file ends before."""
         pieces = []
-        while count and (piece := os.pread(self.descriptor, count, start)):
+        while count and (piece := _read(self.descriptor, count, start)):
             pieces.append(piece)
             start, count = start + len(piece), count - len(piece)
         return b"".join(pieces)
@@ -144,3 +144,10 @@ class File:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _read(descriptor: int, count: int, start: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, start)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return os.read(descriptor, count)

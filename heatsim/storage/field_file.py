@@ -173,8 +173,7 @@ class FieldFile:
                     differ = [i for i, (old, new) in enumerate(zip(found, content, strict=True)) if old != new]
                     self.file.write(start + differ[0], content[differ[0] : differ[-1] + 1])
             self.file.sync()
-            if counted != keep:
-                self.file.write(at, keep)
+            self.file.write(at, keep)
 
     def fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, checksum: int) -> int:
         """Write slabs, in all one array of cells, to place `index` of an array.

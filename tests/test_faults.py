@@ -19,6 +19,7 @@ from faulty_disk import MODES, Ended, FaultyDisk
 
 from heatsim.cli import main
 from heatsim.storage import folder, system
+from heatsim.storage.field_reader import FieldReader
 
 PLAIN = """
 title = "A rod"
@@ -253,6 +254,10 @@ def fail_and_go_on(case: Case, disk: FaultyDisk, *command: object) -> None:
         assert_one_message(code, err)
         if "heatsim resume" in err:
             assert (case.parts / folder.SCENARIO).is_file(), where
+    if (case.parts / folder.FIELDS).is_file():
+        with FieldReader(case.parts / folder.FIELDS) as reader:
+            found = {float(time): reader.read(i).tobytes() for i, time in enumerate(reader.times)}
+        assert found.items() <= case.whole["fields"].items(), where
     if code != 0:
         code, err = case.go_on()
         assert code == 0, f"{where}: {err}"

@@ -12,7 +12,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import Interrupted
 from heatsim.run import simulation
-from heatsim.storage import folder
+from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_file import FieldFile
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
@@ -109,6 +109,14 @@ def test_a_checkpoint_of_another_version_of_the_numerics_is_refused(
     assert f"{half / folder.CHECKPOINT}: was written with version 2 of the numerics" in told
     assert "calculates with version 7" in told
     assert "start again with `heatsim run … --overwrite`" in told
+
+
+def test_checkpoints_that_name_no_version_are_of_the_first(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, _ = checkpoint.read_last_good(half)
+    assert saved is not None
+    values = {name: value for name, value in saved.values.items() if name != "numerics"}
+    checkpoint.write(half, checkpoint.Checkpoint(saved.arrays, values))
+    assert "version 1 of the numerics, this heatsim calculates with version 2" in refusal(half, capsys)
 
 
 @pytest.mark.parametrize("announced", [-1, 0, 2, 4, 5, 1 << 40])

@@ -191,11 +191,10 @@ def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, .
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    return launch.builds(
-        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
-        heated=steps.medium.first_heated < len(steps.medium.kinds),
-        varying=steps.medium.varies,
-    )
+    medium = steps.medium
+    heated = medium.first_heated < len(medium.kinds)
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated)
+    return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 
 ON_CUDA = [

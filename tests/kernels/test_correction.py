@@ -35,7 +35,7 @@ OPEN, CLOSED = (True,) * 6, (False,) * 6
 
 
 def pipeline(precision: str, grid: Grid) -> launch.Build:
-    return launch.build(PIPELINE, precision, "increments", grid, faces=True, materials=True)
+    return launch.build(PIPELINE, precision, "increments", grid, launch.Variant(faces=True, materials=True))
 
 
 def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -181,7 +181,7 @@ def test_materials_that_change_compile_without_warnings_or_spills(architecture: 
     chosen = [(spec, *variant) for spec in rungs for variant in VARIANTS if variant[1] != "seven_term"]
 
     def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
-        kernel = launch.build(*variant, GRID, faces=True, materials=True, varying=True)
+        kernel = launch.build(*variant, GRID, launch.Variant(faces=True, materials=True, varying=True))
         return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -199,8 +199,9 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
     def build(variant: tuple[str, str, bool]) -> Compiled:
         name, precision, materials = variant
         spec = next(spec for spec in LADDER if spec.name == (name if name != "mended" else "temporal"))
-        kernel = launch.build(spec, precision, "increments", GRID, faces=True, materials=materials)
-        kernel = replace(kernel, heated=precision == "float32")
+        kernel = launch.build(
+            spec, precision, "increments", GRID, launch.Variant(True, materials, False, precision == "float32")
+        )
         if name == "mended":
             kernel = correction.mender(kernel, BLOCK_MEMORY)
         return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)

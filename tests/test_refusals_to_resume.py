@@ -11,7 +11,7 @@ import runs
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import Interrupted
-from heatsim.run import simulation
+from heatsim.run import resume
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_file import FieldFile
 from heatsim.storage.field_reader import FieldReader
@@ -104,7 +104,7 @@ def test_a_copy_of_an_input_file_that_was_changed_is_told(tmp_path: Path, capsys
 def test_a_checkpoint_of_another_version_of_the_numerics_is_refused(
     half: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "NUMERICS", 7)
+    monkeypatch.setattr(resume, "NUMERICS", 7)
     told = refusal(half, capsys)
     assert f"{half / folder.CHECKPOINT}: was written with version 2 of the numerics" in told
     assert "calculates with version 7" in told

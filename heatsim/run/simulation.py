@@ -1,7 +1,6 @@
 """A run from start to end: the only place that puts the parts together."""
 
 import json
-import shlex
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -26,7 +25,7 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.plan import Plan
-from heatsim.run.resume import differences, settings
+from heatsim.run.resume import check_inputs, check_numerics, check_scenario, settings
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, Course, Timing
 from heatsim.scenario import Scenario, input_checksums, input_names, load, write_resolved
@@ -35,7 +34,7 @@ from heatsim.solver.field import Field
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.stepper import Stepper, make_stepper
 from heatsim.storage import checkpoint, folder, tables, traces
-from heatsim.storage.disk import AGAIN, resume_command
+from heatsim.storage.disk import resume_command
 from heatsim.version import NUMERICS
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
@@ -114,7 +113,7 @@ class Simulation:
         target = folder.require_run(Path(path))
         saved, warnings = checkpoint.read_last_good(target)
         if saved is not None:
-            _check_numerics(target, saved)
+            check_numerics(target, saved)
         reached = traces.latest_time(target) if saved is None else 0.0
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
@@ -364,20 +363,8 @@ class Simulation:
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
-        path = self.folder / folder.SCENARIO
-        changes = differences(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
-        if changes:
-            raise FolderError(
-                f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
-                f"What is changed, a longer time.end too, needs a run of its own from the start: "
-                f"`heatsim run {shlex.quote(str(path))} --output …`"
-            )
-        before, now = (json.loads(str(values["inputs"])) for values in (saved.values, identity))
-        for name in (name for name in now if before[name] != now[name]):
-            raise FolderError(
-                f"{self.folder / name}: was changed since the run began: its checksum differs; put a good copy of this "
-                f"input file there, or {AGAIN}"
-            )
+        check_scenario(self.folder / folder.SCENARIO, str(saved.values["scenario"]), str(identity["scenario"]))
+        check_inputs(self.folder, str(saved.values["inputs"]), str(identity["inputs"]))
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
@@ -393,14 +380,3 @@ class Simulation:
         if "compared" in saved.arrays:
             before = self.plan.device.xp.asarray(saved.arrays["compared"])
             self.state.compared = (int(saved.values["compared_step"]), before)
-
-
-def _check_numerics(target: Path, saved: checkpoint.Checkpoint) -> None:
-    """Refuse a checkpoint of another version of the numerics: the rest of the run would not fit its beginning."""
-    # Checkpoints of the first version do not name it.
-    found = int(saved.values.get("numerics", 1))
-    if found != NUMERICS:
-        raise FolderError(
-            f"{target / folder.CHECKPOINT}: was written with version {found} of the numerics, this heatsim "
-            f"calculates with version {NUMERICS}, whose results differ; {AGAIN}"
-        )

@@ -21,8 +21,9 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -46,6 +47,7 @@ from heatsim.storage.disk import (
 )
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
 from heatsim.storage.hdf5_image import Image, early_without_fill
+from heatsim.storage.own_files import check_contained
 from heatsim.storage.system import File
 
 Value = int | float | str | bool
@@ -173,6 +175,22 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     raise StorageError(f"{'; '.join(problems)}; {AGAIN}")
 
 
+@contextmanager
+def understanding(folder: Path) -> Iterator[None]:
+    """Run a block that takes over what a checkpoint in `folder` says.
+
+    Raises:
+        StorageError: something is missing in the checkpoint, or is not what it should be.
+    """
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise StorageError(
+            f"{folder / CHECKPOINT}: is whole but cannot be understood ({type(error).__name__}: {reason(error)}); it "
+            "was not written by this version of heatsim. Start again with `heatsim run … --overwrite`"
+        ) from error
+
+
 def _build(
     checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]
 ) -> tuple[list[Segment], list[Segment], int]:
@@ -237,13 +255,14 @@ def _sum(file: io.FileIO, length: int) -> int:
 def _read_contents(path: Path) -> Checkpoint:
     try:
         with h5py.File(path, "r", locking=False) as file:
+            check_contained(file)
             values = json.loads(file["values"][()].decode())
             arrays, files = (
                 {name: np.asarray(dataset[()]) for name, dataset in file.get(group, {}).items()}
                 for group in ("arrays", "files")
             )
-    except (OSError, RuntimeError) as error:
-        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+    except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}; it was not written by heatsim") from error
     return Checkpoint(arrays, values, files)
 
 

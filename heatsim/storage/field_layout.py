@@ -19,6 +19,7 @@ import numpy as np
 
 from heatsim.grid import Grid
 from heatsim.storage.hdf5_image import Image, Part
+from heatsim.storage.own_files import check_contained
 from heatsim.storage.vtkhdf import (
     HEAT_FLUX,
     MATERIAL,
@@ -69,6 +70,7 @@ class Layout:
         self.image = image
         self.length = image.length
         self._file = h5py.File(image, "r")
+        check_contained(self._file)
         root = self._file[ROOT]
         self._root = root
         self.grid: Grid = read_grid(root)

@@ -273,7 +273,7 @@ class Simulation:
         observers = self._observers(progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
-            with self.timing.timed("preparing"):
+            with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
                 for observer in observers:
                     observer.check(self.state, self._saved)
         for observer in observers:

@@ -92,6 +92,11 @@ class Pieces:
         """Bytes of the whole."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "Pieces":
+        """An array that is in memory as one piece."""
+        return cls(array.shape, array.dtype, lambda: [array])
+
     def whole(self) -> NDArray[Any]:
         """All values, in memory."""
         return np.concatenate([np.ravel(piece) for piece in self.read()]).astype(self.dtype).reshape(self.shape)
@@ -195,6 +200,7 @@ def _build(
     checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]
 ) -> tuple[list[Segment], list[Segment], int]:
     """What goes where in the file: all segments up to the first of `files`, those from it on, and the file's length."""
+    files = {**{name: Pieces.of(array) for name, array in checkpoint.files.items()}, **files}
     for name, value in checkpoint.values.items():
         if not isinstance(value, Value):
             raise TypeError(f"checkpoint value {name!r} is a {type(value).__name__}, not a number or a text")

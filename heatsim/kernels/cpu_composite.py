@@ -122,11 +122,12 @@ def advance_numpy(
         for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
             total = total + coefficient * value
     else:
-        total = np.zeros_like(T)
+        total = np.full_like(T, -0.0)
         for n, neighbour in enumerate(around):
             link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
-    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
+    # Added to anything, -0 changes no bit of it.
+    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
 
     if body.void_condition >= 0:
         _add_exposed(degrees, conducting, kind, beside, body, tables, row, ledger, total)
@@ -175,7 +176,7 @@ def _conduct_by_laws(
     laws, one = body.laws, T.dtype.type(1.0)
     potential = _potentials(laws, kind, T)
     degrees, conducting = temperatures(laws, kind, T)
-    total = np.zeros_like(T)
+    total = np.full_like(T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
         alike = laws.bases[kind] == laws.bases[other]
         inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - potential)

@@ -153,8 +153,8 @@ def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around:
         west = T[start + _neighbour(x - 1, nx, body.periodic_x)]
         east = T[start + _neighbour(x + 1, nx, body.periodic_x)]
         if step.scheme == SEVEN_TERM:
-            total = c[0] * here + c[1] * west + c[2] * east + c[3] * T[south + x] + c[4] * T[north + x]
-            T_new[start + x] = total + c[5] * T[below + x] + c[6] * T[above + x]
+            total = c[5] * T[below + x] + c[0] * here + c[1] * west + c[2] * east
+            T_new[start + x] = total + c[3] * T[south + x] + c[4] * T[north + x] + c[6] * T[above + x]
         else:
             total = c[1] * (west - here) + c[2] * (east - here)
             total += c[3] * (T[south + x] - here)

@@ -35,7 +35,7 @@ def law_dtype(precision: str) -> np.dtype[Any]:
 
 def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
     """The layout of struct Medium; of that with laws for materials that change with temperature."""
-    laws = [("laws", np.uint64, 4)] if varying else []
+    laws = [("laws", np.uint64, 4), ("held", np.int32)] if varying else []
     return np.dtype(
         [
             *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),

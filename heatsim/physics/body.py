@@ -16,7 +16,7 @@ from heatsim.physics import cell_types as media
 from heatsim.physics import temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
-from heatsim.physics.conditions import FILM, FREE, Conditions
+from heatsim.physics.conditions import AMBIENT, FILM, FREE, Conditions
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, paint, source_mask
@@ -33,11 +33,15 @@ class Rows:
 
     Attributes:
         conditions: the six numbers of each condition, shape (n or 1, conditions, 6).
+        held: potential in K of each kind of cell at the ambient of each condition, which is the surface's own where
+            its temperature is held; shape (n or 1, conditions, kinds), (n or 1, conditions, 0) where no material
+            changes with temperature.
         heat: what sources give to the cells of each kind in K, shape (n or 1, kinds).
         beams: what beams bring, each of n steps or of one.
     """
 
     conditions: Array
+    held: Array
     heat: Array
     beams: tuple[BeamRows, ...] = ()
 
@@ -132,7 +136,8 @@ class Body:
                 )
                 raise ScenarioError(self.conditions.scenario.path, [Problem("time.dt", message)])
         heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt)
-        return Rows(conditions, heat, tuple(self.sources.beam_rows(times, dt)))
+        held = self.medium.potentials_at(conditions[:, :, AMBIENT])
+        return Rows(conditions, held, heat, tuple(self.sources.beam_rows(times, dt)))
 
     def source_heat(self, times: Array, dt: float, precision: str) -> float:
         """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import surface_rise
+from heatsim.physics.conditions import AMBIENT, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
 from heatsim.physics.problem import HeatProblem
 
@@ -119,6 +119,13 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
                 beam[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         conducts = conductance > 0.0
         rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
-        return np.asarray(conductance * rise)
+        if not body.medium.varies:
+            return np.asarray(conductance * rise)
+        potentials = (
+            body.medium.by_law(Law.potential_at, kinds, temperature - body.reference)
+            for temperature in (condition[AMBIENT], T)
+        )
+        held = (next(potentials) - next(potentials)) / body.medium.half[face // 2, kinds]
+        return np.asarray(np.where(condition[FREE] > 0.0, conductance * rise, held))
 
     return through_body_face

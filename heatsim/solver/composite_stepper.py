@@ -84,7 +84,8 @@ class CompositeStepping:
         """How many steps :meth:`advance` may be asked for at a time."""
         body, itemsize = self._body, np.dtype(self._problem.precision).itemsize
         row = structs.GENERAL_SWEEP.itemsize + body.sources.beam_bytes(itemsize)
-        row += 6 * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
+        per_condition = 6 + len(body.medium.kinds) * body.medium.varies
+        row += per_condition * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
         row += itemsize * len(body.medium.kinds) * (not body.sources.heat_constant)
         return max(1, min(_STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
@@ -193,7 +194,7 @@ class CompositeStepping:
         dt = float(timeline.dts[0])
         rows = self._body.rows(timeline.step_times(0, 1), dt, self._field.reference)
         # What the coefficients point to has to live until the kernels are done.
-        coefficients, keep = self._arrays.coefficients(self._tables_of(dt), len(rows.beams))
+        coefficients, keep = self._arrays.coefficients(self._tables_of(dt), rows)
         sweeps = self._arrays.sweeps(rows, 0, steps)
         yield coefficients, sweeps.address, np.zeros((), dtype=structs.GENERAL_LEDGER)
         self._field.device.synchronise()
@@ -213,7 +214,7 @@ class CompositeStepping:
     def _advance_cuda(self, first: int, until: int, dt: float, rows: Rows) -> None:
         field = self._field
         if dt not in self._coefficients:
-            self._coefficients[dt] = self._arrays.coefficients(self._tables_of(dt), len(rows.beams))
+            self._coefficients[dt] = self._arrays.coefficients(self._tables_of(dt), rows)
         coefficients, _ = self._coefficients[dt]
         sweeps = self._arrays.sweeps(rows, first, until - first)
         ledger = ledger_struct(self._entries)

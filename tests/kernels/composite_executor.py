@@ -126,7 +126,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     struct = ledger_struct(entries([zone.array for zone in ledger]))
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    coefficients, keep = arrays.coefficients(tables, steps.rows)
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
@@ -162,7 +162,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(gpu, precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    coefficients, keep = arrays.coefficients(tables, steps.rows)
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):

@@ -142,7 +142,7 @@ def body(
         medium=medium,
         maps=tuple(maps),
         void_condition=8 if several else None,
-        rows=Rows(conditions, heat, tuple(beams)),
+        rows=Rows(conditions, medium.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
         steps=steps,
         dt=dt,
         periodic=periodic,

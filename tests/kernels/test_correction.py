@@ -175,7 +175,7 @@ def test_boxes_of_more_kinds_than_they_list_are_mended_too() -> None:
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
     medium = media.build(one["medium"].grid, palette, material)
-    rows = Rows(one["rows"].conditions, np.zeros((1, kinds)), one["rows"].beams)
+    rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, kinds)), one["rows"].beams)
     case = CompositeSteps(**{**one, "medium": medium, "rows": rows, "dt": 0.05 / float(medium.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
 

@@ -148,7 +148,7 @@ class CompositeArrays:
             count += slab.size
         return total / count
 
-    def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: Tables, rows: Rows) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
@@ -161,20 +161,23 @@ class CompositeArrays:
         medium["patches"] = [address(numbers) for numbers in body.maps]
         medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
         medium["reference"] = body.reference
-        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
+        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, len(rows.beams)
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if laws.vary:
             of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
             of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
+            medium["held"] = rows.conditions[0].size
             medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
         return struct, arrays
 
     def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device."""
         xp = self.device.xp
-        conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
+        # Potentials of held conditions stand behind the conditions of each step.
+        numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
+        conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
         table = np.zeros(count, dtype=structs.GENERAL_SWEEP)
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
@@ -209,8 +212,8 @@ class CompositeArrays:
             u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-        conditions = rows.conditions[min(step, len(rows.conditions) - 1)].astype(number)
-        return Row(conditions, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+        conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
+        return Row(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

@@ -51,6 +51,7 @@ struct Laws {
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
+    int held;                 // numbers from a step's first condition to the potentials at its ambients, [condition][kind]
 };
 #endif
 

@@ -70,7 +70,9 @@ def advance(
         _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
         # Faces in the order of composite/composite.cuh, so that edges and corners add up alike.
         for face in range(6):
-            add_face(T, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y)
+            add_face(
+                T, driving, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y
+            )
         if step.scheme == INCREMENTS:
             add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
         elif step.scheme == STOCHASTIC:
@@ -207,7 +209,7 @@ def _sum_cell(
         free_y = (south_kind == void) + (north_kind == void)
         free_z = (below_kind == void) + (above_kind == void)
         if free_x + free_y + free_z > 0:
-            total += pass_to_void(T[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
+            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
     return total
 
 

@@ -70,12 +70,14 @@ class Step(NamedTuple):
 
     Attributes:
         conditions: the six numbers of each condition.
+        held: potential in K of each kind at the ambient of each condition; no kinds where nothing changes.
         heat: what sources give to the cells of each kind, in K.
         number: of the step.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
     """
 
     conditions: Any
+    held: Any
     heat: Any
     number: int
     scheme: int

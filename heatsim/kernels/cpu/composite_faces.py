@@ -11,21 +11,34 @@ from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWT
 
 @inlined
 def pass_to_void(
-    content: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
+    content: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
 ) -> Any:
     """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
-    rank, condition = _rank(body.bits, body.before, i), step.conditions[body.void_condition]
+    rank, number = _rank(body.bits, body.before, i), body.void_condition
     degrees, conducting = state(tables, kind, content)
     gained = content - content
     for axis in range(3):
         if surfaces[axis]:
             half, area = tables.halves[kind, axis], body.area[rank, axis]
             weight = area if surfaces[axis] == 1 else area + area
-            rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
-            gained = gained + weight * (half[SHARE] * conducting) * rise
+            nothing = degrees - degrees
+            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, nothing)
+            gained = gained + weight * share * difference
     if exposed.size:
         exposed[rank] += gained
     return gained
+
+
+@inlined
+def _from_surface(
+    half: Any, body: Body, step: Step, number: int, kind: int, degrees: Any, conducting: Any, driving: Any, beam: Any
+) -> Any:
+    """What a cell gets from its surface with condition ``number``: a share and a difference in K."""
+    condition = step.conditions[number]
+    if step.held.size and condition[FREE] == 0:
+        return half[SHARE], step.held[number, kind] - driving
+    rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
+    return half[SHARE] * conducting, rise
 
 
 @inlined
@@ -43,6 +56,7 @@ def _rank(bits: Any, before: Any, cell: int) -> Any:
 @inlined
 def add_face(
     T: Any,
+    driving: Any,
     T_new: Any,
     body: Body,
     tables: Tables,
@@ -77,8 +91,8 @@ def add_face(
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[i] - T[i]
         degrees, conducting = state(tables, kind, T[i])
-        rise = _surface_rise(step.conditions[number], half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
-        heat = half[SHARE] * conducting * rise
+        share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving[i], beam)
+        heat = share * difference
         from_beam = half[GAIN] * beam
         T_new[i] += heat
         if sums.size:

@@ -126,7 +126,7 @@ def test_what_is_written_are_temperatures(tmp_path: Path) -> None:
 
 
 def test_the_potential_of_a_steady_slab_is_a_straight_line(tmp_path: Path) -> None:
-    """Kirchhoff: the flux is 10·(200 + 0.001·200²)/0.1 W/m²; what is left is the precision of tables, and not yet steady."""
+    """Kirchhoff: the flux is 10·(200 + 0.001·200²)/0.1 W/m²; tables have a precision of 1e-6."""
     simulation = simulate(tmp_path, SLAB, "output.heat_flux=true")
     flux = 10.0 * (200.0 + 0.001 * 200.0**2) / 0.1
     with FieldReader(tmp_path / "run" / folder.FIELDS) as reader:

@@ -56,6 +56,7 @@ class Build:
         materials: whether there are several materials.
         varying: whether materials change with temperature; ``materials`` then too.
         heated: whether sources heat some of the kinds of cells.
+        mixed: whether several conditions share cells at faces.
         room: bytes of shared memory for boxes of any size, in kernels that take them.
         members: whether a launch steps the members of an ensemble.
     """
@@ -69,6 +70,7 @@ class Build:
     materials: bool = False
     varying: bool = False
     heated: bool = False
+    mixed: bool = False
     room: int = 0
     members: bool = False
 
@@ -145,6 +147,7 @@ class Build:
             "MATERIALS": 2 if self.varying else int(self.materials),
             "MEMBERS": int(self.members),
             "HEATED": int(self.heated),
+            "MIXED": int(self.mixed),
         }
         if self.planes_noted:
             macros["PLANES_NOTED"] = self.planes_noted
@@ -336,6 +339,7 @@ def builds(
     heated: bool = False,
     varying: bool = False,
     members: bool = False,
+    mixed: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
@@ -343,9 +347,12 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying, members)
+    single = replace(single, mixed=mixed)
     if spec.steps == 1 or (faces and spec.boxed) or varying:
         return (single,)
-    several = replace(build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated)
+    several = replace(
+        build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated, mixed=mixed
+    )
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if faces:

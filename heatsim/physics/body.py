@@ -117,7 +117,8 @@ class Body:
         beams = self.sources.beam_faces()
         faces = sum(sides[face // 2] for face in beams)
         faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
-        return 8 * (faces + (0 if self.medium.exposure is None else len(self.medium.exposure.cells)))
+        exposed = 0 if self.medium.exposure is None else len(self.medium.exposure.cells)
+        return 8 * (faces + exposed + len(self.conditions.mixed.numbers))
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -208,17 +209,19 @@ class Body:
             outside = (beside[axis] < 0) | (beside[axis] >= n)
             beside[axis] = beside[axis] % n
             other = kind_at(beside[0], beside[1], beside[2])
-            number = np.full(len(cells), face)
-            if self.conditions.maps[face].size:
-                u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
-                number = self.conditions.maps[face][v, u].astype(np.intp)
+            u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self.periodic[axis])
-            if medium.void is not None and self.conditions.void is not None:
-                towards_void = ~outside & (other == medium.void)
-                number = np.where(towards_void, self.conditions.void, number)
-                surface |= towards_void
+            least_half = medium.least_half[axis, own]
             with np.errstate(divide="ignore"):
-                conductance = 1.0 / (medium.least_half[axis, own] + resistances[number])
+                conductance = sum(
+                    fraction / (least_half + resistances[number])
+                    for number, fraction in self.conditions.shares(face, v, u)
+                )
+                if medium.void is not None and self.conditions.void is not None:
+                    towards_void = ~outside & (other == medium.void)
+                    through_void = 1.0 / (least_half + resistances[self.conditions.void])
+                    conductance = np.where(towards_void, through_void, conductance)
+                    surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
         return total

@@ -1,16 +1,19 @@
 """Patches: rectangles on a face that have conditions of their own."""
 
 from collections.abc import Mapping
-from math import ceil
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
 
 from heatsim.grid import AXES, FACES, Grid
-from heatsim.scenario.boundaries import Periodic, Surface
+from heatsim.scenario.boundaries import Periodic, Surface, Temperature
 from heatsim.scenario.context import reading
 from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text
 from heatsim.scenario.problems import fault, refuse, show
+
+Array = NDArray[np.float64]
 
 # Columns of energy.csv, where the heat through a patch has one of its own.
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
@@ -58,17 +61,30 @@ class Patch(BaseModel):
     rectangle: Rectangle = Field(examples=["rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] }"])
     condition: Surface
 
-    def cells(self, grid: Grid) -> tuple[slice, slice]:
-        """The cells behind the patch along the face's two axes, in the order x, y, z.
+    def coverage(self, grid: Grid) -> tuple[Array, Array]:
+        """The fraction of the width of each cell that the patch covers, along the face's two axes in the order x, y, z.
 
-        A cell belongs to the patch when its centre does; a centre on an edge belongs to the patch that begins there
-        and not to one that ends there.
+        The fraction of a cell's face is the product of two. An edge that misses one of a cell by rounding lies on it.
         """
         u, v = (
-            _span(grid, axis, low, high)
+            _covered(grid, axis, low, high)
             for axis, low, high in zip(face_axes(self.face), self.rectangle.min, self.rectangle.max, strict=True)
         )
         return u, v
+
+    @property
+    def area(self) -> float:
+        """In m²."""
+        (u_min, v_min), (u_max, v_max) = self.rectangle.min, self.rectangle.max
+        return (u_max - u_min) * (v_max - v_min)
+
+    def area_on_grid(self, grid: Grid) -> float:
+        """In m², as the cells have it."""
+        u, v = (
+            float(covered.sum()) * grid.spacing[axis]
+            for covered, axis in zip(self.coverage(grid), face_axes(self.face), strict=True)
+        )
+        return u * v
 
     @model_validator(mode="before")
     @classmethod
@@ -107,8 +123,10 @@ class Patch(BaseModel):
             if other.face == self.face and _overlap(self.rectangle, other.rectangle):
                 message = f"{show(self.name)} overlaps {show(other.name)}; patches on a face must not overlap"
                 refuse([fault(message, ("rectangle",))])
-        if context.grid is not None and any(span.start >= span.stop for span in self.cells(context.grid)):
-            message = f"{show(self.name)} holds no centre of a cell; make it larger or the cells smaller"
+        held = isinstance(self.condition, Temperature)
+        if held and context.grid is not None and min(covered.sum() for covered in self.coverage(context.grid)) < 0.5:
+            # What flows from it into the body would depend on the size of the cells.
+            message = f"{show(self.name)} is held and narrower than half a cell; make it larger or the cells smaller"
             refuse([fault(message, ("rectangle",))])
         context.patches.append(self)
         return self
@@ -134,10 +152,11 @@ def check_on_face(point: Pair, face: str, info: ValidationInfo, at: tuple[str | 
         refuse(faults)
 
 
-def _span(grid: Grid, axis: int, low: float, high: float) -> slice:
+def _covered(grid: Grid, axis: int, low: float, high: float) -> Array:
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
-    first, last = (ceil((edge - origin) / length * n - 0.5 - TOLERANCE) for edge in (low, high))
-    return slice(max(first, 0), min(last, n))
+    first, last = ((edge - origin) / length * n for edge in (low, high))
+    first, last = (float(round(edge)) if abs(edge - round(edge)) <= TOLERANCE else edge for edge in (first, last))
+    return np.diff(np.clip(np.arange(n + 1, dtype=np.float64), first, last))
 
 
 def _overlap(one: Rectangle, other: Rectangle) -> bool:

@@ -67,7 +67,7 @@ class CompositeStepping:
         self._spec = SINGLE_STEP if tuned and spec.backend == "cuda" and not worth_trying else spec
         self._tuned, self._tried = tuned, False
         self._arrays = arrays or composite_arrays(problem, body, field)
-        self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
+        self._entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._tables: dict[float, Tables] = {}
         self._coefficients: dict[float, tuple[NDArray[Any], tuple[Any, ...]]] = {}
 
@@ -125,6 +125,7 @@ class CompositeStepping:
             materials=not self._body.medium.uniform,
             varying=self._body.medium.varies,
             heated=self._body.medium.first_heated < len(self._body.medium.kinds),
+            mixed=self._arrays.mixed,
         )
         one = self._with_launches(launch.compile_kernel(single))
         for build in several:
@@ -232,7 +233,7 @@ class CompositeStepping:
         faces, beams = ([np.zeros_like(sums) for sums in of_faces] for of_faces in (ledger.faces, ledger.beams))
         stand_in = copy(self)
         stand_in._field = copy(self._field)
-        stand_in._entries = Entries(faces, beams, np.zeros_like(ledger.exposed))
+        stand_in._entries = Entries(faces, beams, np.zeros_like(ledger.exposed), np.zeros_like(ledger.parts))
         stand_in.advance(0, 1)
 
     def _advance_cpu(self, first: int, until: int, dt: float, rows: Rows) -> None:
@@ -256,4 +257,5 @@ def composite_arrays(problem: HeatProblem, body: Body, field: Field) -> Composit
     return CompositeArrays(
         *(field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision),
         open_faces=body.open_faces,
+        mixed=body.conditions.mixed,
     )

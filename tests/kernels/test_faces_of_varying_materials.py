@@ -1,7 +1,7 @@
 """Faces of materials that change with temperature are of second order, with every condition and kernel.
 
-With k = k0·(1 + b·u) and ρ·cp in proportion to it, u = T − 300 K, the potential φ = u + b·u²/2 obeys the heat equation with
-constant diffusivity (Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd ed., §1.6), so its solutions are known.
+With k = k0·(1 + b·u) and ρ·cp in proportion to it, u = T − 300 K, the potential φ = u + b·u²/2 obeys the heat equation
+with constant diffusivity (Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd ed., §1.6), so solutions are known.
 """
 
 import tomllib

@@ -537,12 +537,11 @@ def test_a_beam_may_stand_still(tmp_path):
 
 
 @pytest.mark.parametrize("cells", [8, 80, 77])
-def test_patches_side_by_side_share_no_cell_and_leave_none_out(cells, tmp_path):
+def test_patches_side_by_side_cover_every_cell_once(cells, tmp_path):
     scenario = read(tmp_path, ("cells = [8, 6, 4]", f"cells = [{cells}, 6, 4]"))
-    left, right = (patch.cells(scenario.grid)[0] for patch in scenario.patches)
-    assert left.start == 0
-    assert left.stop == right.start
-    assert right.stop == cells
+    left, right = (patch.coverage(scenario.grid)[0] for patch in scenario.patches)
+    np.testing.assert_allclose(left + right, 1.0, rtol=1e-13)
+    assert np.count_nonzero((left > 0.0) & (right > 0.0)) == (1 if cells == 77 else 0)
 
 
 def test_resolved_scenario_reads_back_equal(tmp_path):

@@ -128,6 +128,21 @@ __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Swee
     return {half.share * conducting, rise};  // in this order: the share takes no register meanwhile
 }
 
+#if MIXED
+// Which of the mixed cells is the i-th of a face.
+__device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, size_t i)
+{
+    const long long place = ((long long)face << 40) + (long long)i;
+    int low = 0, high = mixed.cells - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (mixed.places[middle] < place) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+#endif
+
 // Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by the thread
 // that owns the cell; `conducting` and `driving` as above.
 template <int FIRST_FACES>
@@ -138,8 +153,33 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
     const Real beam = beam_flux(medium, sweep, face, u, v);
     const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // loaded one by one, for the registers that it would take
     if (half.conductance == Real(0)) return -Real(0);
+#if MIXED
+    const Real from_beam = half.gain * beam;
+    int number = patches ? patches[i] : face;
+    const bool mixed = number == MIXED_CELL;
+    unsigned int part = 0, last = 0;
+    if (mixed) {
+        const int cell = mixed_cell(medium.mixed, face, i);
+        part = medium.mixed.first[cell];
+        last = medium.mixed.first[cell + 1] - 1;
+    }
+    Real heat = -Real(0), fraction = Real(1);
+#pragma unroll 1
+    for (;; ++part) {
+        if (mixed) {
+            number = medium.mixed.parts[part].number;
+            fraction = medium.mixed.parts[part].fraction;
+        }
+        const Drop drop = drop_to_surface(medium, sweep, number, kind, half, T, beam, conducting, driving);
+        const Real passing = fraction * (drop.share * drop.difference);
+        if (mixed && ledger.parts && owned) atomicAdd(ledger.parts + part, (double)passing - (double)(fraction * from_beam));
+        heat += passing;
+        if (part == last) break;
+    }
+#else
     const Drop drop = drop_to_surface(medium, sweep, patches ? patches[i] : face, kind, half, T, beam, conducting, driving);
     const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
+#endif
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
     if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
     double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);

@@ -24,10 +24,10 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
 )
 from heatsim.kernels.source_key import source_key
-from heatsim.physics import cell_types, conditions
+from heatsim.physics import cell_types, conditions, mixed_cells
 from heatsim.physics.cell_types import INTERIOR
 
-_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, cell_types))
+_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, mixed_cells, cell_types))
 
 
 @njit(parallel=True, cache=True, nogil=True, error_model="numpy")
@@ -43,6 +43,7 @@ def advance(
     sums: Any,
     beam_sums: Any,
     exposed: Any,
+    parts: Any,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
     """One step of the whole field.
@@ -59,6 +60,7 @@ def advance(
         sums: the ledger's sums over time for each face, those of beams left out; empty where nobody asked.
         beam_sums: the same of what beams gave.
         exposed: the same of each exposed cell.
+        parts: the same of each part of mixed cells, those of beams left out.
         other_sources: not to be given.
     """
     if tables.bases.size:
@@ -70,9 +72,8 @@ def advance(
         _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
         # Faces in the order of composite/composite.cuh, so that edges and corners add up alike.
         for face in range(6):
-            add_face(
-                T, driving, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y
-            )
+            of_face = (maps[face], beams[face], sums[face], beam_sums[face], parts)
+            add_face(T, driving, T_new, body, tables, step, of_face, face, z, y)
         if step.scheme == INCREMENTS:
             add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
         elif step.scheme == STOCHASTIC:

@@ -25,6 +25,7 @@ class Body(NamedTuple):
         scale: the reference temperature and the tolerance of surface temperatures, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+        places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
     """
 
     nz: int
@@ -41,6 +42,10 @@ class Body(NamedTuple):
     first_heated: int
     void: int
     void_condition: int
+    places: Any
+    first: Any
+    numbers: Any
+    fractions: Any
 
 
 class Tables(NamedTuple):

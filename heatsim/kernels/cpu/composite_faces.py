@@ -6,7 +6,11 @@ import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, SHARE, Body, Step, Tables, inlined, state
 from heatsim.kernels.cpu.rows import compiled
+from heatsim.physics import mixed_cells
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics.mixed_cells import MIXED
+
+place_of: Any = inlined(mixed_cells.place_of)
 
 
 @inlined
@@ -61,15 +65,17 @@ def add_face(
     body: Body,
     tables: Tables,
     step: Step,
-    numbers: Any,
-    beams: Any,
-    sums: Any,
-    beam_sums: Any,
+    of_face: Any,
     face: int,
     z: int,
     y: int,
 ) -> None:
-    """Add the heat through a face to the cells of a row that are a part of it."""
+    """Add the heat through a face to the cells of a row that are a part of it.
+
+    ``of_face`` are the numbers of the conditions of its cells, the flux of beams, and the ledger's sums of the face, of
+    beams and of all parts of mixed cells.
+    """
+    numbers, beams, sums, beam_sums, parts = of_face
     axis, far, first, end = face // 2, face % 2, 0, body.nx
     if axis == 0:
         first, end = (body.nx - 1, body.nx) if far else (0, 1)
@@ -91,14 +97,41 @@ def add_face(
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[i] - T[i]
         degrees, conducting = state(tables, kind, T[i])
-        share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving[i], beam)
-        heat = share * difference
         from_beam = half[GAIN] * beam
+        if number == MIXED:
+            place = place_of(face, v * numbers.shape[1] + u)
+            cell = (half, kind, degrees, conducting, driving[i], beam, from_beam)
+            heat = _pass_parts(body, step, place, cell, parts)
+        else:
+            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving[i], beam)
+            heat = share * difference
         T_new[i] += heat
         if sums.size:
             sums[v, u] += np.float64(heat) - np.float64(from_beam)
         if beam_sums.size:
             beam_sums[v, u] += from_beam
+
+
+@compiled
+def _pass_parts(body: Body, step: Step, place: int, cell: Any, parts: Any) -> Any:
+    """What a cell gets through the parts of its face; it is entered in the ledger."""
+    half, kind, degrees, conducting, driving, beam, from_beam = cell
+    low, high = 0, len(body.places) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if body.places[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    gained = -(degrees - degrees)
+    for part in range(body.first[low], body.first[low + 1]):
+        number, fraction = body.numbers[part], body.fractions[part]
+        share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, beam)
+        passing = fraction * (share * difference)
+        if parts.size:
+            parts[part] += np.float64(passing) - np.float64(fraction * from_beam)
+        gained = gained + passing
+    return gained
 
 
 @compiled

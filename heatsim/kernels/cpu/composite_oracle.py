@@ -5,7 +5,7 @@ to the bit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,6 +17,7 @@ from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, 
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.conditions import FREE, TOLERANCES, surface_rise
+from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]
 # Where numba puts the potentials of a body whose materials change with temperature.
@@ -31,6 +32,7 @@ class Body:
     Attributes:
         cells: the bytes, or an empty array where there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
+        mixed: the cells at faces that several conditions share.
         bits, before, area: the exposed cells.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
@@ -40,6 +42,7 @@ class Body:
 
     cells: NDArray[np.uint8]
     maps: Sequence[NDArray[np.uint8]]
+    mixed: MixedCells
     bits: NDArray[np.uint32]
     before: NDArray[np.uint32]
     area: Field
@@ -93,17 +96,19 @@ class Entries:
         faces: heat through each face, that of beams left out.
         beams: what beams gave to the cells of each face.
         exposed: heat through the surfaces of each exposed cell towards void.
+        parts: heat through each part of mixed cells, that of beams left out; it is among that of faces.
     """
 
     faces: Sequence[Sums]
     beams: Sequence[Sums]
     exposed: Sums
+    parts: Sums = field(default_factory=lambda: np.zeros(0))
 
 
 class Inside(NamedTuple):
-    """Cells: their kinds, temperatures as deviations, conductivities over those at the reference temperature, potentials.
+    """Cells: their kinds, temperatures as deviations, conductivities over those at the reference, potentials in K.
 
-    Arrays of equal shapes; potentials are in K.
+    Arrays of equal shapes.
     """
 
     kind: NDArray[np.uint8]
@@ -222,7 +227,7 @@ def _from_surface(
 
 
 def _add_exposed(
-    field: Inside,
+    inside: Inside,
     beside: Sequence[NDArray[np.uint8]],
     body: Body,
     tables: Tables,
@@ -232,7 +237,7 @@ def _add_exposed(
 ) -> None:
     """Add the heat through surfaces towards void."""
     places = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: total.size])
-    cells = Inside(*(values.reshape(-1)[places] for values in field))
+    cells = Inside(*(values.reshape(-1)[places] for values in inside))
     heat = np.zeros_like(cells.T)
     for axis in range(3):
         low, high = (beside[2 * axis + side].reshape(-1)[places] == body.void for side in (0, 1))
@@ -244,15 +249,27 @@ def _add_exposed(
         ledger.exposed[...] += heat
 
 
-def _add_face(face: int, field: Inside, body: Body, tables: Tables, row: Row, ledger: Entries, total: Field) -> None:
+def _add_face(face: int, inside: Inside, body: Body, tables: Tables, row: Row, ledger: Entries, total: Field) -> None:
     """Add the heat through a face of the box."""
     place = FACE_SLICES[face]
-    cells = Inside(*(values[place] for values in field))
+    cells = Inside(*(values[place] for values in inside))
     numbers = body.maps[face] if body.maps[face].size else np.full(cells.T.shape, face)
+    parts, owners = body.mixed.on_face(face)
+    numbers = np.where(numbers == MIXED, face, numbers)  # their heat is replaced below
     beam = row.beams[face] if row.beams[face].size else np.zeros_like(cells.T)
     share, difference = _from_surface(body, tables, row, numbers, face // 2, cells, beam)
     heat = np.where(share > 0, share * difference, share)
     from_beam = tables.halves[cells.kind, face // 2, 2] * beam
+    if len(owners):
+        divided = Inside(*(values.reshape(-1)[owners] for values in cells))
+        numbers, fractions = body.mixed.numbers[parts], body.mixed.fractions[parts]
+        share, difference = _from_surface(body, tables, row, numbers, face // 2, divided, beam.reshape(-1)[owners])
+        passing = np.where(share > 0, fractions * (share * difference), share)
+        heat.reshape(-1)[owners] = -0.0
+        np.add.at(heat.reshape(-1), owners, passing)
+        if ledger.parts.size:
+            brought = fractions * from_beam.reshape(-1)[owners]
+            ledger.parts[parts] += passing.astype(np.float64) - brought.astype(np.float64)
     total[place] += heat
     if ledger.faces[face].size:
         ledger.faces[face][...] += heat.astype(np.float64) - from_beam.astype(np.float64)
@@ -285,7 +302,8 @@ def advance_numba(
     nz, ny, nx = T.shape
     scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
     numbers = (body.first_heated, body.void, body.void_condition)
-    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
+    mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers, *mixed)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
     advance: Any = composite.advance
     advance(
@@ -298,6 +316,7 @@ def advance_numba(
         tuple(ledger.faces),
         tuple(ledger.beams),
         ledger.exposed,
+        ledger.parts,
     )
 
 

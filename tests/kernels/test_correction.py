@@ -137,7 +137,7 @@ def cases() -> tuple[CompositeSteps, ...]:
             exposed=not number,
         )
         heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(medium.kinds)))
-        rows = type(case.rows)(case.rows.conditions, heat, case.rows.beams)
+        rows = type(case.rows)(case.rows.conditions, case.rows.held, heat, case.rows.beams)
         result.append(
             CompositeSteps(
                 **{
@@ -222,7 +222,7 @@ def one_sweep(
 ) -> tuple[NDArray[Any], ...]:
     """The field and the ledger after a sweep in float32; without a mender by single steps of 06."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
-    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), len(case.rows.beams))
+    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), case.rows)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.GENERAL_SWEEP)
     sums = case.empty_sums()

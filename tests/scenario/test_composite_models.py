@@ -68,8 +68,10 @@ def test_everything_is_taken_in_si(tmp_path):
     assert (heater.name, heater.face, heater.condition) == ("patch 1", "z_max", Flux(value=2e4))
     assert (strip.name, strip.rectangle.max) == ("strip", (0.04, 0.01))
     assert isinstance(strip.condition, Radiation)
-    assert heater.cells(scenario.grid) == (slice(0, 2), slice(0, 2))
-    assert strip.cells(scenario.grid) == (slice(2, 8), slice(0, 2))
+    for patch, columns in ((heater, slice(0, 2)), (strip, slice(2, 8))):
+        u, v = patch.coverage(scenario.grid)
+        assert np.flatnonzero(u == 1.0).tolist() == np.flatnonzero(u).tolist() == list(range(8))[columns]
+        assert v.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     hot, coil, laser = scenario.sources
     assert (hot.name, hot.region, hot.power, hot.during, hot.scale) == (
         "source 1",
@@ -371,12 +373,6 @@ MISTAKES = {
         "",
         "patches.1.rectangle",
         ['"strip" overlaps "patch 1"'],
-    ),
-    "patch without cells": (
-        ("max = [0.01, 0.01] }", "max = [0.01, 0.002] }"),
-        "",
-        "patches.0.rectangle",
-        ['"patch 1" holds no centre'],
     ),
     "patch upside down": (
         ("max = [0.01, 0.01] }", "max = [0.01, 0.0] }"),

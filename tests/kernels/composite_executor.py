@@ -131,7 +131,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     struct = ledger_struct(entries([zone.array for zone in ledger]))
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, steps.rows)
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
@@ -167,7 +167,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(gpu, precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, steps.rows)
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
@@ -196,12 +196,11 @@ def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, .
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    return launch.builds(
-        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
-        heated=steps.medium.first_heated < len(steps.medium.kinds),
-        varying=steps.medium.varies,
-        mixed=bool(len(steps.mixed.places)),
-    )
+    medium = steps.medium
+    heated = medium.first_heated < len(medium.kinds)
+    mixed = bool(len(steps.mixed.places))
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, mixed)
+    return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 
 ON_CUDA = [

@@ -45,16 +45,22 @@ class SweepTable:
     """Steps as kernels read them on a device.
 
     Attributes:
-        table: struct Sweep of each step, on the device.
-        arrays: what it points to.
+        table: struct Sweep of each step, an array of bytes on the device.
+        itemsize: bytes of a struct.
+        arrays: what the structs point to.
     """
 
     table: Any
-    arrays: tuple[Any, ...]
+    itemsize: int
+    arrays: tuple[Any, ...] = ()
 
     def address(self, step: int) -> int:
         """The device address of a step's struct."""
-        return int(self.table.data.ptr) + step * structs.GENERAL_SWEEP.itemsize
+        return int(self.table.data.ptr) + step * self.itemsize
+
+    def part(self, first: int, count: int) -> Any:
+        """The bytes of ``count`` steps from ``first`` on."""
+        return self.table[first * self.itemsize : (first + count) * self.itemsize]
 
 
 class CompositeArrays:
@@ -153,7 +159,7 @@ class CompositeArrays:
             count += slab.size
         return total / count
 
-    def coefficients(self, tables: Tables, rows: Rows) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: Tables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
@@ -166,14 +172,14 @@ class CompositeArrays:
         medium["patches"] = [address(numbers) for numbers in body.maps]
         medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
         medium["reference"] = body.reference
-        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, len(rows.beams)
+        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if laws.vary:
             of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
             of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
-            medium["held"] = rows.conditions[0].size
+            medium["held"] = 6 * conditions
             medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
         if self.mixed:
             mixed = body.mixed
@@ -211,7 +217,7 @@ class CompositeArrays:
             on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
             arrays.append(on_device)
             table["beams"] = _pointers(on_device, count)
-        return SweepTable(xp.asarray(table.view(np.uint8)), tuple(arrays))
+        return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
 
     def row(self, rows: Rows, step: int, grid: Grid) -> Row:
         """What a CPU kernel reads for step number ``step`` of ``rows``."""

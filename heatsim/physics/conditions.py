@@ -107,7 +107,7 @@ class Conditions:
             return [face]
         parts, _ = self.mixed.on_face(face)
         numbers = np.concatenate((np.unique(self.maps[face]), self.mixed.numbers[parts]))
-        return np.unique(numbers[numbers != MIXED]).tolist()
+        return [int(number) for number in np.unique(numbers[numbers != MIXED])]
 
     def shares(
         self, face: int, v: NDArray[np.integer], u: NDArray[np.integer]

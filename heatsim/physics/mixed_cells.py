@@ -71,7 +71,7 @@ def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
     nz, ny, nx = scenario.grid.shape
     shapes = ((nz, ny), (nz, nx), (ny, nx))
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
-    places, numbers, fractions = ([np.zeros(0, dtype)] for dtype in (np.int64, np.int64, np.float64))
+    places, numbers, fractions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for number, patch in enumerate(scenario.patches, start=6):
         face = FACES.index(patch.face)
         if not maps[face].size:
@@ -85,7 +85,7 @@ def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
         places.append(place_of(face, 0) + cells[part])
         numbers.append(np.full(np.count_nonzero(part), number))
         fractions.append(covered[part])
-    mixed = _grouped(*(np.concatenate(parts) for parts in (places, numbers, fractions)))
+    mixed = _grouped(np.concatenate(places), np.concatenate(numbers), np.concatenate(fractions))
     for face in range(6):
         maps[face].reshape(-1)[mixed.on_face(face)[1]] = MIXED
     return tuple(maps), mixed

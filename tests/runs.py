@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import heatsim
-from heatsim import course
-from heatsim.stepper import Stepper
+from heatsim.run import time_loop
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_reader import FieldReader
 
@@ -102,7 +102,7 @@ def results(at: Path) -> dict[str, Any]:
 
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the clock and at signals after every step."""
-    monkeypatch.setattr(course, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
 
 
 def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:

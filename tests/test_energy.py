@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder, tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -174,7 +174,7 @@ def test_heat_is_carried_over_without_loss_and_wherever_the_run_was_interrupted(
 ) -> None:
     at_once = simulate(text, "solver.device=cpu")
     columns, expected = tables.read(at_once.folder / folder.ENERGY)
-    monkeypatch.setattr("heatsim.stepper.STEPS_TO_CARRY", 5)
+    monkeypatch.setattr("heatsim.solver.stepper.STEPS_TO_CARRY", 5)
     carried = simulate(text, "solver.device=cpu")
     assert carried.step > 10
     _, rows = tables.read(carried.folder / folder.ENERGY)
@@ -205,7 +205,7 @@ def test_two_runs_give_the_same_digits(rounding: str, simulate: Simulate) -> Non
 def test_a_batch_of_steps_is_no_part_of_the_result(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
     text = case(FACES_OF["in time"], CELLS["box"])
     expected = (simulate(text).folder / folder.ENERGY).read_bytes()
-    monkeypatch.setattr("heatsim.course.BATCH_SECONDS", 1e-9)
+    monkeypatch.setattr("heatsim.run.time_loop.BATCH_SECONDS", 1e-9)
     assert (simulate(text).folder / folder.ENERGY).read_bytes() == expected
 
 

@@ -6,9 +6,9 @@ import pytest
 from run_folders import gaussian, write_run
 
 from heatsim.errors import FolderError, InputError
-from heatsim.export import export
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
+from heatsim.storage.export import export
 from heatsim.storage.field_writer import FieldWriter
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")

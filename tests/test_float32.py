@@ -14,14 +14,14 @@ from exact import held, scenario
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.field import Field
 from heatsim.kernels import catalog
-from heatsim.kernels.cpu import advance_numpy
-from heatsim.ledger import Ledger
+from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
-from heatsim.stepper import Stepper
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.stepper import Stepper
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

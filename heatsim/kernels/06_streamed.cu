@@ -17,9 +17,9 @@
 #if !FACES
 #include "streamed_rows.cuh"
 #elif MATERIALS == 2
-#include "varying_streamed.cuh"
+#include "composite/varying_streamed.cuh"
 #else
-#include "noted.cuh"
+#include "composite/deferred_cells.cuh"
 
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750

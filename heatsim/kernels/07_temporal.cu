@@ -36,8 +36,8 @@
 // Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
 // Other grids take single steps.
 //
-// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; composite_pipeline.cuh.
-// Where that is wrong, and as far as it spreads in STEPS steps, mended.cu steps the cells anew; heat through faces is entered there.
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; temporal_composite/pipeline.cuh.
+// Where that is wrong, and as far as it spreads in STEPS steps, temporal_composite/correction.cu steps the cells anew; heat through faces is entered there.
 //
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
@@ -204,7 +204,7 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     return place;
 }
 
-#include "composite_pipeline.cuh"
+#include "temporal_composite/pipeline.cuh"
 
 struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];

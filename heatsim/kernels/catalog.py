@@ -62,8 +62,8 @@ KERNELS = (
         steps=4,
         boxed=True,
     ),
-    KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
-    KernelSpec("numba", "cpu", "cpu_blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
+    KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays in NumPy: the oracle, written to be read"),
+    KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
 # What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.

@@ -99,7 +99,7 @@ class Build:
 
     @property
     def planes_noted(self) -> int | None:
-        """The most planes that a block marches if it notes cells to make them anew (noted.cuh); None if it does not.
+        """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
         What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
         their ends.

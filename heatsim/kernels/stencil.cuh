@@ -18,9 +18,9 @@
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
 //     TILE_X/Y/Z       threads of a block along each axis
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
-//     FACES            1 where faces hold more than f - g T, or there are sources: composite.cuh
+//     FACES            1 where faces hold more than f - g T, or there are sources: composite/composite.cuh
 //     MATERIALS        1 where there are several materials too; needs FACES, and increments
-//     PLANES_NOTED     planes that a block marches at the most: noted.cuh
+//     PLANES_NOTED     planes that a block marches at the most: composite/deferred_cells.cuh
 //     MEMBERS          1 where a launch steps several runs on equal grids, an ensemble; without FACES
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
@@ -34,14 +34,14 @@ struct Grid {
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
-    const struct Segment* segments;  // 07: what the blocks do, one after the other; mended.cu: its table
+    const struct Segment* segments;  // 07: what the blocks do, one after the other; temporal_composite/correction.cu: its table
 #if MEMBERS
     int layers, first_member;  // blocks along z of a member; the first member of this launch
 #endif
 };
 
 #if FACES
-#include "medium.cuh"
+#include "composite/materials.cuh"
 // The code for faces and sources, which few cells run, may have all registers that there are.
 #define BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
@@ -235,7 +235,7 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 }
 
 #if FACES
-#include "composite.cuh"
+#include "composite/composite.cuh"
 #endif
 
 // The new value of cell (x, y, z) from its own and its six neighbours' values. Where `at_face` is false the cell touches

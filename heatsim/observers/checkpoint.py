@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 
-from heatsim.frame import Download, Frame, slabs
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.solver.field_copy import Download, Frame, slabs
 from heatsim.storage import checkpoint
 from heatsim.storage.checkpoint import Pieces
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.field import Extremes, Field
-from heatsim.frame import Frame
-from heatsim.kernels.composite import CompositeArrays
-from heatsim.ledger import Ledger
+from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Extremes, Field
+from heatsim.solver.field_copy import Frame
 from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool

@@ -20,9 +20,9 @@ from heatsim.errors import NotFiniteError
 from heatsim.grid import Grid
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.observers.regions import RegionStatistic
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.faces import Faces
-from heatsim.physics.medium import INTERIOR
-from heatsim.physics.surfaces import surfaces_at
+from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
 from heatsim.storage.tables import TableWriter
 

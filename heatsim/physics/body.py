@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
-from heatsim.physics import medium as media
-from heatsim.physics import temperatures
+from heatsim.physics import cell_types as media
+from heatsim.physics import temperature_range
+from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
-from heatsim.physics.medium import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.regions import Parts, paint, source_mask
 from heatsim.physics.sources import BeamRows, Sources
-from heatsim.physics.temperatures import Occurring
+from heatsim.physics.temperature_range import Occurring
 from heatsim.scenario import Scenario
 
 Array = NDArray[np.float64]
@@ -223,7 +223,7 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
     """The materials; those that change with temperature as they are at the reference temperature."""
     reference = 0.0
     if start is not None:
-        temperatures.check(scenario, Occurring(start.lowest, start.highest))
+        temperature_range.check(scenario, Occurring(start.lowest, start.highest))
         reference = start.reference
     return tuple(
         media.VOID
@@ -238,7 +238,7 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
 def _laws(scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium) -> tuple[Substance, ...]:
     """The materials with their laws over the temperatures that can occur."""
     occurring = Occurring.in_run(scenario, start, conditions, medium)
-    temperatures.check(scenario, occurring)
+    temperature_range.check(scenario, occurring)
     return tuple(
         substance
         if material is None or not material.varies

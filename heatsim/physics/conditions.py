@@ -168,7 +168,7 @@ def _functions(condition: Condition) -> Sequence[TimeFunction]:
 
 
 def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray[Any], beam: Any = 0.0) -> NDArray[Any]:
-    """Surface minus cell in K, as the kernels find it; see composite.cuh.
+    """Surface minus cell in K, as the kernels find it; see composite/composite.cuh.
 
     Args:
         row: the six numbers of the condition; each may be an array of the cells' shape.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES, Grid
-from heatsim.physics import timeline
+from heatsim.physics import time_steps
 from heatsim.physics.body import Body
 from heatsim.physics.coefficients import (
     Coefficients,
@@ -23,7 +23,7 @@ from heatsim.physics.coefficients import (
     stability_limit,
 )
 from heatsim.physics.faces import Faces
-from heatsim.physics.timeline import Timeline
+from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Periodic, Scenario
 
 
@@ -87,8 +87,8 @@ class HeatProblem:
             )
         intervals = (scenario.output.every, scenario.output.probe_every)
         try:
-            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
-        except timeline.TimelineError as error:
+            steps = time_steps.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
+        except time_steps.TimelineError as error:
             raise _time_error(scenario, str(error)) from None
 
         precision, solver = scenario.solver.precision, scenario.solver

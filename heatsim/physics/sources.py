@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES, Grid
-from heatsim.physics.medium import Medium
+from heatsim.physics.cell_types import Medium
 from heatsim.scenario import Beam, Scenario, Source, Table, TimeFunction, face_axes
 
 Array = NDArray[np.float64]

@@ -20,6 +20,7 @@ from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.render.scales import TemperatureScale
 from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread, wide_axes
+from heatsim.storage.pyvista import import_pyvista
 
 # An edge is drawn at least this fraction of the longest, so that what happens across a thin plate can be seen.
 _THINNEST = 1.0 / 8.0
@@ -63,18 +64,6 @@ def describe_stretch(grid: Grid) -> str:
     ratios = {AXES[axis]: drawn_size(grid)[axis] * longest / grid.size[axis] for axis in wide_axes(grid)}
     parts = [f"{axis} is drawn {ratio:.3g} times as long" for axis, ratio in ratios.items() if ratio > 1.0 + 1e-9]
     return f"Not to scale: {', '.join(parts)}." if parts else ""
-
-
-def import_pyvista() -> Any:
-    """PyVista, or an `InputError` that says how to get it."""
-    try:
-        import pyvista
-    except ImportError as error:
-        raise InputError(
-            f"PyVista, which draws views in space and writes VTI files, cannot be imported ({error}); "
-            "pip install pyvista"
-        ) from error
-    return pyvista
 
 
 def start_trial() -> subprocess.Popen[bytes]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import DeviceError, RunError
-from heatsim.stop import Stop
+from heatsim.run.interrupt import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
 from heatsim.study.crew import Event

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import Plan, size
-from heatsim.stop import Stop, stop_on_signals
+from heatsim.run.interrupt import Stop, stop_on_signals
+from heatsim.run.plan import Plan, size
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions

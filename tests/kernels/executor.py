@@ -18,7 +18,7 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")

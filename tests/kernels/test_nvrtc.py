@@ -16,12 +16,13 @@ from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending
+from heatsim.kernels import launch
+from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.reductions import compiled, fused, gather
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
-from heatsim.kernels.tuning import in_three_steps
+from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
@@ -201,7 +202,7 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
         kernel = launch.build(spec, precision, "increments", GRID, faces=True, materials=materials)
         kernel = replace(kernel, heated=precision == "float32")
         if name == "mended":
-            kernel = mending.mender(kernel, BLOCK_MEMORY)
+            kernel = correction.mender(kernel, BLOCK_MEMORY)
         return compile_source(launch.source(kernel.spec), kernel.spec.source, architecture, kernel.options)
 
     # All of them where the kernels are tuned, with the pipeline, which takes the compiler long; elsewhere half in turn.

@@ -1,0 +1,76 @@
+"""What summary.json says of a run: what decided its numbers, what came out and where the time went."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from heatsim.kernels.autotune import Choice
+from heatsim.observers import energy
+from heatsim.observers.observer import RunState
+from heatsim.run.plan import Plan
+from heatsim.run.time_loop import Timing
+from heatsim.version import version
+
+
+def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
+    """The summary of a run that has come to its end.
+
+    Args:
+        plan: what the run was to do.
+        state: after the last step.
+        timing: where the wall-clock time went.
+        choice: the kernel that did the steps, if one was tried out.
+    """
+    problem, extremes = plan.problem, state.extremes()
+    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    summary: dict[str, Any] = {
+        "title": problem.scenario.title,
+        "versions": _versions(plan.device.backend),
+        "device": plan.device.name,
+        "backend": plan.device.backend,
+        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
+        "precision": problem.precision,
+        "rounding": problem.rounding,
+        "scheme": problem.scheme,
+        "cells": list(problem.grid.cells),
+        "time": state.time,
+        "steps": state.step,
+        "dt": list(problem.timeline.step_lengths),
+        "dt_limit": problem.limit.dt,
+        "coefficients": [
+            {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
+            for dt, steps in problem.timeline.step_lengths.items()
+        ],
+        "reference_temperature": state.field.reference,
+        "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
+        "preparing_time": timing.preparing,
+        "stepping_time": state.wall_time,
+        "observing_time": timing.observing,
+        "waiting_time": timing.waiting,
+        "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
+    }
+    if plan.device.backend == "cuda" and choice:
+        summary["launch"] = choice.describe()
+    if problem.scenario.output.energy:
+        row = energy.balance(state)
+        summary["energy"] = row
+        summary["energy_bound"] = energy.bound(state, row)
+    return summary
+
+
+@cache
+def _versions(backend: str) -> Mapping[str, str]:
+    """Versions of what decides the numbers."""
+    import platform
+
+    packages = ["numpy", "h5py"]
+    packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
+    versions = {"heatsim": version(), "python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,1 @@
+"""Advance the field."""

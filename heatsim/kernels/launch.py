@@ -55,6 +55,7 @@ class Build:
         faces: whether faces hold more than f − g·T, or there are sources.
         materials: whether there are several materials.
         varying: whether materials change with temperature; ``materials`` then too.
+        contacts: whether some of the contacts between materials are weighted.
         heated: whether sources heat some of the kinds of cells.
         room: bytes of shared memory for boxes of any size, in kernels that take them.
         members: whether a launch steps the members of an ensemble.
@@ -68,6 +69,7 @@ class Build:
     faces: bool = False
     materials: bool = False
     varying: bool = False
+    contacts: bool = False
     heated: bool = False
     room: int = 0
     members: bool = False
@@ -143,6 +145,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.faces),
             "MATERIALS": 2 if self.varying else int(self.materials),
+            "CONTACTS": int(self.contacts),
             "MEMBERS": int(self.members),
             "HEATED": int(self.heated),
         }
@@ -336,6 +339,7 @@ def builds(
     heated: bool = False,
     varying: bool = False,
     members: bool = False,
+    contacts: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
 
@@ -343,9 +347,12 @@ def builds(
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying, members)
+    single = replace(single, contacts=contacts)
     if spec.steps == 1 or (faces and spec.boxed) or varying:
         return (single,)
-    several = replace(build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated)
+    several = replace(
+        build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated, contacts=contacts
+    )
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if faces:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics import cell_types as media
-from heatsim.physics import temperature_range
+from heatsim.physics import surface_areas, temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
@@ -82,6 +82,11 @@ class Body:
         contacts = {
             frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
         }
+        exposed = conditions.void is not None
+        surfaces = None
+        if parts is not None and scenario.regions:
+            weighted = media.weighted(palette, contacts, exposed)
+            surfaces = surface_areas.find(scenario, parts, weighted, periodic)
         try:
             medium = media.build(
                 scenario.grid,
@@ -90,7 +95,8 @@ class Body:
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=periodic,
-                exposed=conditions.void is not None,
+                exposed=exposed,
+                surfaces=surfaces,
             )
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Problem("sources", str(error))]) from None
@@ -113,7 +119,7 @@ class Body:
         beams = self.sources.beam_faces()
         faces = sum(sides[face // 2] for face in beams)
         faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
-        return 8 * (faces + (0 if self.medium.exposure is None else len(self.medium.exposure.cells)))
+        return 8 * (faces + self.medium.exposed_cells)
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -194,6 +200,7 @@ class Body:
         own = kind_at(*place)
         total = np.zeros(len(cells))
         gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
+        areas, factors = self._weights_of(cells)
         with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
         for face in range(6):
@@ -209,14 +216,25 @@ class Body:
                 number = self.conditions.maps[face][v, u].astype(np.intp)
             surface = outside & (not self.periodic[axis])
             if medium.void is not None and self.conditions.void is not None:
-                towards_void = ~outside & (other == medium.void)
+                towards_void = (~outside | self.periodic[axis]) & (other == medium.void)
                 number = np.where(towards_void, self.conditions.void, number)
                 surface |= towards_void
             with np.errstate(divide="ignore"):
                 conductance = 1.0 / (medium.least_half[axis, own] + resistances[number])
-            total += np.where(surface, conductance * gains[own, axis], 0.0)
-            total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
+            total += np.where(surface, areas[:, face] * conductance * gains[own, axis], 0.0)
+            total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
         return total
+
+    def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
+        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
+        exposure = self.medium.exposure
+        if exposure is not None:
+            place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
+            listed = exposure.cells[place] == cells
+            areas[listed] = exposure.area[place[listed]]
+            factors[listed] = self.medium.link_factors[place[listed]]
+        return areas, factors
 
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:

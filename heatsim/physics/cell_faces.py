@@ -73,3 +73,12 @@ def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:
     n = np.array(grid.cells)[axis]
     place = low // stride % n
     return low, np.where(place == n - 1, low - (n - 1) * stride, low + stride)
+
+
+def total_areas(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8]) -> dict[frozenset[int], float]:
+    """The area in m² of all surfaces between two materials, by their numbers."""
+    low, high = cells_beside(grid, surfaces.faces)
+    one, other = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
+    pairs, place = np.unique(256 * np.minimum(one, other) + np.maximum(one, other), return_inverse=True)
+    totals = np.bincount(place.reshape(-1), surfaces.areas, len(pairs))
+    return {frozenset(divmod(pair, 256)): total for pair, total in zip(pairs.tolist(), totals.tolist(), strict=True)}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.surface import Surface
+from heatsim.physics.stl import Surface
 from heatsim.scenario import Box, Cylinder, Sphere
 
 Array = NDArray[np.float64]

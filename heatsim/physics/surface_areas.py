@@ -21,11 +21,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_faces import FaceAreas
+from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
 from heatsim.physics.facets import facets
 from heatsim.physics.polygons import Polygons, split
 from heatsim.physics.regions import Parts
 from heatsim.physics.shapes import Solid
+from heatsim.physics.voxel_areas import areas as areas_of_voxels
 from heatsim.scenario import Region, Scenario, load_labels
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ _NEAR = 2  # cells: how far around a piece that has no face in any of its column
 
 
 def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> FaceAreas:
-    """The areas of all faces that shapes have made between certain materials.
+    """All faces between certain materials with their smooth areas.
 
     Args:
         scenario: with the regions.
@@ -46,8 +47,29 @@ def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: 
         wanted: between which materials of the palette, shape (materials, materials).
         periodic: which axes wrap.
     """
+    grid = scenario.grid
+    faces = between(grid, parts.material, wanted, periodic)
+    if not len(faces):
+        return FaceAreas(faces, np.zeros(0))
+    areas = _from_shapes(scenario, parts, wanted, periodic).of(faces)
+    low, high = cells_beside(grid, faces)
+    # Where a shape that the domain cuts off meets itself across a periodic axis, the domain's end is the surface.
+    areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
+    owner = parts.owner.reshape(-1)
+    labels = np.array([False, *(region.labels is not None for region in scenario.regions)])
+    images = labels[np.maximum(owner[low], owner[high])]
+    if images.any():
+        void = len(wanted) - 1 if scenario.uses_void else None
+        areas[images] = areas_of_voxels(grid, parts.material, faces[images], void, periodic)
+    return FaceAreas(faces, areas)
+
+
+def _from_shapes(
+    scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
+) -> FaceAreas:
+    """The areas that the surfaces of shapes have given to faces."""
     painting = _Painting(scenario, parts, periodic)
-    found: list[tuple[Indices, Array]] = []
+    found: list[tuple[Indices, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
     for number in range(1, len(scenario.regions) + 1):
         solid, inner = painting.solids[number], painting.materials[number]
         if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
@@ -55,10 +77,8 @@ def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: 
         for some in facets(solid.shape, scenario.grid):
             samples = painting.visible(split(some, scenario.grid), number, wanted)
             found.append(painting.assign(samples, number))
-    if not found:
-        return FaceAreas(np.zeros(0, dtype=np.int64), np.zeros(0))
     faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
-    return FaceAreas(faces, np.bincount(place.reshape(-1), np.concatenate([area for _, area in found])))
+    return FaceAreas(faces, np.bincount(place.reshape(-1), np.concatenate([area for _, area in found]), len(faces)))
 
 
 @dataclass(frozen=True, eq=False)

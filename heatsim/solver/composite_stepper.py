@@ -124,6 +124,7 @@ class CompositeStepping:
             materials=not self._body.medium.uniform,
             varying=self._body.medium.varies,
             heated=self._body.medium.first_heated < len(self._body.medium.kinds),
+            contacts=self._arrays.body.contacts,
         )
         one = self._with_launches(launch.compile_kernel(single))
         for build in several:

@@ -68,12 +68,10 @@ class CompositeSteps:
         nx, ny, nz = self.grid.cells
         shapes = ((nz, ny), (nz, nx), (ny, nx))
         beams = {beam.face for beam in self.rows.beams}
-        exposure = self.medium.exposure
-        exposed = self.recorded and exposure is not None and self.void_condition is not None
         return [
             *(np.zeros(shapes[f // 2] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
             *(np.zeros(shapes[f // 2] if self.recorded and f in beams else (0, 0)) for f in range(6)),
-            np.zeros(len(exposure.cells) if exposed and exposure is not None else 0),
+            np.zeros(self.medium.exposed_cells if self.recorded and self.void_condition is not None else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
@@ -195,6 +193,7 @@ def builds(
         *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
         heated=steps.medium.first_heated < len(steps.medium.kinds),
         varying=steps.medium.varies,
+        contacts=steps.medium.exposure is not None and steps.medium.exposure.contacts,
     )
 
 

@@ -87,11 +87,14 @@ class CompositeArrays:
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
             bits=xp.asarray(nothing if exposure is None else exposure.bits),
             before=xp.asarray(nothing if exposure is None else exposure.before),
-            area=xp.asarray((np.zeros((0, 3)) if exposure is None else exposure.area).astype(precision, order="C")),
+            weights=xp.asarray(
+                (np.zeros((0, 6)) if exposure is None else medium.surface_weights).astype(precision, order="C")
+            ),
+            contacts=exposure is not None and exposure.contacts,
             reference=np.dtype(precision).type(reference),
             first_heated=medium.first_heated,
             void=-1 if medium.void is None else medium.void,
-            void_condition=-1 if void_condition is None or exposure is None else void_condition,
+            void_condition=-1 if void_condition is None or not medium.exposed_cells else void_condition,
             laws=Laws(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
@@ -159,7 +162,7 @@ class CompositeArrays:
         medium["cells"] = address(body.cells)
         medium["inner"], medium["links"], medium["halves"] = (address(array) for array in arrays)
         medium["patches"] = [address(numbers) for numbers in body.maps]
-        medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
+        medium["weighted"], medium["before"], medium["weights"] = map(address, (body.bits, body.before, body.weights))
         medium["reference"] = body.reference
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition

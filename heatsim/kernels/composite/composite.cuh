@@ -147,25 +147,55 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
     return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
-// sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
+// The weights of a cell that has some. Surfaces made of voxels are larger than the smooth ones that they stand for. The weight
+// of a surface towards void is its smooth area over its own. That of a contact is what the link across it is multiplied with;
+// where conductivities change with temperature it is the ratio of areas, by which the contact's resistance is divided.
+__device__ __forceinline__ size_t rank_of(const Medium& medium, size_t cell)
+{
+    const size_t word = cell / 32;
+    return medium.before[word] + __popc(medium.weighted[word] & ((1u << cell % 32) - 1u));
+}
+
+// What weighs a cell's links, null where nothing does.
+__device__ __forceinline__ const Real* weights_of(const Medium& medium, size_t cell)
+{
+#if CONTACTS
+    if (medium.weighted[cell / 32] >> cell % 32 & 1u) return medium.weights + 6 * rank_of(medium, cell);
+#endif
+    return nullptr;
+}
+
+// Coefficients of a cell's links, weighted; those towards void are 0.
+__device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
+{
+    if (!weights) return;
+    own.c1 *= weights[0];
+    own.c2 *= weights[1];
+    own.c3 *= weights[2];
+    own.c4 *= weights[3];
+    own.c5 *= weights[4];
+    own.c6 *= weights[5];
+}
+
+// sum, plus the heat through a cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1))
 {
-    const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
-    const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
-    const size_t rank = medium.before[word] + __popc(earlier);
+    const size_t rank = rank_of(medium, cell_index(grid, x, y, z));
     Real heat = Real(0);
 #pragma unroll 1
     for (int axis = 0; axis < 3; ++axis) {
-        const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
+        const unsigned int surfaces = sides >> 2 * axis & 3u;
         if (surfaces == 0) continue;
+        const Real* const weights = medium.weights + 6 * rank + 2 * axis;
+        const Real weight = (surfaces & 1u ? weights[0] : Real(0)) + (surfaces & 2u ? weights[1] : Real(0));
         HalfCell half = medium.halves[3 * kind + axis];
         half.conductance *= conducting;
         half.share *= conducting;
         const Condition& condition = sweep->conditions[medium.void_condition];
         const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
-        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
+        heat = multiply_add(weight * half.share, rise, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;
@@ -228,6 +258,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
                                kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
         if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
@@ -253,6 +284,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
         const int axis = medium.kinds * medium.kinds;
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
         if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;

@@ -81,12 +81,14 @@ __device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real con
     return temperature(medium.laws, medium.laws.of_kind[kind], content, conducting);
 }
 
-// Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins.
+// Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins;
+// `weight` is that of a contact between them.
 struct Drop {
     Real share, difference;
 };
 
-__device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside)
+__device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside,
+                                             Real weight)
 {
     const Laws& laws = medium.laws;
     const HalfCell half = medium.halves[3 * kind + axis], further = medium.halves[3 * other + axis];
@@ -95,15 +97,20 @@ __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int
     const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
     const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    return {half.gain / (resistance + laws.resistances[kind * medium.kinds + other]), T_there - T};
+    Real contact = laws.resistances[kind * medium.kinds + other];
+#if CONTACTS
+    contact /= weight;
+#endif
+    return {half.gain / (resistance + contact), T_there - T};
 }
 
 // sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
 __device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, int axis, int kind, Real T, Real here,
-                                              int other, Real beside, Real there, Real sum)
+                                              int other, Real beside, Real there, Real sum, Real weight)
 {
     Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there - here};
-    if (other != kind && medium.laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, beside);
+    if (other != kind && medium.laws.of_kind[other].base != law.base)
+        drop = drop_between(medium, axis, kind, T, other, beside, weight);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
@@ -138,9 +145,11 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
     unsigned int sides = 0;
     Real sum = Real(0);
+    const Real* const weights = weights_of(medium, cell_index(grid, x, y, z));
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
+        const Real weight = weights ? weights[n] : Real(1);
+        sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum, weight);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
@@ -159,6 +168,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     const Real T = field[cell], here = potential(medium.laws, law, T);
     unsigned int sides = 0;
     Real sum = Real(0);
+    const Real* const weights = weights_of(medium, cell);
 #pragma unroll 1
     for (int axis = 0; axis < 3; ++axis) {
         const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
@@ -172,8 +182,9 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
             kind_above = byte_of(medium, above) & ~INTERIOR;
         }
         const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
-        sum = add_neighbour(medium, law, axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
+        const Real weight_below = weights ? weights[2 * axis] : Real(1), weight_above = weights ? weights[2 * axis + 1] : Real(1);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_below, lower, there_below, sum, weight_below);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum, weight_above);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, true);

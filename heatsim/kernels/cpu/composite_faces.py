@@ -13,14 +13,18 @@ from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWT
 def pass_to_void(
     content: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
 ) -> Any:
-    """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
-    rank, condition = _rank(body.bits, body.before, i), step.conditions[body.void_condition]
+    """What a cell gets through surfaces towards void, 1 for x−, x+, …, z+ where there is one; entered in the ledger."""
+    rank, condition = rank_of(body.bits, body.before, i), step.conditions[body.void_condition]
     degrees, conducting = state(tables, kind, content)
     gained = content - content
     for axis in range(3):
-        if surfaces[axis]:
-            half, area = tables.halves[kind, axis], body.area[rank, axis]
-            weight = area if surfaces[axis] == 1 else area + area
+        below, above = surfaces[2 * axis], surfaces[2 * axis + 1]
+        if below or above:
+            half, weight = tables.halves[kind, axis], content - content
+            if below:
+                weight = weight + body.weights[rank, 2 * axis]
+            if above:
+                weight = weight + body.weights[rank, 2 * axis + 1]
             rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
             gained = gained + weight * (half[SHARE] * conducting) * rise
     if exposed.size:
@@ -29,8 +33,8 @@ def pass_to_void(
 
 
 @inlined
-def _rank(bits: Any, before: Any, cell: int) -> Any:
-    """How many exposed cells there are before one."""
+def rank_of(bits: Any, before: Any, cell: int) -> Any:
+    """How many cells with weights there are before one."""
     word = bits[cell // 32]
     earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
     count = np.int64(before[cell // 32])

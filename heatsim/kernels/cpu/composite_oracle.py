@@ -31,7 +31,8 @@ class Body:
     Attributes:
         cells: the bytes, or an empty array where there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
-        bits, before, area: the exposed cells.
+        bits, before, weights: the cells with weighted surfaces; see composite.cuh.
+        contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
@@ -42,7 +43,8 @@ class Body:
     maps: Sequence[NDArray[np.uint8]]
     bits: NDArray[np.uint32]
     before: NDArray[np.uint32]
-    area: Field
+    weights: Field
+    contacts: bool
     reference: Any
     first_heated: int
     void: int
@@ -116,7 +118,7 @@ def advance_numpy(
     degrees, conducting = T, np.ones_like(T)
     if body.laws.vary:
         degrees, conducting = temperatures(body.laws, kind, T)
-        total = _conduct_by_laws(T, kind, around, beside, body, tables)
+        total = _conduct_by_laws(T, kind, around, beside, _link_weights(body, T), body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
@@ -124,8 +126,9 @@ def advance_numpy(
             total = total + coefficient * value
     else:
         total = np.zeros_like(T)
+        weights = _link_weights(body, T)
         for n, neighbour in enumerate(around):
-            link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
+            link = tables.links[n // 2, kind, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
     total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
 
@@ -164,11 +167,26 @@ def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArra
     return laws.bases[kind] + step.astype(np.int64), steps - step
 
 
+def _weighted_cells(body: Body, count: int) -> NDArray[np.int64]:
+    """The cells with weights, in the order of these."""
+    return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
+
+
+def _link_weights(body: Body, T: Field) -> Field:
+    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) where all are 1."""
+    if not body.contacts:
+        return np.ones((6, 1, 1, 1), dtype=T.dtype)
+    weights = np.ones((6, T.size), dtype=T.dtype)
+    weights[:, _weighted_cells(body, T.size)] = body.weights.T
+    return weights.reshape(6, *T.shape)
+
+
 def _conduct_by_laws(
     T: Field,
     kind: NDArray[np.uint8],
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
+    weights: Field,
     body: Body,
     tables: Tables,
 ) -> Field:
@@ -185,7 +203,9 @@ def _conduct_by_laws(
         conducts = (conductance > 0) & (further > 0)
         degrees_there, conducting_there = temperatures(laws, other, contents)
         own, its = (np.where(conducts, half, one) for half in (conductance * conducting, further * conducting_there))
-        share = gain / (one / own + one / its + laws.resistances[kind, other])
+        with np.errstate(divide="ignore", invalid="ignore"):  # where a face has no area nothing passes
+            contact = laws.resistances[kind, other] / weights[n]
+            share = gain / (one / own + one / its + contact)
         between = np.where(conducts, share * (degrees_there - degrees), T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
@@ -203,16 +223,18 @@ def _add_exposed(
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
-    cells = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: T.size])
+    cells = _weighted_cells(body, T.size)
     here, own, ratio = (values.reshape(-1)[cells] for values in (T, kind, conducting))
     condition = row.conditions[body.void_condition]
     heat = np.zeros_like(here)
     for axis in range(3):
         low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
-        surfaces = (low.astype(np.int64) + high).astype(T.dtype)
+        zero = T.dtype.type(0.0)
+        below, above = body.weights[:, 2 * axis], body.weights[:, 2 * axis + 1]
+        weight = np.where(low, below, zero) + np.where(high, above, zero)
         conductance, share, _, _ = tables.halves[own, axis].T
         rise = surface_rise(condition, conductance * ratio, body.reference, here)
-        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * (share * ratio) * rise, heat)
+        heat = np.where(low | high, heat + weight * (share * ratio) * rise, heat)
     total.reshape(-1)[cells] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += heat
@@ -275,7 +297,15 @@ def advance_numba(
     nz, ny, nx = T.shape
     scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
     numbers = (body.first_heated, body.void, body.void_condition)
-    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
+    cells: tuple[Any, ...] = (
+        body.cells.reshape(-1),
+        body.bits,
+        body.before,
+        body.weights,
+        scale,
+        body.contacts,
+        *numbers,
+    )
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
     advance: Any = composite.advance
     advance(

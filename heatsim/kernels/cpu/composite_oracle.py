@@ -296,16 +296,8 @@ def advance_numba(
         driving = _potentials_of[body]
     nz, ny, nx = T.shape
     scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
-    numbers = (body.first_heated, body.void, body.void_condition)
-    cells: tuple[Any, ...] = (
-        body.cells.reshape(-1),
-        body.bits,
-        body.before,
-        body.weights,
-        scale,
-        body.contacts,
-        *numbers,
-    )
+    numbers = (body.contacts, body.first_heated, body.void, body.void_condition)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.weights, scale, *numbers)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
     advance: Any = composite.advance
     advance(

@@ -160,12 +160,12 @@ class Medium:
 
     @property
     def exposed_cells(self) -> int:
-        """The number of cells for which a ledger of heat through surfaces towards void has sums, 0 where none passes."""
+        """The number of a ledger's sums of heat through surfaces towards void, 0 where no heat passes these."""
         return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
 
     def kind_at(self, x: int, y: int, z: int) -> int:
         """The kind of a cell."""
-        return 0 if self.uniform else int(self.cells[z, y, x]) & _KIND
+        return 0 if self.uniform else int(self.cells[z, y, x] & _KIND)
 
     def materials(self) -> Iterator[NDArray[np.uint8]]:
         """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""

@@ -106,12 +106,9 @@ def _sphere(sphere: Sphere, grid: Grid) -> Facets:
             spans = np.stack((edges[:-1], edges[1:]), axis=1)
             start = np.stack(np.broadcast_arrays(spans[:, None], spans[None]), axis=2).reshape(-1, 2, 2)
             squares = _refined(start, corners, (0, 1), _PATCH, sphere.radius, grid)
-            a, b = squares[:, 0], squares[:, 1]
-            solid = sum(
-                (1.0 if i == j else -1.0) * np.arctan(a[:, i] * b[:, j] / np.sqrt(1.0 + a[:, i] ** 2 + b[:, j] ** 2))
-                for i in (0, 1)
-                for j in (0, 1)
-            )
+            a, b = squares[:, 0, :, None], squares[:, 1, None, :]
+            angles = np.arctan(a * b / np.sqrt(1.0 + a**2 + b**2))
+            solid = angles[:, 1, 1] - angles[:, 0, 1] - angles[:, 1, 0] + angles[:, 0, 0]
             parts.append(_projected(corners(squares), solid * sphere.radius**2, np.array(sphere.centre)))
     return _joined(parts)
 

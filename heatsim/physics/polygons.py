@@ -19,7 +19,7 @@ class Polygons:
     """Plane polygons, each within one cell.
 
     Attributes:
-        corners: in cells from the corner of the grid, the last one repeated as often as it takes; shape (n, corners, 3).
+        corners: in cells from the corner of the grid; the last one is repeated to fill up shape (n, corners, 3).
         normals: of the smooth surface, shape (n, 3).
         areas: of the smooth surface in m², shape (n,).
     """
@@ -39,7 +39,7 @@ class Polygons:
         total = weights.sum(axis=1)
         weights = np.where(total[:, None] > 0.0, weights, 1.0)
         weights /= weights.sum(axis=1, keepdims=True)
-        return np.einsum("ij,ijk->ik", weights, fans.mean(axis=2))
+        return np.asarray(np.einsum("ij,ijk->ik", weights, fans.mean(axis=2)))
 
     def triangles(self) -> "Polygons":
         """The same as triangles."""

@@ -72,13 +72,14 @@ class Solid:
 
     def contains(self, points: NDArray[np.float64]) -> Mask:
         """Whether points (x, y, z) in m, shape (n, 3), lie inside; shape (n,)."""
-        found = ((points >= np.array(self.low)) & (points <= np.array(self.high))).all(axis=1)
+        found: Mask = np.all((points >= np.array(self.low)) & (points <= np.array(self.high)), axis=1)
         near = np.flatnonzero(found)
         if len(near):
             if isinstance(self.shape, Surface):
                 found[near] = self.shape.contains(points[near])
             else:
-                found[near] = _holds(self.shape, *points[near].T, 0.0)
+                x, y, z = points[near].T
+                found[near] = _holds(self.shape, x, y, z, 0.0)
         return found
 
 

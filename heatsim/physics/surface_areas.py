@@ -78,7 +78,9 @@ def _from_shapes(
             samples = painting.visible(split(some, scenario.grid), number, wanted)
             found.append(painting.assign(samples, number))
     faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
-    return FaceAreas(faces, np.bincount(place.reshape(-1), np.concatenate([area for _, area in found]), len(faces)))
+    total = np.zeros(len(faces))
+    np.add.at(total, place.reshape(-1), np.concatenate([area for _, area in found]))
+    return FaceAreas(faces, total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ class Exposure:
         bits: a bit for each cell of the grid, in the order of memory, the lowest bit of a word first; uint32.
         before: the number of these cells before each word; uint32.
         cells: their indices in the flattened grid, ascending; int64, shape (n,).
-        area: smooth over voxel area of their surfaces towards x−, x+, y−, y+, z−, z+; 1 where there are none, and beside
-            materials that touch without a contact; shape (n, 6).
+        area: smooth over voxel area of their surfaces towards x−, x+, y−, y+, z−, z+, shape (n, 6); 1 where there are
+            none, and between materials without a contact.
         void: whether heat passes surfaces towards void.
         contacts: whether there are contacts of which the ratio is not 1.
     """
@@ -46,7 +46,7 @@ class Exposure:
     @cached_property
     def most(self) -> Array:
         """The largest ratio for each of the six directions, at least 1."""
-        return np.maximum(self.area.max(axis=0, initial=1.0), 1.0)
+        return np.asarray(self.area.max(axis=0, initial=1.0))
 
 
 def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> Exposure | None:

@@ -16,7 +16,7 @@ from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, Indices, cells_beside, voxel_areas
 
 _RADIUS = 3.5  # of the smallest ball, in cells
-_CELLS = 48  # along the grid's longest axis, up to which the ball is that small
+_CELLS = 24  # along the grid's longest axis, up to which the ball is that small
 _FLAT = 5  # cells that a flat surface goes on for, in some direction along each of its two axes
 _SHARP = 3  # cells of a drop or a wall at which a shorter one ends
 
@@ -103,7 +103,7 @@ def _weights(
     gravity(material, around.places, own, far, axis, side, radius, np.array(periodic), sums)
     normal = np.abs(sums) / np.array(grid.spacing)
     length = np.sqrt((normal**2).sum(axis=1))
-    # A sheet with as much of the far material behind it has no centre of gravity beside it: its faces count as they are.
+    # A sheet with as much of the far material behind it has no centre of gravity beside it: its faces keep their area.
     weights = np.where(length > 0.0, normal[:, axis] / np.where(length > 0.0, length, 1.0), 1.0)
     weights[_flat(around, axis, side)] = 1.0
     return np.asarray(weights)

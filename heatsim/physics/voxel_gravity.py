@@ -29,7 +29,8 @@ def gravity(
         places: x, y, z of the cell before each face, shape (3, n).
         own: its material, −1 where all that is not far is near; shape (n,).
         far: the material beyond the faces.
-        axis, side: where the faces are.
+        axis: across which the faces lie.
+        side: on which side of the cell, −1 or 1.
         radius: of the balls in cells.
         periodic: which axes (x, y, z) wrap; beyond the others lies what lies at the ends.
         sums: along x, y, z, shape (n, 3), zeros.

@@ -237,19 +237,24 @@ class Medium:
             stride *= n
         return (numbers[cells] & _KIND).astype(np.intp), around
 
+    def link_factor(
+        self, axis: int | NDArray[np.integer], kind: NDArray[np.intp], other: NDArray[np.intp], ratio: Array
+    ) -> Array:
+        """What a link between two kinds is multiplied with where its contact has the area ``ratio`` of the cells' face.
+
+        A contact's resistance R becomes R over the ratio w, so a link of which R is the share s of the resistance
+        becomes w/(w + s·(1 − w)) of itself. Materials that change with temperature are taken where they conduct best.
+        """
+        share = self.contact_share[axis, kind, other]
+        with np.errstate(invalid="ignore"):
+            return np.where(share > 0.0, ratio / (ratio + share * (1.0 - ratio)), 1.0)
+
     @cached_property
     def link_factors(self) -> Array:
-        """What the area of weighted cells' surfaces makes of the links across them where materials conduct best.
-
-        A contact's resistance R becomes R over the area ratio w, so a link of which R is the share s of the resistance
-        becomes w/(w + s·(1 − w)) of itself. Shape (n, 6), in the order of ``exposure.cells``.
-        """
+        """:meth:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``exposure.cells``."""
         assert self.exposure is not None
         own, around = self.kinds_around(self.exposure.cells)
-        share = self.contact_share[np.arange(6) // 2, own[:, None], around]
-        ratio = self.exposure.area
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(share > 0.0, ratio / (ratio + share * (1.0 - ratio)), 1.0))
+        return self.link_factor(np.arange(6) // 2, own[:, None], around, self.exposure.area)
 
     @cached_property
     def least_half(self) -> Array:

@@ -219,9 +219,10 @@ class Body:
                 towards_void = (~outside | self.periodic[axis]) & (other == medium.void)
                 number = np.where(towards_void, self.conditions.void, number)
                 surface |= towards_void
-            with np.errstate(divide="ignore"):
-                conductance = 1.0 / (medium.least_half[axis, own] + resistances[number])
-            total += np.where(surface, areas[:, face] * conductance * gains[own, axis], 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                film = np.where(resistances[number] > 0.0, resistances[number] / areas[:, face], 0.0)
+                conductance = np.where(areas[:, face] > 0.0, 1.0 / (medium.least_half[axis, own] + film), 0.0)
+            total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
         return total
 

@@ -211,15 +211,16 @@ class Medium:
     def surface_weights(self) -> Array:
         """What kernels weight the surfaces of weighted cells with, shape (n, 6), in the order of ``exposure.cells``.
 
-        Towards void it is the area ratio. At a contact it is what the link is multiplied with, or, where conductivities
-        change with temperature, the area ratio, by which the resistance is divided.
+        Towards void it is one over the area ratio, with which the half cell's conductance is multiplied, or 0 where no
+        smooth surface belongs to a face. At a contact it is what the link is multiplied with, or, where conductivities
+        change with temperature, one over the area ratio, with which the resistance is multiplied.
         """
         assert self.exposure is not None
-        if self.varies or not self.exposure.contacts:
-            return self.exposure.area
         own, around = self.kinds_around(self.exposure.cells)
-        touching = (self.resistance[own[:, None], around] > 0.0) & (around != (-1 if self.void is None else self.void))
-        return np.where(touching, self.link_factors, self.exposure.area)
+        contact = self.resistance[own[:, None], around] > 0.0
+        with np.errstate(divide="ignore"):
+            inverse = np.where((self.exposure.area == 0.0) & ~contact, 0.0, 1.0 / self.exposure.area)
+        return np.asarray(inverse if self.varies else np.where(contact, self.link_factors, inverse))
 
     def kinds_around(self, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The kinds of cells, shape (n,), and of their neighbours towards x−, x+, …, z+, shape (n, 6).

@@ -15,6 +15,9 @@
 //                ○---●  T         held: T_s = T_amb
 //               T_s
 //
+// Towards void, surface and flux are those of the smooth surface: of a voxel's face with the area A it has the part w A, so that
+// in K its half cell counts as 2k/(d w), and the face's part of the heat is that of its own half cell, 2k/d A (T_s - T).
+//
 // The unknown is T_s - T, so that neither a good nor a bad conductor loses digits in float32.
 
 #define NEWTON_STEPS 16  // at the most; more than two only where surface and surroundings differ by a factor
@@ -147,9 +150,9 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
     return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
-// The weights of a cell that has some. Surfaces made of voxels are larger than the smooth ones that they stand for. The weight
-// of a surface towards void is its smooth area over its own. That of a contact is what the link across it is multiplied with;
-// where conductivities change with temperature it is the ratio of areas, by which the contact's resistance is divided.
+// The weights of a cell that has some: how much larger a surface made of voxels is than the smooth one that it stands for, which
+// the half cell's conductance is multiplied with towards void, or a contact's resistance; 0 towards void where no smooth surface
+// belongs to the face. Where conductivities are constant, that of a contact is what it makes of the coefficient of the link.
 __device__ __forceinline__ size_t rank_of(const Medium& medium, size_t cell)
 {
     const size_t word = cell / 32;
@@ -185,17 +188,14 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
     const size_t rank = rank_of(medium, cell_index(grid, x, y, z));
     Real heat = Real(0);
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) {
-        const unsigned int surfaces = sides >> 2 * axis & 3u;
-        if (surfaces == 0) continue;
-        const Real* const weights = medium.weights + 6 * rank + 2 * axis;
-        const Real weight = (surfaces & 1u ? weights[0] : Real(0)) + (surfaces & 2u ? weights[1] : Real(0));
-        HalfCell half = medium.halves[3 * kind + axis];
-        half.conductance *= conducting;
-        half.share *= conducting;
+    for (; sides; sides &= sides - 1) {
+        const int side = __ffs(sides) - 1;
+        const Real weight = medium.weights[6 * rank + side];
+        if (weight == Real(0)) continue;
+        const HalfCell& half = medium.halves[3 * kind + (side >> 1)];
         const Condition& condition = sweep->conditions[medium.void_condition];
-        const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
-        heat = multiply_add(weight * half.share, rise, heat);
+        const Real rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, Real(0));
+        heat = multiply_add(half.share * conducting, rise, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;

@@ -99,7 +99,7 @@ __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
     Real contact = laws.resistances[kind * medium.kinds + other];
 #if CONTACTS
-    contact /= weight;
+    contact *= weight;
 #endif
     return {half.gain / (resistance + contact), T_there - T};
 }

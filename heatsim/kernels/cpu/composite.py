@@ -254,6 +254,6 @@ def _pass_between_materials(
     degrees, conducting = state(tables, kind, T[i])
     degrees_there, conducting_there = state(tables, other, T[there])
     one = tables.one[0]
-    contact = tables.resistances[kind, other] / weight
+    contact = tables.resistances[kind, other] * weight
     resistance = one / (half * conducting) + one / (further * conducting_there) + contact
     return tables.halves[kind, axis, GAIN] / resistance * (degrees_there - degrees)

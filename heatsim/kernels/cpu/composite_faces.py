@@ -17,16 +17,13 @@ def pass_to_void(
     rank, condition = rank_of(body.bits, body.before, i), step.conditions[body.void_condition]
     degrees, conducting = state(tables, kind, content)
     gained = content - content
-    for axis in range(3):
-        below, above = surfaces[2 * axis], surfaces[2 * axis + 1]
-        if below or above:
-            half, weight = tables.halves[kind, axis], content - content
-            if below:
-                weight = weight + body.weights[rank, 2 * axis]
-            if above:
-                weight = weight + body.weights[rank, 2 * axis + 1]
-            rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
-            gained = gained + weight * (half[SHARE] * conducting) * rise
+    for side in range(6):
+        weight = body.weights[rank, side]
+        if surfaces[side] and weight != 0:
+            half = tables.halves[kind, side // 2]
+            conductance = half[CONDUCTANCE] * conducting * weight
+            rise = _surface_rise(condition, conductance, body.scale, degrees, degrees - degrees)
+            gained = gained + half[SHARE] * conducting * rise
     if exposed.size:
         exposed[rank] += gained
     return gained

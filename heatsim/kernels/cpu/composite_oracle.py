@@ -203,9 +203,7 @@ def _conduct_by_laws(
         conducts = (conductance > 0) & (further > 0)
         degrees_there, conducting_there = temperatures(laws, other, contents)
         own, its = (np.where(conducts, half, one) for half in (conductance * conducting, further * conducting_there))
-        with np.errstate(divide="ignore", invalid="ignore"):  # where a face has no area nothing passes
-            contact = laws.resistances[kind, other] / weights[n]
-            share = gain / (one / own + one / its + contact)
+        share = gain / (one / own + one / its + laws.resistances[kind, other] * weights[n])
         between = np.where(conducts, share * (degrees_there - degrees), T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
@@ -227,14 +225,13 @@ def _add_exposed(
     here, own, ratio = (values.reshape(-1)[cells] for values in (T, kind, conducting))
     condition = row.conditions[body.void_condition]
     heat = np.zeros_like(here)
-    for axis in range(3):
-        low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
-        zero = T.dtype.type(0.0)
-        below, above = body.weights[:, 2 * axis], body.weights[:, 2 * axis + 1]
-        weight = np.where(low, below, zero) + np.where(high, above, zero)
-        conductance, share, _, _ = tables.halves[own, axis].T
-        rise = surface_rise(condition, conductance * ratio, body.reference, here)
-        heat = np.where(low | high, heat + weight * (share * ratio) * rise, heat)
+    for side in range(6):
+        weight = body.weights[:, side]
+        passes = (beside[side].reshape(-1)[cells] == body.void) & (weight > 0)
+        conductance, share, _, _ = tables.halves[own, side // 2].T
+        conductance = np.where(passes, conductance * ratio * weight, conductance)
+        rise = surface_rise(condition, conductance, body.reference, here)
+        heat = np.where(passes, heat + share * ratio * rise, heat)
     total.reshape(-1)[cells] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += heat

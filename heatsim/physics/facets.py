@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 _ARC = 0.5  # cells: the longest chord of a circle
 _PATCH = 2.0  # cells: the longest edge of a facet of a sphere
 _ARCS = 64  # of a circle, at the least
-_PATCHES = 16  # along each edge of the cube from which a sphere is projected, at the least
+_PATCHES = 32  # along each edge of the cube from which a sphere is projected, at the least
 _AT_ONCE = 2**14  # facets
 
 

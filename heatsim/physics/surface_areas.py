@@ -34,7 +34,7 @@ Indices = NDArray[np.int64]
 
 _BESIDE = 1e-3  # cells: how far from a surface to ask what lies beside it; more than STL files round by
 _LEVELS = 4  # how often a piece that another region covers in part is halved
-_FARTHEST = 8  # cells: how far along a column its face is looked for
+_FARTHEST = 16  # cells: how far along a column its face is looked for
 _NEAR = 2  # cells: how far around a piece that has no face in any of its columns
 
 

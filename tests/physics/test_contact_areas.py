@@ -112,10 +112,14 @@ def errors(round_in: int, cells: int, resistance: float, ratio: float, centre: t
     return (off_core - off_shell) / jump, off_shell / film
 
 
-@pytest.mark.parametrize("centre", [(0.5, 0.5, 0.5), (0.4931, 0.5047, 0.4977)])
-@pytest.mark.parametrize(("round_in", "ratio"), [(2, 1.0), (2, 10.0), (3, 1.0)])
+CENTRE, OFF = (0.5, 0.5, 0.5), (0.4931, 0.5047, 0.4977)
+
+
+@pytest.mark.parametrize(
+    ("round_in", "ratio", "centre"), [(2, 1.0, CENTRE), (2, 1.0, OFF), (2, 10.0, OFF), (3, 1.0, OFF)]
+)
 def test_round_contacts_have_their_jump(round_in: int, ratio: float, centre: tuple[float, ...]) -> None:
-    coarse, fine = (errors(round_in, cells, 0.3, ratio, centre) for cells in (9, 18))
+    coarse, fine = (errors(round_in, cells, 0.3, ratio, centre) for cells in ((9, 18) if round_in == 2 else (6, 12)))
     assert abs(coarse[0]) < 0.01
     assert abs(fine[0]) < 0.005
     assert abs(coarse[1]) < 0.02

@@ -22,10 +22,10 @@ from heatsim.observers.observer import Observer
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
 from heatsim.run.time_loop import Batch, Course
+from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
 from heatsim.solver.field import Field
-from heatsim.solver.stepper import Stepper
 
 # Runs that have further to go than this times the way of the one that is first due do a part of it.
 _FARTHEST = 2
@@ -47,7 +47,7 @@ class Ended:
 @dataclass(frozen=True)
 class _Member:
     simulation: Simulation
-    stepper: Stepper
+    stepper: CudaStepper
     course: Course
     stack: ExitStack
 
@@ -73,7 +73,7 @@ def run_together(
     with ExitStack() as everything:
         wanted = everything.enter_context(stop_on_signals(stop))
         plan = simulations[0].plan
-        steppers = [simulation.stepper() for simulation in simulations]
+        steppers = [_cuda_stepper(simulation) for simulation in simulations]
         together = EnsembleStepper(steppers, plan.kernel, plan.tuned)
         if not done_unless_stopped(plan.device.elsewhere(together.prepare), wanted):
             for number, simulation in enumerate(simulations):
@@ -97,12 +97,18 @@ def run_together(
         yield from _interrupt(members)
 
 
+def _cuda_stepper(simulation: Simulation) -> CudaStepper:
+    stepper = simulation.stepper()
+    assert isinstance(stepper, CudaStepper), "ensembles run on a GPU"
+    return stepper
+
+
 def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batch) -> Iterator[Ended]:
     """One round, and whoever is due looks."""
     nearest = min(member.course.steps_to_due for member in members.values())
     most = min(batch.steps, _FARTHEST * nearest, together.most_steps)
     started = time.perf_counter()
-    turns: list[tuple[Stepper, Turn]] = []
+    turns: list[tuple[CudaStepper, Turn]] = []
     for number, member in list(members.items()):
         try:
             turns.append((member.stepper, member.stepper.turn(min(member.steps_to_stop, most))))

@@ -30,10 +30,10 @@ from heatsim.run.resume import differences, settings
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, Course, Timing
 from heatsim.scenario import Scenario, load, write_resolved
-from heatsim.solver.composite_stepper import composite_arrays
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.stepper import Stepper, make_stepper
 from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 
@@ -217,8 +217,9 @@ class Simulation:
 
     def stepper(self) -> Stepper:
         """What advances the field, from the step that it is at."""
-        return Stepper(
-            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel, self.state.step),
+        return make_stepper(
+            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel),
+            step=self.state.step,
             tuned=self.plan.tuned,
             arrays=self.state.arrays,
         )

@@ -9,7 +9,8 @@ from heatsim.kernels import autotune, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import Stack, Turn
-from heatsim.solver.stepper import SWEEPS_PER_TABLE, Stepper
+from heatsim.solver.cuda_stepper import CudaStepper
+from heatsim.solver.kernel_arguments import STEPS_PER_TABLE, LinearArguments
 
 # Bytes of what changes from step to step that are made and sent to the device together.
 _BYTES_PER_TABLE = 1 << 26
@@ -24,7 +25,7 @@ class EnsembleStepper:
         tuned: take the kernel and the launch shape that are fastest for all of them together, whatever ``spec`` says.
     """
 
-    def __init__(self, members: Sequence[Stepper], spec: KernelSpec, tuned: bool) -> None:
+    def __init__(self, members: Sequence[CudaStepper], spec: KernelSpec, tuned: bool) -> None:
         self._members = members
         self._spec = spec
         self._tuned = tuned
@@ -37,13 +38,13 @@ class EnsembleStepper:
     def most_steps(self) -> int:
         """How many steps of each member :meth:`advance` may be asked for at a time."""
         size = self._task.builds(self._spec)[0].sweep_dtype.itemsize
-        return max(1, min(SWEEPS_PER_TABLE, _BYTES_PER_TABLE // (size * len(self._members))))
+        return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // (size * len(self._members))))
 
     def prepare(self) -> None:
         """Find the fastest kernel and compile it."""
         _ = self._stack
 
-    def advance(self, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+    def advance(self, turns: Sequence[tuple[CudaStepper, Turn]]) -> None:
         """Queue members' turns; they may still be running at return."""
         buffers = self._stack.advance([turn for _, turn in turns])
         for (member, turn), (T, T_new) in zip(turns, buffers, strict=True):
@@ -62,17 +63,18 @@ class EnsembleStepper:
     @cached_property
     def _stack(self) -> Stack:
         task, shape = self._task, self.choice.shape
-        recorded = any(member.recorded for member in self._members)
+        recorded = any(
+            isinstance(of, LinearArguments) and of.recorded for of in (member.arguments for member in self._members)
+        )
         return Stack(
             task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, task.members, recorded
         )
 
 
-def _at_rest(member: Stepper) -> Turn:
+def _at_rest(member: CudaStepper) -> Turn:
     """A turn without steps, for trying out."""
     problem, field = member.problem, member.field
     dt = float(problem.timeline.dts[problem.timeline.interval(member.step)])
-    coefficients = structs.coefficients_struct(problem.coefficients[dt], problem.precision)
     nobody = np.zeros((), dtype=structs.LEDGER)
     sweeps = np.zeros(0, dtype=structs.sweep_dtype(problem.precision))
-    return Turn(field.deviation, field.spare, coefficients, nobody, sweeps, 0)
+    return Turn(field.deviation, field.spare, member.arguments.coefficients(dt), nobody, sweeps, 0)

@@ -189,12 +189,11 @@ def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, .
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    return launch.builds(
-        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
-        heated=steps.medium.first_heated < len(steps.medium.kinds),
-        varying=steps.medium.varies,
-        contacts=steps.medium.exposure is not None and steps.medium.exposure.contacts,
-    )
+    medium = steps.medium
+    heated = medium.first_heated < len(medium.kinds)
+    contacts = medium.exposure is not None and medium.exposure.contacts
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, contacts)
+    return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 
 ON_CUDA = [

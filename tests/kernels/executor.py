@@ -236,4 +236,4 @@ def _compile_all() -> None:
 
 
 def source_of(build: launch.Build) -> tuple[Path, Sequence[str]]:
-    return launch.FOLDER / build.spec.source, [option for option in build.options if option.startswith("-D")]
+    return launch.FOLDER / build.source, [option for option in build.options if option.startswith("-D")]

@@ -35,7 +35,7 @@ OPEN, CLOSED = (True,) * 6, (False,) * 6
 
 
 def pipeline(precision: str, grid: Grid) -> launch.Build:
-    return launch.build(PIPELINE, precision, "increments", grid, faces=True, materials=True)
+    return launch.build(PIPELINE, precision, "increments", grid, launch.Variant(faces=True, materials=True))
 
 
 def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
@@ -285,8 +285,8 @@ def test_noted_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None
     without = text[: barriers[number].start()] + text[barriers[number].end() :]
     (tmp_path / "composite").mkdir()
     (tmp_path / "composite/deferred_cells.cuh").write_text(without, encoding="utf-8")
-    copy = tmp_path / single.spec.source
-    copy.write_text((launch.FOLDER / single.spec.source).read_text(encoding="utf-8"), encoding="utf-8")
+    copy = tmp_path / Path(single.source).name
+    copy.write_text((launch.FOLDER / single.source).read_text(encoding="utf-8"), encoding="utf-8")
     mutant = compile_kernel(copy, source_of(single)[1])
     right = one_sweep(case, None)
 

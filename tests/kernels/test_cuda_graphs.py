@@ -13,7 +13,7 @@ from cuda_host import gpu
 from heatsim.errors import Interrupted
 from heatsim.kernels import cuda_graphs
 from heatsim.run.simulation import Simulation
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.stepper import Stepper, make_stepper
 
 KERNELS = ("naive", "streamed", "temporal", "boxed")
 # Rows of whole vectors and columns of whole patches, as all kernels take them; steps that the runs do not divide.
@@ -103,7 +103,9 @@ def test_graphs_are_recorded_once_and_not_kept_without_end(
     monkeypatch.setattr(cuda_graphs, "_MOST_GRAPHS", 3)
     simulation = simulate(tmp_path / "run", "solver.kernel=streamed", "output.probe_every=1.3")
     assert len(simulation.plan.problem.timeline.step_lengths) > 3
-    stepper = Stepper(simulation.plan.problem, simulation.state.field, simulation.state.ledger, simulation.plan.kernel)
+    stepper = make_stepper(
+        simulation.plan.problem, simulation.state.field, simulation.state.ledger, simulation.plan.kernel
+    )
     gpu.HostStream.graphs.clear()
     interval = int(simulation.plan.problem.timeline.steps[1])
     for _ in range(3):

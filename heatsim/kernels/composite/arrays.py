@@ -44,16 +44,22 @@ class SweepTable:
     """Steps as kernels read them on a device.
 
     Attributes:
-        table: struct Sweep of each step, on the device.
-        arrays: what it points to.
+        table: struct Sweep of each step, an array of bytes on the device.
+        itemsize: bytes of a struct.
+        arrays: what the structs point to.
     """
 
     table: Any
-    arrays: tuple[Any, ...]
+    itemsize: int
+    arrays: tuple[Any, ...] = ()
 
     def address(self, step: int) -> int:
         """The device address of a step's struct."""
-        return int(self.table.data.ptr) + step * structs.GENERAL_SWEEP.itemsize
+        return int(self.table.data.ptr) + step * self.itemsize
+
+    def part(self, first: int, count: int) -> Any:
+        """The bytes of ``count`` steps from ``first`` on."""
+        return self.table[first * self.itemsize : (first + count) * self.itemsize]
 
 
 class CompositeArrays:
@@ -198,7 +204,7 @@ class CompositeArrays:
             on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
             arrays.append(on_device)
             table["beams"] = _pointers(on_device, count)
-        return SweepTable(xp.asarray(table.view(np.uint8)), tuple(arrays))
+        return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
 
     def row(self, rows: Rows, step: int, grid: Grid) -> Row:
         """What a CPU kernel reads for step number ``step`` of ``rows``."""

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import structs
+from heatsim.device import Device
+from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch import Build, CudaKernel, Launch
 from heatsim.physics.cell_types import INTERIOR, Medium
@@ -68,6 +69,26 @@ class MendedKernel(CudaKernel):
         """Queue a sweep; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
         super().__call__(launches, T, T_new, coefficients, sweep, ledger)
         self.mender(self.boxes, T, T_new, coefficients, sweep, ledger)
+
+
+def correct(
+    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
+) -> CudaKernel | None:
+    """A compiled pipeline with the correction that a composite body needs; None where single steps are faster.
+
+    Args:
+        build: of 07.
+        medium: the kinds of cells.
+        periodic: which axes wrap.
+        open_faces: which faces let heat through.
+        device: the current GPU.
+    """
+    memory = device.block_memory()
+    found = boxes(build, medium, periodic, open_faces, memory, device.multiprocessors())
+    if found is None:
+        return None
+    kernel = launch.compile_kernel(build)
+    return MendedKernel(build, kernel.function, kernel.xp, launch.compile_kernel(mender(build, memory)), found)
 
 
 def mender(build: Build, block_memory: int) -> Build:
@@ -195,7 +216,7 @@ def _vectors(build: Build, room: int) -> int:
     """Vectors that a buffer has room for: there are two of them, of infos too, and of what is known of a box."""
     from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
 
-    way = 8 + (build.spec.steps if build.heated else 0)  # numbers of struct Way
+    way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
     known = _segment_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
     left = room - 2 * known - 16
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION

@@ -9,6 +9,7 @@
 // or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are noted
 // and made anew, as in 06. Expected: some ten operations and a gather a cell more than 06, two thirds of its speed.
 
+#include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
 // Threads on a multiprocessor.

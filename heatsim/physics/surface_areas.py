@@ -116,13 +116,19 @@ class _Painting:
         ]
         self._regions: list[Region | None] = [None, *scenario.regions]
         self._names = names
+        self._labels = {
+            number: load_labels(region.labels.file.path)
+            for number, region in enumerate(scenario.regions, 1)
+            if region.labels is not None
+        }
+        self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
         self._owner, self._material = parts.owner.reshape(-1), parts.material.reshape(-1)
         # Of a step along x, y, z in the direction of a normal of length 1: in cells.
         self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
 
     def visible(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> "_Samples":
         """The pieces of a region's surface that lie between wanted materials, cut where other regions end on them."""
-        wanted_here, alone = wanted[self.materials[number]], len(self.solids) == 2
+        wanted_here, alone = wanted[self.materials[number]], not self._beside[number]
         found = []
         pieces = pieces if alone else pieces.triangles()
         for level in range(_LEVELS + 1):
@@ -152,12 +158,31 @@ class _Painting:
             hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
             hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
         other = np.full(len(points), self.materials[0], dtype=np.int64)
-        for earlier in range(1, number):
-            painted = self._paints(earlier, out)
-            other = np.where(painted >= 0, painted, other)
-        for later in range(number + 1, len(self.solids)):
-            hidden |= (self._paints(later, out) >= 0) | (self._paints(later, inner) >= 0)
+        for beside in self._beside[number]:
+            painted = self._paints(beside, out)
+            if beside < number:
+                other = np.where(painted >= 0, painted, other)
+            else:
+                hidden |= (painted >= 0) | (self._paints(beside, inner) >= 0)
         return np.where(hidden, -1, other)
+
+    def _regions_beside(self, number: int) -> list[int]:
+        """The other regions that a region's surface may meet, in their order."""
+        own, margin = self.solids[number], max(self.grid.spacing)
+        found = []
+        for other in range(1, len(self.solids)):
+            solid = self.solids[other]
+            apart = (
+                own is not None
+                and solid is not None
+                and any(
+                    low - margin > other_high or high + margin < other_low
+                    for low, high, other_low, other_high in zip(own.low, own.high, solid.low, solid.high, strict=True)
+                )
+            )
+            if other != number and not apart:
+                found.append(other)
+        return found
 
     def _paints(self, number: int, points: Array) -> Indices:
         """The material that a region paints at points, −1 where it paints nothing."""
@@ -168,15 +193,18 @@ class _Painting:
             return np.where(inside, self.materials[number], -1)
         if region.labels is None:
             return np.full(len(points), self.materials[number])
-        labels = load_labels(region.labels.file.path)
+        labels = self._labels[number]
         x, y, z = (np.clip(points[:, axis].astype(np.int64), 0, self.grid.cells[axis] - 1) for axis in range(3))
         found, painted = labels[z, y, x], np.full(len(points), -1, dtype=np.int64)
         for label, name in region.labels.materials.items():
             painted[found == int(label)] = self._names.index(name)
         return painted
 
-    def assign(self, samples: _Samples, number: int) -> tuple[Indices, Array]:
-        """Faces, and the areas in m² that pieces of a region's surface give to them."""
+    def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array]:
+        """Faces, and the areas in m² that pieces of a region's surface give to them.
+
+        Pieces without a face are tried once more with their normals turned: not every STL file has them point outwards.
+        """
         shares = samples.normals**2
         faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
         # What has no face in its column goes where most of the piece goes, or to the nearest face.
@@ -187,7 +215,13 @@ class _Painting:
             home[lost] = self._nearest(samples[lost], number)
         faces = np.where(faces >= 0, faces, home[:, None])
         known = faces >= 0
-        return faces[known], (shares * samples.areas[:, None])[known]
+        found, areas = faces[known], (shares * samples.areas[:, None])[known]
+        left = samples[home < 0]
+        if turned or not len(left.areas):
+            return found, areas
+        left = _Samples(left.points, -left.normals, left.areas, left.other)
+        more, more_areas = self.assign(left, number, turned=True)
+        return np.concatenate((found, more)), np.concatenate((areas, more_areas))
 
     def _in_column(self, samples: _Samples, number: int, axis: int) -> Indices:
         """The nearest face across an axis in the column of cells in which each piece lies; −1 where there is none."""

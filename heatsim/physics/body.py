@@ -6,6 +6,7 @@ every cell can bear.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics import cell_types as media
-from heatsim.physics import surface_areas, temperature_range
+from heatsim.physics import link_weights, surface_areas, temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import FILM, FREE, Conditions
@@ -226,6 +227,11 @@ class Body:
             total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
         return total
 
+    @cached_property
+    def _link_factors(self) -> Array:
+        """What links of weighted cells are multiplied with."""
+        return link_weights.link_factors(self.medium)
+
     def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
         """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
         areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
@@ -234,7 +240,7 @@ class Body:
             place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
             listed = exposure.cells[place] == cells
             areas[listed] = exposure.area[place[listed]]
-            factors[listed] = self.medium.link_factors[place[listed]]
+            factors[listed] = self._link_factors[place[listed]]
         return areas, factors
 
 

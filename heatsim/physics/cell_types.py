@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics import cell_faces, void_surfaces, voxel_areas
-from heatsim.physics.cell_faces import FaceAreas, Indices
+from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.enthalpy import Law, constant
 from heatsim.physics.void_surfaces import Exposure
 
@@ -199,63 +199,6 @@ class Medium:
         between = link * (self._per_heat_capacity * self.warming)[:, None] / d
         driving = np.array([law.driving for law in self.laws])
         return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))
-
-    @cached_property
-    def contact_share(self) -> Array:
-        """A contact's part of the resistance between two centres, at the most; shape (3, kinds, kinds)."""
-        half = self.least_half
-        with np.errstate(invalid="ignore"):
-            return self.resistance / (half[:, :, None] + self.resistance + half[:, None, :])
-
-    @property
-    def surface_weights(self) -> Array:
-        """What kernels weight the surfaces of weighted cells with, shape (n, 6), in the order of ``exposure.cells``.
-
-        Towards void it is one over the area ratio, with which the half cell's conductance is multiplied, or 0 where no
-        smooth surface belongs to a face. At a contact it is what the link is multiplied with, or, where conductivities
-        change with temperature, one over the area ratio, with which the resistance is multiplied.
-        """
-        assert self.exposure is not None
-        own, around = self.kinds_around(self.exposure.cells)
-        contact = self.resistance[own[:, None], around] > 0.0
-        with np.errstate(divide="ignore"):
-            inverse = np.where((self.exposure.area == 0.0) & ~contact, 0.0, 1.0 / self.exposure.area)
-        return np.asarray(inverse if self.varies else np.where(contact, self.link_factors, inverse))
-
-    def kinds_around(self, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The kinds of cells, shape (n,), and of their neighbours towards x−, x+, …, z+, shape (n, 6).
-
-        A neighbour beyond a face of the box is the one at its other end.
-        """
-        around = np.zeros((len(cells), 6), dtype=np.intp)
-        if self.uniform:
-            return np.zeros(len(cells), dtype=np.intp), around
-        numbers, stride = self.cells.reshape(-1), 1
-        for axis, n in enumerate(self.grid.cells):
-            place = cells // stride % n
-            for side in (-1, 1):
-                around[:, 2 * axis + (side > 0)] = numbers[cells + ((place + side) % n - place) * stride] & _KIND
-            stride *= n
-        return (numbers[cells] & _KIND).astype(np.intp), around
-
-    def link_factor(
-        self, axis: int | NDArray[np.integer], kind: NDArray[np.intp], other: NDArray[np.intp], ratio: Array
-    ) -> Array:
-        """What a link between two kinds is multiplied with where its contact has the area ``ratio`` of the cells' face.
-
-        A contact's resistance R becomes R over the ratio w, so a link of which R is the share s of the resistance
-        becomes w/(w + s·(1 − w)) of itself. Materials that change with temperature are taken where they conduct best.
-        """
-        share = self.contact_share[axis, kind, other]
-        with np.errstate(invalid="ignore"):
-            return np.where(share > 0.0, ratio / (ratio + share * (1.0 - ratio)), 1.0)
-
-    @cached_property
-    def link_factors(self) -> Array:
-        """:meth:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``exposure.cells``."""
-        assert self.exposure is not None
-        own, around = self.kinds_around(self.exposure.cells)
-        return self.link_factor(np.arange(6) // 2, own[:, None], around, self.exposure.area)
 
     @cached_property
     def least_half(self) -> Array:

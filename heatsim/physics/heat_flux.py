@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.conditions import surface_rise
 from heatsim.physics.enthalpy import Law
+from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
@@ -90,7 +91,7 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
     medium = body.medium
     if not medium.varies:
         return np.asarray(
-            medium.link[axis, kind_a, kind_b] * medium.link_factor(axis, kind_a, kind_b, ratio) * (T_a - T_b)
+            medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
     material = np.array([kind.material for kind in medium.kinds])
     potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, voxel_areas
 
-_EXACT = 1e-6  # of 1: a ratio nearer to it is 1
+_EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: i
     low, high = cells_beside(grid, surfaces.faces)
     axis = surfaces.faces % 3
     ratio = surfaces.areas / voxel_areas(grid, surfaces.faces)
-    ratio = np.where(np.abs(ratio - 1.0) <= _EXACT, 1.0, ratio)
+    ratio = np.where(np.abs(ratio - 1.0) <= _EXACT, 1.0, np.where(ratio <= _EXACT, 0.0, ratio))
     below, above = (material.reshape(-1)[cells] for cells in (low, high))
     towards_void = np.zeros(len(low), dtype=bool) if void is None else (below == void) | (above == void)
     contacts = ~towards_void & (ratio != 1.0)

@@ -17,6 +17,7 @@ from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
 from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import Thermometer
+from heatsim.physics.link_weights import surface_weights
 
 KIND = np.uint8(INTERIOR - 1)
 _CELLS_AT_ONCE = 2**22
@@ -94,7 +95,7 @@ class CompositeArrays:
             bits=xp.asarray(nothing if exposure is None else exposure.bits),
             before=xp.asarray(nothing if exposure is None else exposure.before),
             weights=xp.asarray(
-                (np.zeros((0, 6)) if exposure is None else medium.surface_weights).astype(precision, order="C")
+                (np.zeros((0, 6)) if exposure is None else surface_weights(medium)).astype(precision, order="C")
             ),
             contacts=exposure is not None and exposure.contacts,
             reference=np.dtype(precision).type(reference),

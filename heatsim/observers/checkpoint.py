@@ -50,7 +50,6 @@ class Checkpoints(Observer):
             "step": state.step,
             "reference": state.field.reference,
             "initial_total": state.initial_total,
-            "largest_heat": state.largest_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
         }

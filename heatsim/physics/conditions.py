@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.scenario import (
     Constant,
@@ -69,7 +69,7 @@ class Conditions:
         """
         if len(scenario.patches) > MAXIMUM_PATCHES:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
-            raise ScenarioError(scenario.path, [Problem("patches", message)])
+            raise ScenarioError(scenario.path, [Mistake("patches", message)])
         nz, ny, nx = scenario.grid.shape
         shapes = ((nz, ny), (nz, nx), (ny, nx))
         maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
@@ -102,7 +102,7 @@ class Conditions:
     @property
     def constant(self) -> bool:
         """Whether none varies in time."""
-        return all(function.constant for condition in self.conditions for function in _functions(condition))
+        return all(function.constant for condition in self.conditions for function in time_functions(condition))
 
     def on_face(self, face: int) -> list[int]:
         """The numbers of the conditions on a face."""
@@ -112,10 +112,11 @@ class Conditions:
         """Whether heat can pass a face to or from outside the box."""
         return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
 
-    def rows(self, times: Array, reference: float) -> Array:
+    def rows(self, times: Array, reference: float, dt: float = 0.0) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Temperatures are deviations from ``reference`` (K).
+        Temperatures are deviations from ``reference`` (K). In steps of ``dt`` seconds from these times a given flux
+        counts with its mean over the step, everything else with its value at the start.
 
         Raises:
             ScenarioError: a value is not finite, or no temperature.
@@ -123,11 +124,13 @@ class Conditions:
         rows = np.zeros((len(times), len(self.conditions), 6))
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
-            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in _functions(condition))
+            film, ambient, flux, emissivity, surroundings = (
+                function.at(times) for function in time_functions(condition)
+            )
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = flux
+            row[:, FLUX] = condition.value.mean(times, dt) if isinstance(condition, Flux) and dt > 0.0 else flux
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
@@ -135,7 +138,7 @@ class Conditions:
             if not physical.all():
                 time = float(times[int(np.argmin(physical))])
                 message = f"is not a finite, physical value at t = {time!r} s"
-                raise ScenarioError(self.scenario.path, [Problem(self.keys[number], message)])
+                raise ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
         return rows
 
     def largest_films(self, end: float) -> Array:
@@ -145,14 +148,14 @@ class Conditions:
         """
         films = np.zeros(len(self.conditions))
         for number, condition in enumerate(self.conditions):
-            film, _, _, emissivity, _ = _functions(condition)
+            film, _, _, emissivity, _ = time_functions(condition)
             films[number] = float(film.at(film.samples(end)).max())
             if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
                 films[number] = np.inf
         return films
 
 
-def _functions(condition: Condition) -> Sequence[TimeFunction]:
+def time_functions(condition: Condition) -> Sequence[TimeFunction]:
     """Film conductance, ambient, flux, emissivity and surroundings of a condition."""
     match condition:
         case Temperature():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics import time_steps
 from heatsim.physics.body import Body
@@ -144,7 +144,7 @@ class HeatProblem:
                 continue
             axis = face // 2
             c = self.coefficients[dt].exchange[axis]
-            exchange = self.faces.exchange(face, times)
+            exchange = self.faces.exchange(face, times, dt)
             g[:, face] = c * exchange.beta
             gradient = exchange.flux * self.grid.spacing[axis] / self.faces.conductivity[axis]
             # The heat of a given flux does not depend on c, so it is made with the unrounded one.
@@ -156,7 +156,7 @@ class HeatProblem:
                 time = float(times[int(np.argmin(finite))])
                 raise ScenarioError(
                     self.scenario.path,
-                    [Problem(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
+                    [Mistake(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
                 )
         limit = stability_limit(self.grid, self.rates, self.periodic, betas)
         if dt > limit.dt * (1.0 + 1e-9):
@@ -178,4 +178,4 @@ def limit_setter(limit: StabilityLimit, body: Body | None) -> str:
 
 
 def _time_error(scenario: Scenario, message: str) -> ScenarioError:
-    return ScenarioError(scenario.path, [Problem("time.dt", message)])
+    return ScenarioError(scenario.path, [Mistake("time.dt", message)])

@@ -15,7 +15,7 @@ from math import inf, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.conditions import Conditions
@@ -55,7 +55,7 @@ class Occurring:
             conditions: on faces, patches and surfaces towards void.
             medium: the kinds of cells, with heat capacities at the reference temperature.
         """
-        temperatures = [start.lowest, start.highest, *_surrounding(conditions, scenario.time.end)]
+        temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
         low, high = min(temperatures), max(temperatures)
         gained, lost = _energies(scenario, conditions, medium)
         materials = [material for _, material in scenario.palette if material is not None]
@@ -98,11 +98,11 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
             wrong = next((number for number, fault in enumerate(faults) if fault is not None), None)
             if wrong is not None:
                 value = f"is {float(formula.at(T[wrong]))!r} at {float(T[wrong])!r} K, {why}; {faults[wrong]}"
-                problems.append(Problem(f"{place}.{key}", f"{value}; {_advice(material)}"))
+                problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
                 far = "any temperature" if high == inf else f"{high:.6g} K"
                 problems.append(
-                    Problem(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
+                    Mistake(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
                 )
     if problems:
         raise ScenarioError(scenario.path, problems)
@@ -125,16 +125,14 @@ def _advice(material: Material) -> str:
     )
 
 
-def _surrounding(conditions: Conditions, end: float) -> Iterator[float]:
+def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
     """The lowest and highest temperatures in K that conditions hold or surround the body with."""
     for condition in conditions.conditions:
         names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
         for name in names:
             function = getattr(condition, name, None)
             if function is not None:
-                values = function.at(function.samples(end))
-                yield float(values.min())
-                yield float(values.max())
+                yield from function.extremes(end)
 
 
 def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Where the material beyond a voxel face lies.
 
-Compiled by numba: loops over every cell of a ball around each face.
+Compiled by numba, for it looks at every cell of a ball around each face. Nothing is kept on disk: it takes seconds, once a
+process, and only for label images.
 """
 
 import numpy as np
@@ -8,7 +9,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(parallel=True, nogil=True)
 def gravity(
     material: NDArray[np.uint8],
     places: NDArray[np.int64],
@@ -58,7 +59,7 @@ def gravity(
                     sums[face, 2] += sign * (dz * near + az * near_too)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _place(i: int, n: int, wraps: bool) -> int:
     if wraps:
         return i % n

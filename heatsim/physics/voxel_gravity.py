@@ -1,7 +1,7 @@
 """Where the material beyond a voxel face lies.
 
-Compiled by numba, for it looks at every cell of a ball around each face. Nothing is kept on disk: it takes seconds, once a
-process, and only for label images.
+Compiled by numba: loops over every cell of a ball around each face. The code is not kept on disk, since only label images
+need it; compiling it takes some seconds in each run.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Where the material beyond a voxel face lies.
 
-Compiled by numba: loops over every cell of a ball around each face. The code is not kept on disk, since only label images
+Compiled by numba: loops over every cell of a ball around each face. The code is not kept on disk: only label images
 need it; compiling it takes some seconds in each run.
 """
 

@@ -68,10 +68,9 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
 
 def new_ledger(device: Device, case: Case, enabled: bool) -> list[Any]:
     """Sums for the faces that exchange heat, zero; empty arrays for the others, and for all where not enabled."""
-    nz, ny, nx = case.grid.shape
-    shapes = ((nz, ny), (nz, nx), (ny, nx))
     return [
-        device.xp.zeros(shapes[face // 2] if enabled and not case.periodic[face // 2] else (0, 0)) for face in range(6)
+        device.xp.zeros(case.grid.face_shape(face) if enabled and not case.periodic[face // 2] else (0, 0))
+        for face in range(6)
     ]
 
 

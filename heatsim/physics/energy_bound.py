@@ -233,9 +233,8 @@ class EnergyBound:
         """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
         timeline, total, step = self._problem.timeline, 0.0, first
         while step < last:
-            interval = timeline.interval(step)
-            until = min(last, int(timeline.steps[interval + 1]), step + _STEPS_AT_ONCE)
-            times, dt = timeline.step_times(step, until), float(timeline.dts[interval])
+            until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
+            times, dt = timeline.step_times(step, until), timeline.dt(step)
             total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt
             step = until
         return total

@@ -122,7 +122,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
         return through_face
 
     conditions = body.conditions.rows(np.array([time]), 0.0)[0]
-    dt = float(problem.timeline.dts[problem.timeline.interval(step)])
+    dt = problem.timeline.dt(step)
     beams = body.sources.beam_rows(np.array([time]), dt)
 
     def through_body_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:

@@ -35,7 +35,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
 
 def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfaces:
     rows = body.conditions.rows(np.array([time]), 0.0)[0]
-    dt = float(problem.timeline.dts[problem.timeline.interval(step)])
+    dt = problem.timeline.dt(step)
     beams = body.sources.beam_rows(np.array([time]), dt)
 
     def surface(face: int, cell: Cell, temperatures: Array) -> Array:

@@ -41,13 +41,11 @@ class Ledger:
     """
 
     def __init__(self, device: Device, grid: Grid, faces: Faces, enabled: bool, body: Body | None = None) -> None:
-        nz, ny, nx = grid.shape
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
         beams = body.sources.beam_faces() if body is not None else set()
 
         def sums(wanted: Iterable[bool]) -> tuple[Any, ...]:
             return tuple(
-                device.xp.zeros(shapes[face // 2] if enabled and recorded else (0, 0))
+                device.xp.zeros(grid.face_shape(face) if enabled and recorded else (0, 0))
                 for face, recorded in enumerate(wanted)
             )
 
@@ -162,10 +160,9 @@ class Ledger:
         """
         timeline, body = problem.timeline, problem.body
         while body is not None and self._sources_step < step:
-            interval = timeline.interval(self._sources_step)
-            until = min(step, int(timeline.steps[interval + 1]), self._sources_step + _STEPS_AT_ONCE)
-            times = timeline.step_times(self._sources_step, until)
-            self._sources_heat += body.source_heat(times, float(timeline.dts[interval]), problem.precision)
+            until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
+            times, dt = timeline.step_times(self._sources_step, until), timeline.dt(self._sources_step)
+            self._sources_heat += body.source_heat(times, dt, problem.precision)
             self._sources_step = until
         return self._sources_heat
 
@@ -234,8 +231,7 @@ class BodyHeats:
 
 def _kinds_on_face(body: Body, face: int) -> NDArray[np.intp]:
     """The kinds of the cells of a face, of the shape of its sums."""
-    nz, ny, nx = body.medium.grid.shape
     if body.medium.uniform:
-        return np.zeros(((nz, ny), (nz, nx), (ny, nx))[face // 2], dtype=np.intp)
+        return np.zeros(body.medium.grid.face_shape(face), dtype=np.intp)
     cells = np.moveaxis(body.medium.cells, 2 - face // 2, 0)[-(face % 2)]
     return np.asarray(cells & ~np.uint8(INTERIOR), dtype=np.intp)

@@ -65,7 +65,7 @@ class LinearArguments:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         problem, timeline = self._problem, self._problem.timeline
-        dt = float(timeline.dts[timeline.interval(first)])
+        dt = timeline.dt(first)
         sweeps = np.zeros(until - first, dtype=structs.sweep_dtype(problem.precision))
         terms = self._constant_terms.get(dt)
         if terms is None:
@@ -133,7 +133,7 @@ class GeneralArguments:
             ScenarioError: a condition or source at one of the steps cannot be used.
         """
         timeline = self._problem.timeline
-        dt = float(timeline.dts[timeline.interval(first)])
+        dt = timeline.dt(first)
         return self._body.rows(timeline.step_times(first, until), dt, self._field.reference)
 
     def tables(self, dt: float) -> Tables:

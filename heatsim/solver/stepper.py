@@ -78,9 +78,8 @@ class Stepper(ABC):
         self.field.changed()
         self._ledger.changed()
         while self.step < last:
-            interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
             most = min(self.arguments.steps_per_table, self.steps_to_carry)
-            until = min(last, interval_end, self.step + most)
+            until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
             self._advance(until)
             self.step = until
             self._carry()

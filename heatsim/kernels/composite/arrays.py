@@ -256,11 +256,9 @@ class CompositeArrays:
         """What a CPU kernel reads for step number ``step`` of ``rows``."""
         number = np.dtype(self.precision).type
         beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
-        nz, ny, nx = grid.shape
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
         for beam in rows.beams:
             if not beams[beam.face].size:
-                beams[beam.face] = np.zeros(shapes[beam.face // 2], dtype=self.precision)
+                beams[beam.face] = np.zeros(grid.face_shape(beam.face), dtype=self.precision)
             u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)

@@ -144,7 +144,7 @@ def boxes(
         _KEPT[build.precision] * _THREADS[build.precision],
     )
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
-    bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
     return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.state import RunState
 from heatsim.solver.field_copy import Download, Frame, slabs
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint import Pieces
@@ -55,7 +56,7 @@ class Checkpoints(Observer):
             **self._identity,
             "step": state.step,
             "reference": state.field.reference,
-            "initial_total": state.initial_total,
+            "initial_heat": state.initial_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
         }

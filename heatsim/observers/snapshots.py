@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import Frame
@@ -39,12 +40,11 @@ class Snapshots(Observer):
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            body = state.problem.body
-            medium = None if body is None or body.medium.uniform else body.medium
-            names = () if medium is None else tuple(substance.name for substance in medium.palette)
+            materials = state.problem.materials
+            names = () if materials.uniform else tuple(substance.name for substance in materials.palette)
             self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
-            if medium is not None:
-                self._writer.write_materials(medium.materials())
+            if not materials.uniform:
+                self._writer.write_materials(materials.materials())
         else:
             self._writer = FieldWriter.reopen(
                 path, field.grid, field.precision, self._count, expected, _record(saved), checked=True

@@ -1,14 +1,12 @@
 """The temperature of a face itself, half a cell outside of the cells behind it."""
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.body import Body
-from heatsim.physics.conditions import surface_rise
+from heatsim.physics.boundary import surface_rise
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import face_axes
 
@@ -20,27 +18,17 @@ Surfaces = Callable[[int, Cell, Array], Array]
 
 
 def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
-    """How the faces' own temperatures follow from those of the cells after ``step`` steps."""
-    time = problem.timeline.time(step)
-    if problem.body is not None:
-        return _of_body(problem.body, problem, step, time)
-    weights = cache(lambda face: problem.faces.surface(face, time))
+    """How the faces' own temperatures follow from those of the cells after ``step`` steps.
+
+    Where a condition has no finite value at this time, neither has the surface.
+    """
+    time, materials = problem.timeline.time(step), problem.materials
+    rows = problem.boundary.unchecked_rows(time, 0.0)
+    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
 
     def surface(face: int, cell: Cell, temperatures: Array) -> Array:
-        a, b = weights(face)
-        return a * temperatures + b
-
-    return surface
-
-
-def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfaces:
-    rows = body.conditions.rows(np.array([time]), 0.0)[0]
-    dt = problem.timeline.dt(step)
-    beams = body.sources.beam_rows(np.array([time]), dt)
-
-    def surface(face: int, cell: Cell, temperatures: Array) -> Array:
-        axis, kind = face // 2, body.medium.kind_at(*cell)
-        if kind == body.medium.void:
+        axis, kind = face // 2, materials.kind_at(*cell)
+        if kind == materials.void:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
@@ -50,11 +38,11 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         T = np.asarray(temperatures, dtype=np.float64)
-        conducting = body.medium.laws[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
-        conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
+        conducting = materials.laws[kind].conductivity_at(T - problem.reference) if materials.varies else 1.0
+        conductance = conducting * np.float64(1.0 / materials.half[axis, kind])
         rises = (
             float(fraction) * surface_rise(rows[int(number)], conductance, 0.0, T, flux)
-            for number, fraction in body.conditions.shares(face, np.array(v), np.array(u))
+            for number, fraction in problem.boundary.shares(face, np.array(v), np.array(u))
         )
         return np.asarray(temperatures + sum(rises))
 

@@ -16,10 +16,11 @@ from heatsim.kernels.autotune import Choice
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.extreme_temperatures import ExtremeTemperatures, temperature_warnings
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.state import RunState
 from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
@@ -33,6 +34,7 @@ from heatsim.run.time_loop import Batch, Course, Timing
 from heatsim.scenario import Scenario, input_checksums, input_names, load, write_resolved
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.stepper import Stepper, make_stepper
 from heatsim.storage import checkpoint, folder, tables, traces
@@ -145,16 +147,15 @@ class Simulation:
             with checkpoint.understanding(target):
                 initial, reference = None, float(saved.values["reference"])
         temperatures = Field(plan.device, problem.grid, problem.precision, reference)
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
-        arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
-        if arrays is not None:
-            temperatures.thermometer = arrays.thermometer
+        ledger = Ledger(plan.device, problem, scenario.output.energy)
+        arrays = composite_arrays(problem, temperatures)
+        temperatures.thermometer = make_thermometer(problem, temperatures, arrays.body.cells)
         if initial is not None and initial.uniform:
             temperatures.load_deviations(np.zeros((1, 1, 1)))
         elif initial is not None:
-            contents = () if problem.body is None else (problem.body.medium.contents,)
-            temperatures.load_temperatures(initial.slabs(), *contents)
-        state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
+            temperatures.load_temperatures(initial.slabs(), problem.materials.contents)
+        statistics = FieldStatistics(problem, temperatures, arrays.body.cells)
+        state = RunState(problem, temperatures, ledger, statistics, arrays, target, copies=copies)
         simulation = cls(
             *(plan, target, state),
             _saved={**saved.values, **saved.files} if saved else None,
@@ -163,7 +164,7 @@ class Simulation:
         )
         if saved is None:
             state.total()  # sees that it is finite
-            state.initial_total = state.content()
+            state.initial_heat = statistics.heat()
         else:
             with checkpoint.understanding(target):
                 simulation._restore(saved)
@@ -375,7 +376,7 @@ class Simulation:
         self.state.field.load_deviations(deviation)
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
-        self.state.initial_total = float(saved.values["initial_total"])
+        self.state.initial_heat = float(saved.values["initial_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
         self.state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:

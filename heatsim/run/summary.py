@@ -8,7 +8,7 @@ from typing import Any
 
 from heatsim.kernels.autotune import Choice
 from heatsim.observers import energy
-from heatsim.observers.observer import RunState
+from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.version import NUMERICS, version
@@ -23,7 +23,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         timing: where the wall-clock time went.
         choice: the kernel that did the steps, if one was tried out.
     """
-    problem, extremes = plan.problem, state.extremes()
+    problem, extremes = plan.problem, state.statistics.extremes()
     lengths = problem.timeline.lengths_until(state.step)
     names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
     summary: dict[str, Any] = {
@@ -46,7 +46,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
             for dt, steps in lengths.items()
         ],
         "reference_temperature": state.field.reference,
-        "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+        "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.statistics.mean()},
         "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
         "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
         "preparing_time": timing.preparing,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.checkpoint import Checkpoints
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.storage.checkpoint import understanding
 
 # Device work is queued for about this long before the clock and signals are looked at.

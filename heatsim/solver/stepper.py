@@ -9,7 +9,7 @@ from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.kernel_arguments import make_arguments
 
 
 class Stepper(ABC):
@@ -49,11 +49,7 @@ class Stepper(ABC):
         self._ledger = ledger
         self._spec = spec
         self._tuned = tuned
-        self.arguments: LinearArguments | GeneralArguments = (
-            LinearArguments(problem, field, ledger)
-            if problem.body is None
-            else GeneralArguments(problem, problem.body, field, ledger, arrays)
-        )
+        self.arguments = make_arguments(problem, field, ledger, arrays)
 
     @property
     @abstractmethod

@@ -17,10 +17,10 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
 from heatsim.kernels.temporal_composite import correction
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.rows import Rows
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),

@@ -1,8 +1,6 @@
 """What kernels consume of a composite body: the tables of composite/composite.cuh, on the host and on a device."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,12 @@ from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import Laws, make_laws
 from heatsim.kernels.cpu.composite_oracle import Body as HostBody
 from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.rows import Rows
 
 KIND = np.uint8(INTERIOR - 1)
-_CELLS_AT_ONCE = 2**22
 
 
 def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
@@ -114,83 +110,6 @@ class CompositeArrays:
                 )
             ),
         )
-
-    @cached_property
-    def capacities(self) -> Any:
-        """ρ·cp·V of a cell of each kind in J/K, on the device."""
-        return self.device.xp.asarray(self.medium.cell_heat_capacity)
-
-    @cached_property
-    def thermometer(self) -> Thermometer | None:
-        """Makes temperatures of what the field holds; None where it holds temperatures."""
-        if not self.medium.varies:
-            return None
-        cells = self.body.cells
-        return Thermometer(self.device.xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else 0)
-
-    def content(self, deviation: Any, *, absolute: bool = False) -> float:
-        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the magnitudes if ``absolute``.
-
-        Where materials change with temperature the field holds contents, in kelvins of the heat capacities that are
-        multiplied with here: the sum is the heat all the same.
-        """
-        total = 0.0
-        for planes in _slabs(deviation):
-            slab = abs(deviation[planes]) if absolute else deviation[planes]
-            weights = self.capacities[self.body.cells[planes] & KIND] if self.body.cells.size else self.capacities[0]
-            total += (slab * weights).sum(dtype=np.float64)
-        return float(total)
-
-    def extremes(self, deviation: Any) -> tuple[float, float]:
-        """The lowest and highest deviation in temperature of cells that are not void."""
-        lowest, highest = np.inf, -np.inf
-        for planes in _slabs(deviation):
-            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
-            if self.body.void >= 0:
-                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
-            if slab.size:
-                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return lowest, highest
-
-    def extremes_of_kinds(self, deviation: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and highest value of what the field holds of each kind; inf and −inf for void."""
-        kinds = len(self.medium.kinds)
-        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
-        for planes in _slabs(deviation):
-            for kind in range(kinds):
-                if kind != self.body.void:
-                    low, high = (self._of_kind(deviation, planes, kind, fill) for fill in (np.inf, -np.inf))
-                    lowest[kind] = min(lowest[kind], float(low.min()))
-                    highest[kind] = max(highest[kind], float(high.max()))
-        return lowest, highest
-
-    def lowest_cell(self, deviation: Any, kind: int) -> int:
-        """The first cell of a kind, [z, y, x] counted through, with the lowest value of what the field holds of it."""
-        best, cell = np.inf, 0
-        for planes in _slabs(deviation):
-            slab = self._of_kind(deviation, planes, kind, np.inf).reshape(-1)
-            place = int(slab.argmin())
-            if float(slab[place]) < best:
-                best, cell = float(slab[place]), planes.start * deviation[0].size + place
-        return cell
-
-    def _of_kind(self, deviation: Any, planes: slice, kind: int, fill: float) -> Any:
-        """Some planes with ``fill`` in place of cells of other kinds."""
-        slab = deviation[planes]
-        if not self.body.cells.size:
-            return slab
-        return self.device.xp.where((self.body.cells[planes] & KIND) == kind, slab, slab.dtype.type(fill))
-
-    def mean(self, deviation: Any) -> float:
-        """The mean deviation in temperature of cells that are not void."""
-        total, count = 0.0, 0
-        for planes in _slabs(deviation):
-            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
-            if self.body.void >= 0:
-                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
-            total += float(slab.sum(dtype=np.float64))
-            count += slab.size
-        return total / count
 
     def coefficients(self, tables: Tables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
@@ -286,10 +205,3 @@ def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
     """The addresses of the rows of an array, the only one as often as there are steps."""
     stride = rows.strides[0] if len(rows) > 1 else 0
     return (address(rows) + stride * np.arange(count)).astype(np.uint64)
-
-
-def _slabs(field: Any) -> Iterator[slice]:
-    """A few planes at a time of an array [z, y, x]: temporaries stay small."""
-    planes = max(1, _CELLS_AT_ONCE // field[0].size)
-    for first in range(0, len(field), planes):
-        yield slice(first, min(first + planes, len(field)))

@@ -1,0 +1,1 @@
+"""Methods that advance or solve for the field."""

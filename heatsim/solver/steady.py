@@ -1,0 +1,166 @@
+"""Steady states: Newton outside, conjugate gradients preconditioned by multigrid inside.
+
+    Newton step    linearise the exchange of the surfaces and the conductivities at T
+      CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
+    until          max |MG(b − A·x)| < 0.1·tolerance                              b − A·x in float64
+
+z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. The residual b − A·x is
+calculated in float64; what conjugate gradients make of it in float32 drifts, so it is calculated afresh whenever it
+has fallen to DRIFT of what it was. A problem that is linear needs one Newton step.
+
+Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §9.2 (preconditioned conjugate gradients); van der
+Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo, Eisenstat & Steihaug, *SIAM J. Numer.
+Anal.* 19 (1982) 400 (inexact Newton).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
+from heatsim.kernels.multigrid.cycle import VCycle
+from heatsim.kernels.multigrid.sweeps import Sweeps
+from heatsim.solver.steady_equations import Equations, System
+
+# The largest correction that is left, as a fraction of the tolerance.
+MARGIN = 0.1
+# The default tolerance as a fraction of the range of the temperatures found, and at least this in K.
+FRACTION, SMALLEST = 1e-4, 1e-3
+# √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
+DRIFT = 1e-4
+# Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
+INEXACT = 0.03
+MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
+
+
+@dataclass
+class Progress:
+    """How a solution came about.
+
+    Attributes:
+        newton_steps: linearisations.
+        cycles: V-cycles, one for each step of conjugate gradients and one more for each start.
+        applications: work in equivalent applications of the operator on the finest level.
+        tolerance: the error allowed in K.
+        correction: the largest correction that was left, in K; it is a part of the solution.
+    """
+
+    newton_steps: int = 0
+    cycles: int = 0
+    applications: float = 0.0
+    tolerance: float = 0.0
+    correction: float = np.inf
+
+
+def solve(
+    equations: Equations,
+    sweeps: Sweeps,
+    tolerance: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Progress:
+    """Find the temperatures at which nothing changes any more.
+
+    Args:
+        equations: hold the first guess, and the solution in the end.
+        sweeps: work on arrays of the equations' device.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if not given, at least 1 mK.
+        stopped: whether to give up.
+
+    Raises:
+        NotConvergedError: it was not found in ``MOST_CYCLES``.
+        NotFiniteError: numbers overflow, or are none.
+        Interrupted: ``stopped`` said so.
+    """
+    progress = Progress()
+    search = _Search(equations, sweeps, tolerance, progress, stopped)
+    while progress.newton_steps < MOST_NEWTON_STEPS:
+        progress.newton_steps += 1
+        if search.newton_step():
+            return progress
+    raise NotConvergedError(
+        f"no steady state was found in {progress.newton_steps} Newton steps; the last one left corrections of "
+        f"{progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a larger time.tolerance"
+    )
+
+
+class _Search:
+    """The iterations and their vectors."""
+
+    def __init__(
+        self,
+        equations: Equations,
+        sweeps: Sweeps,
+        tolerance: float | None,
+        progress: Progress,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
+        self._given = tolerance
+        self._r, self._p, self._z, self._Ap = (equations.xp.empty(equations.shape, dtype="float32") for _ in range(4))
+        progress.tolerance = SMALLEST if tolerance is None else tolerance
+
+    def newton_step(self) -> bool:
+        """Linearise, and solve that; whether the steady state is found."""
+        system = self._equations.linearise()
+        cycle = VCycle(self._equations.xp, self._sweeps, system.operator)
+        found = self._solve(system, cycle)
+        self._equations.update(system)
+        return found
+
+    def _solve(self, system: System, cycle: VCycle) -> bool:
+        """Conjugate gradients; whether ``system.x`` is the steady state."""
+        A, x, sweeps = system.operator, system.x, self._sweeps
+        untouched, first, looked_at = True, np.inf, np.inf
+        while True:
+            sweeps.residual(A, x, system.b, self._r)
+            self._progress.applications += 1.0
+            start = rz = self._precondition(cycle)
+            self._p[...] = self._z
+            while True:
+                correction = self._progress.correction
+                first = min(first, correction) if untouched else first
+                if correction < 0.1 * looked_at:
+                    self._look_at_range(system)
+                    looked_at = correction
+                close_enough = correction < MARGIN * self._progress.tolerance
+                if close_enough or rz <= DRIFT**2 * start or (correction < INEXACT * first and not system.exact):
+                    x += self._z
+                    break
+                alpha = rz / sweeps.apply(A, self._p, self._Ap)
+                self._progress.applications += 1.0
+                sweeps.advance(x, self._p, self._r, self._Ap, alpha)
+                untouched, before = False, rz
+                rz = self._precondition(cycle)
+                sweeps.direct(self._p, self._z, rz / before)
+            if close_enough:
+                return system.exact or untouched
+            if not system.exact:
+                return False
+
+    def _precondition(self, cycle: VCycle) -> float:
+        """Make z = MG(r); returns r·z.
+
+        Raises:
+            NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.
+        """
+        progress, worked = self._progress, cycle.work
+        self._z, self._Ap = cycle.solve(self._r, self._z, self._Ap)
+        progress.applications += cycle.work - worked
+        progress.cycles += 1
+        rz, progress.correction = self._sweeps.inner(self._r, self._z)
+        if not np.isfinite(rz):
+            raise NotFiniteError("numbers overflow in the search for the steady state; nothing was saved")
+        if self._stopped():
+            raise Interrupted("interrupted in the search for the steady state; run the scenario again to start over")
+        if progress.cycles > MOST_CYCLES:
+            raise NotConvergedError(
+                f"no steady state was found in {MOST_CYCLES:,} cycles; the last correction was "
+                f"{progress.correction:.3g} K; allow a larger time.tolerance"
+            )
+        return rz
+
+    def _look_at_range(self, system: System) -> None:
+        """Find the default tolerance. Early it is too small rather than too large: the first guess has no range."""
+        if self._given is None:
+            self._progress.tolerance = max(SMALLEST, FRACTION * self._equations.spread(system))

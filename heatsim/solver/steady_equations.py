@@ -1,0 +1,112 @@
+"""The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.multigrid.operator import Operator
+from heatsim.physics.medium import INTERIOR
+from heatsim.physics.steady_balance import SteadyBalance
+
+Array = NDArray[np.float64]
+
+# A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
+# fourth power bends.
+LEAST, MOST = 0.5, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A·x = b, in units of the balance's scale.
+
+    Attributes:
+        operator: A.
+        b: right-hand side, of the operator's precision.
+        x: float64; the first guess, and the solution in the end.
+        exact: whether its solution is the steady state, because nothing had to be linearised.
+    """
+
+    operator: Operator
+    b: Any
+    x: Any
+    exact: bool
+
+
+class Equations:
+    """The balance of a body on a device.
+
+    Attributes:
+        xp: NumPy, or CuPy.
+        temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
+    """
+
+    def __init__(self, device: Device, balance: SteadyBalance, precision: str, temperature: Any) -> None:
+        """Put the conductances on the device.
+
+        Args:
+            device: where the arrays are.
+            balance: of the body.
+            precision: of conductances and sources.
+            temperature: the first guess as deviations in K, float64 on the device; is written to.
+        """
+        self.xp = device.xp
+        self.temperature = temperature
+        self._device, self._balance, self._scale = device, balance, balance.scale
+        self._operator = Operator(
+            balance.links(self.xp, precision, self._scale), self.xp.zeros(balance.medium.grid.shape, dtype=precision)
+        )
+        self._b = balance.sources(self.xp, precision, self._scale)
+        exchanging = [surface.cells for surface in balance.surfaces]
+        # A cell at an edge of the body exchanges through several surfaces.
+        self._cells, inverse = np.unique(np.concatenate([*exchanging, np.zeros(0, np.int64)]), return_inverse=True)
+        ends = np.cumsum([len(cells) for cells in exchanging])
+        self._places = np.split(inverse, ends[:-1]) if len(exchanging) else []
+        self._on_device = self.xp.asarray(self._cells)
+        self._own = device.to_host(self._b.reshape(-1)[self._on_device]).astype(np.float64)
+        medium = balance.medium
+        self._conducts = None
+        if medium.void is not None and not medium.uniform:
+            self._conducts = self.xp.asarray((medium.cells & np.uint8(INTERIOR - 1)) != medium.void)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(nz, ny, nx)."""
+        return self._operator.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays on the device, the temperature's among them."""
+        return self._operator.nbytes + int(self._b.nbytes) + int(self.temperature.nbytes)
+
+    def linearise(self) -> System:
+        """The system whose solution is the next temperature."""
+        balance = self._balance
+        T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
+        gained, lost = np.zeros(len(self._cells)), np.zeros(len(self._cells))
+        for surface, places in zip(balance.surfaces, self._places, strict=True):
+            heat, slope = surface.exchange(T[places])
+            gained += np.bincount(places, heat + slope * T[places], len(gained))
+            lost += np.bincount(places, slope, len(lost))
+        self._put(self._b, self._own + gained / self._scale)
+        self._put(self._operator.ground, lost / self._scale)
+        x = self.temperature if balance.linear else self.temperature.copy()
+        return System(self._operator, self._b, x, exact=balance.linear)
+
+    def update(self, system: System) -> None:
+        """Take over the solution, or a part of the way there."""
+        if system.exact:
+            return
+        xp, reference = self.xp, self._balance.reference
+        kelvin = self.temperature + reference
+        xp.clip(system.x, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, 1.0) - reference, out=self.temperature)
+
+    def spread(self, system: System) -> float:
+        """The range of the temperatures in K, void left out."""
+        x = system.x if self._conducts is None else system.x[self._conducts]
+        return float(x.max() - x.min())
+
+    def _put(self, array: Any, values: Array) -> None:
+        array.reshape(-1)[self._on_device] = self.xp.asarray(values.astype(array.dtype))

@@ -1,0 +1,121 @@
+"""The balance of bodies with everything that there is, against a step of the NumPy oracle and exact answers."""
+
+import tomllib
+from typing import Any
+
+import bodies
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.kernels.composite import CompositeArrays, make_tables
+from heatsim.kernels.cpu_composite import Entries, advance_numpy
+from heatsim.kernels.multigrid.sweeps import CpuSweeps
+from heatsim.physics.body import Body
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.scenario import Periodic, parse
+from heatsim.solver.steady import Progress, solve
+from heatsim.solver.steady_equations import Equations
+
+Array = NDArray[np.float64]
+
+# A beam that stays, in place of one that moves.
+STILL = bodies.EVERYTHING.replace(
+    "path = [[0.005, 0.01], [0.015, 0.012]]\nspeed = 0.1\nstart = 0.01", "path = [[0.005, 0.01]]"
+)
+
+
+def body_of(text: str) -> Body:
+    scenario = parse(tomllib.loads(text), "body.toml")
+    x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in ("x_min", "y_min", "z_min"))
+    return Body.from_scenario(scenario, (x, y, z))
+
+
+def solved(
+    body: Body, reference: float, tolerance: float | None = None, precision: str = "float64"
+) -> tuple[Array, SteadyBalance, Progress]:
+    """Deviations, the balance, and how it was found, from the reference temperature on."""
+    balance = SteadyBalance(body, reference)
+    equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.medium.grid.shape))
+    progress = solve(equations, CpuSweeps(), tolerance)
+    return equations.temperature, balance, progress
+
+
+def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
+    """T after one explicit step of the oracle, in which the conditions are those of t = 0."""
+    arrays = CompositeArrays(
+        device.choose("cpu"), body.medium, body.conditions.maps, body.conditions.void, reference, "float64"
+    )
+    rows = body.rows(np.zeros(1), dt, reference)
+    nothing = [np.zeros((0, 0))] * 6
+    tables: Any = make_tables(body.medium, (0.0,) * 7, dt, "float64")
+    T_new = np.empty_like(T)
+    row = arrays.row(rows, 0, body.medium.grid)
+    ledger = Entries(nothing, nothing, np.zeros(0))
+    advance_numpy(T, T_new, body.periodic, arrays.body, tables, row, 0, ledger, "increments")
+    return T_new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bodies.WALL,
+        STILL,
+        STILL.replace("x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {').replace(
+            '[[patches]]\nname = "cold strip"\nface = "x_min"', '[[patches]]\nname = "cold strip"\nface = "y_max"'
+        ),
+    ],
+    ids=["wall", "everything", "periodic"],
+)
+def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
+    """The oracle of transient kernels knows contacts, patches, radiation, void, sources and beams by itself."""
+    body, dt = body_of(text), 1e-9
+    T, balance, progress = solved(body, 300.0, tolerance=1e-9)
+    rates = (stepped(body, T, 300.0, dt) - T) / dt
+    before = (stepped(body, np.zeros_like(T), 300.0, dt)) / dt
+    assert np.abs(before).max() > 0.1
+    # A rate is a difference of conductances that nearly cancel: rounding leaves 1e-16 of a cell's own rate times T.
+    assert np.abs(rates).max() <= 1e-6 * np.abs(before).max() + 1e-15 * np.abs(T).max() / dt
+    flows = balance.flows(T)
+    assert abs(flows.imbalance) <= 1e-9 * flows.turnover
+    assert progress.newton_steps == 1 if balance.linear else progress.newton_steps > 1
+
+
+def test_a_wall_has_the_temperatures_of_resistances_in_series() -> None:
+    T, balance, _ = solved(body_of(bodies.WALL), 300.0, tolerance=1e-10)
+    d = 0.05
+    copper = 600.0 - 250.0 * d * (np.arange(8) + 0.5)
+    iron = 500.0 - 1250.0 * d * (np.arange(8) + 0.5)
+    np.testing.assert_allclose(T.ravel() + 300.0, np.concatenate((copper, iron)), rtol=0.0, atol=1e-9)
+    heat = 100.0 / (0.4 / 401.0)
+    assert balance.flows(T).faces["x_min"] == pytest.approx(heat, rel=1e-12)
+    assert balance.flows(T).faces["x_max"] == pytest.approx(-heat, rel=1e-12)
+
+
+def test_float32_conductances_leave_an_imbalance_of_their_rounding() -> None:
+    T, balance, progress = solved(body_of(STILL), 300.0, precision="float32")
+    known, _, _ = solved(body_of(STILL), 300.0, tolerance=1e-9)
+    assert np.abs(T - known).max() <= progress.tolerance
+    flows = balance.flows(T)
+    assert abs(flows.imbalance) <= 1e-4 * flows.turnover
+
+
+def test_a_body_that_only_radiates_takes_up_what_it_gives_off() -> None:
+    """500 W from the inside of a cube, of which each face gives off a sixth; the first guess is far too cold."""
+    text = """
+    title = "Radiating cube"
+    domain = { size = [0.1, 0.1, 0.1], cells = [8, 8, 8] }
+    material = { conductivity = 1e6, density = 1000.0, specific_heat = 500.0 }
+    initial = { temperature = 4.0 }
+    time = { end = 1.0 }
+    sources = [{ power = 500.0 }]
+    boundaries = { default = { type = "radiation", emissivity = 0.8, ambient = 3.0 } }
+    """
+    T, balance, progress = solved(body_of(text), 4.0, tolerance=1e-6)
+    known = (500.0 / (0.06 * 0.8 * 5.670374419e-8) + 3.0**4) ** 0.25
+    assert np.abs(T + 4.0 - known).max() <= 1e-3  # of the 0.01 K that 500 W take from the centre to a face
+    flows = balance.flows(T)
+    assert flows.imbalance == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(list(flows.faces.values()), -500.0 / 6.0, rtol=1e-9)
+    assert progress.newton_steps <= 16

@@ -20,6 +20,7 @@ from heatsim.kernels.tuning import Choice
 from heatsim.ledger import Ledger
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
+from heatsim.observers.heat_flows import HeatFlows
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
@@ -28,9 +29,11 @@ from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.plan import Plan
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.settings import differences, settings
+from heatsim.solver.steady_state import find_steady_state
 from heatsim.stepper import Stepper
 from heatsim.stop import Stop, done_unless_stopped, stop_on_signals
 from heatsim.storage import checkpoint, folder, traces
@@ -140,7 +143,9 @@ class Simulation:
         else:
             initial, reference = None, float(saved.values["reference"])
         temperatures = Field(plan.device, problem.grid, problem.precision, reference)
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
+        ledger = Ledger(
+            plan.device, problem.grid, problem.faces, scenario.output.energy and not scenario.steady, problem.body
+        )
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
         if arrays is not None:
             temperatures.thermometer = arrays.thermometer
@@ -158,6 +163,8 @@ class Simulation:
             state.initial_total = state.content()
         else:
             simulation._restore(saved)
+        if scenario.steady:
+            simulation.warnings.extend(notes_on_steady(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -260,17 +267,33 @@ class Simulation:
         if not self._resuming:
             write_resolved(scenario, self.folder)
             self._resuming = True
+        if scenario.steady:
+            self._find_steady_state(stop)
         observers = self._observers(progress, watchers)
         for observer in observers:
             stack.callback(observer.close)
         with self.timing.timed("preparing"):
             for observer in observers:
                 observer.prepare()
-            if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+            if (
+                choice is None
+                and not scenario.steady
+                and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop)
+            ):
                 raise self.interrupted_early()
             self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
         return Course(self.state, observers, self.timing, self._saved)
+
+    def _find_steady_state(self, stop: Stop) -> None:
+        """Replace the first guess by the steady state."""
+        with self.timing.timed("stepping"):
+            try:
+                self.state.steady = find_steady_state(self.plan.problem, self.state.field, lambda: stop.requested)
+            except Interrupted as error:
+                raise Interrupted(f"{error}; start it over with `{resume_command(self.folder)}`") from None
+        self.state.wall_time = self.timing.stepping
+        self.state.initial_total = self.state.content()
 
     def interrupted_early(self) -> Interrupted:
         """What to raise where nothing has been done since the field was read."""
@@ -295,7 +318,7 @@ class Simulation:
     def end(self, course: Course) -> None:
         """The last step is done: write the last checkpoint and the summary."""
         stepping, observing = course.end()
-        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+        if not self.plan.problem.scenario.steady and observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
             self.warnings.append(
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
@@ -318,7 +341,9 @@ class Simulation:
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
-            observers.append(Energy())
+            observers.append(HeatFlows() if scenario.steady else Energy())
+        if scenario.steady:
+            return [*observers, *watchers]
         if progress:
             observers.append(Progress())
         observers.append(Checkpoints(tuple(observers), self._identity()))

@@ -7,9 +7,10 @@ from typing import Any
 
 from heatsim.course import Timing
 from heatsim.kernels.tuning import Choice
-from heatsim.observers import energy
+from heatsim.observers import energy, heat_flows
 from heatsim.observers.observer import RunState
 from heatsim.plan import Plan
+from heatsim.solver.steady_state import SteadyState
 from heatsim.version import version
 
 
@@ -22,19 +23,54 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         timing: where the wall-clock time went.
         choice: the kernel that did the steps, if one was tried out.
     """
-    problem, extremes = plan.problem, state.extremes()
-    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    problem = plan.problem
     summary: dict[str, Any] = {
         "title": problem.scenario.title,
+        "method": problem.scenario.time.method,
         "versions": _versions(plan.device.backend),
         "device": plan.device.name,
         "backend": plan.device.backend,
-        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
         "precision": problem.precision,
-        "rounding": problem.rounding,
-        "scheme": problem.scheme,
         "cells": list(problem.grid.cells),
         "time": state.time,
+        "reference_temperature": state.field.reference,
+        "temperature": _temperature(state),
+        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
+        "preparing_time": timing.preparing,
+        "observing_time": timing.observing,
+        "waiting_time": timing.waiting,
+    }
+    if state.steady is not None:
+        return summary | _of_steady_state(plan, state, state.steady)
+    return summary | _of_steps(plan, state, choice)
+
+
+def _temperature(state: RunState) -> dict[str, float]:
+    extremes = state.extremes()
+    return {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()}
+
+
+def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:
+    progress = steady.progress
+    return {
+        "kernel": KERNEL,
+        "solving_time": state.wall_time,
+        "tolerance": progress.tolerance,
+        "last_correction": progress.correction,
+        "newton_steps": progress.newton_steps,
+        "cycles": progress.cycles,
+        "equivalent_applications": progress.applications,
+        "heat_flows": heat_flows.row(plan.problem, steady),
+    }
+
+
+def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, Any]:
+    problem = plan.problem
+    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    summary: dict[str, Any] = {
+        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
+        "rounding": problem.rounding,
+        "scheme": problem.scheme,
         "steps": state.step,
         "dt": list(problem.timeline.step_lengths),
         "dt_limit": problem.limit.dt,
@@ -42,13 +78,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
             for dt, steps in problem.timeline.step_lengths.items()
         ],
-        "reference_temperature": state.field.reference,
-        "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
-        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
-        "preparing_time": timing.preparing,
         "stepping_time": state.wall_time,
-        "observing_time": timing.observing,
-        "waiting_time": timing.waiting,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
     if plan.device.backend == "cuda" and choice:
@@ -58,6 +88,10 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         summary["energy"] = row
         summary["energy_bound"] = energy.bound(state, row)
     return summary
+
+
+# What a steady state is found by, in the place of a kernel.
+KERNEL = "multigrid"
 
 
 @cache

@@ -27,6 +27,7 @@ LAYERS = (
     "composite_stepper",
     "stepper",
     "ensemble_stepper",
+    "solver",
     "storage",
     "observers",
     "plan",
@@ -62,6 +63,7 @@ HEAVY = (
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
+        "multigrid/cpu_sweeps",
         *("cpu_blocked", "cpu_cells", "cpu_composite_cells", "cpu_composite_numba"),
         *("mending_boxes", "mending_contents"),
     )

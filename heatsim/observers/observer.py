@@ -17,6 +17,7 @@ from heatsim.frame import Frame
 from heatsim.kernels.composite import CompositeArrays
 from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool
@@ -39,6 +40,7 @@ class RunState:
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
+        steady: how the steady state was found that the field holds; None of a run in which time passes.
         writer: what fields and checkpoints are written by while the run goes on.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
@@ -54,6 +56,7 @@ class RunState:
     arrays: CompositeArrays | None = None
     stopped: bool = False
     compared: tuple[int, Any] | None = None
+    steady: SteadyState | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
 

@@ -22,12 +22,11 @@ from heatsim.grid import FACES
 from heatsim.physics.body import Body
 from heatsim.physics.conditions import EMISSION, FILM, FREE, surface_rise
 from heatsim.physics.medium import INTERIOR, Medium
+from heatsim.physics.timeline import INSTANT
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
-# Sources are averaged over this time from t = 0 on, in s.
-INSTANT = 1e-9
 _CELLS_AT_ONCE = 2**22
 _KIND = np.uint8(INTERIOR - 1)
 

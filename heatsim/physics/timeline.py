@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 MAXIMUM_DUE_TIMES = 1_000_000
 MAXIMUM_STEPS = 2**53
+# What changes in time is averaged over this many s from t = 0 on where no time passes.
+INSTANT = 1e-9
 
 
 class TimelineError(ValueError):
@@ -40,6 +42,11 @@ class Timeline:
     steps: NDArray[np.int64]
     dts: NDArray[np.float64]
 
+    @classmethod
+    def instant(cls) -> "Timeline":
+        """Of a steady state: everything is due at t = 0, after no steps. What asks for a length gets ``INSTANT``."""
+        return cls(np.zeros(1), np.zeros(1, dtype=np.int64), np.array([INSTANT]))
+
     @property
     def last_step(self) -> int:
         """Number of steps in all."""
@@ -48,6 +55,8 @@ class Timeline:
     @cached_property
     def step_lengths(self) -> dict[float, int]:
         """Every dt used, in the order of first use, with the number of steps that have it."""
+        if not self.last_step:
+            return {}
         lengths, first, inverse = np.unique(self.dts, return_index=True, return_inverse=True)
         counts = np.bincount(inverse, weights=np.diff(self.steps))
         return {float(lengths[i]): int(counts[i]) for i in np.argsort(first)}
@@ -72,6 +81,8 @@ class Timeline:
 
     def steps_at(self, every: float) -> NDArray[np.int64]:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
+        if not self.last_step:
+            return self.steps
         wanted = [float(t) for t in _multiples(Fraction(repr(every)), Fraction(repr(float(self.times[-1]))))]
         due = np.searchsorted(self.times, wanted)
         return np.unique(np.append(self.steps[due], self.steps[-1]))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
+from heatsim.scenario import units
 from heatsim.scenario.context import note, reading
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
@@ -30,6 +31,7 @@ from heatsim.scenario.quantities import (
     SPEED,
     TEMPERATURE,
     TEMPERATURE_RATE,
+    TOLERANCE,
     Quantity,
 )
 from heatsim.scenario.timefunction import TimeFunction, read_time_function
@@ -147,6 +149,13 @@ def _read_dt(value: object) -> float | Literal["auto"]:
         raise ValueError(f'{error}, or "auto"{did_you_mean(value, ["auto"])}') from None
 
 
+def _read_tolerance(value: object) -> float:
+    parts = units.split(value) if isinstance(value, str) else None
+    if (parts is not None and "deg" in parts[1].lower()) or (isinstance(value, str) and "°" in value):
+        raise ValueError(f"got {show(value)}, a place on a scale; {TOLERANCE.wanted}")
+    return TOLERANCE.read(value)
+
+
 def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or has_control_characters(value):
         raise ValueError(f"got {show(value)}; a text in quotes is wanted, on one line and not empty")
@@ -171,6 +180,7 @@ Absorptivity = Annotated[float, _number(ABSORPTIVITY)]
 Length = Annotated[float, _number(LENGTH)]
 Speed = Annotated[float, _number(SPEED)]
 Moment = Annotated[float, _number(MOMENT)]
+Tolerance = Annotated[float, PlainValidator(_read_tolerance)]
 TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE)]
 Enlargement = Annotated[float, _number(ENLARGEMENT)]
 Count = Annotated[int, PlainValidator(_read_count)]
@@ -182,6 +192,7 @@ Cells = Annotated[tuple[int, int, int], PlainValidator(_read_cells)]
 TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
+Method = Annotated[Literal["euler", "steady"], choice("euler", "steady")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE)]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX)]

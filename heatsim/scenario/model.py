@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
@@ -18,6 +18,7 @@ from heatsim.scenario.fields import (
     Flag,
     Fraction,
     InitialTemperature,
+    Method,
     Point,
     Precision,
     Rounding,
@@ -25,16 +26,21 @@ from heatsim.scenario.fields import (
     TemperatureRate,
     Text,
     TimeStep,
+    Tolerance,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materials import VOID, Material, MaterialName, Materials, Named
 from heatsim.scenario.patches import Patch
 from heatsim.scenario.probes import Probe
 from heatsim.scenario.problems import missing_key, show
+from heatsim.scenario.quantities import DURATION
 from heatsim.scenario.regions import Contact, Regions, Shaped
 from heatsim.scenario.sources import Source
 
 NEVER = float("inf")
+# The temperature in K from which the search for a steady state begins where none is given.
+FIRST_GUESS = 293.15
+_END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
 
 
@@ -74,18 +80,44 @@ class Initial(BaseModel):
     temperature: InitialTemperature = Field(examples=["temperature = 300.0"])
 
 
+def _not_given() -> Any:
+    """The validator of a key that only some methods need says what to do without it."""
+    return None
+
+
+def _read_end(value: object, info: ValidationInfo) -> float:
+    """A steady state has no end: 0."""
+    if info.data.get("method") == "steady" and (value is None or value == 0.0):
+        return 0.0
+    if value is None:
+        raise ValueError(missing_key(_END_EXAMPLE))
+    end = DURATION.read(value)
+    return 0.0 if info.data.get("method") == "steady" else end
+
+
 class Time(BaseModel):
     """Duration and time step in s; ``safety`` is the fraction of the stability limit that "auto" uses.
 
-    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s.
+    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s. With ``method`` "steady" no time
+    passes: the temperatures at which nothing changes are found to ``tolerance`` in K, by default 0.01 % of their range.
     """
 
     model_config = STRICT
 
-    end: Annotated[Duration, NOTED] = Field(examples=["end = 60.0"])
+    method: Method = "euler"
+    end: Annotated[float, PlainValidator(_read_end), NOTED] = Field(default_factory=_not_given, examples=[_END_EXAMPLE])
+    tolerance: Tolerance | None = None
     dt: TimeStep = "auto"
     safety: Fraction = 0.9
     stop_below: TemperatureRate | None = None
+
+    @field_validator("tolerance", mode="after")
+    @classmethod
+    def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
+        if tolerance is not None and info.data.get("method") == "euler":
+            message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
+            raise ValueError(f"got {tolerance!r} {message}")
+        return tolerance
 
 
 class Solver(BaseModel):
@@ -141,7 +173,7 @@ class Scenario(BaseModel):
         ],
     )
     time: Time = Field(examples=["[time] with end = 60.0"])
-    initial: Initial = Field(examples=["[initial] with temperature = 300.0"])
+    initial: Initial = Field(default_factory=_not_given, examples=[_INITIAL_EXAMPLE])
     boundaries: Annotated[Boundaries, NOTED] = Field(default_factory=Boundaries)
     patches: tuple[Patch, ...] = Field(
         default=(),
@@ -224,6 +256,11 @@ class Scenario(BaseModel):
         )
 
     @property
+    def steady(self) -> bool:
+        """Whether a steady state is wanted, and no time passes."""
+        return self.time.method == "steady"
+
+    @property
     def switching_times(self) -> tuple[float, ...]:
         """The times in s between 0 and the end at which a source is switched on or off, in ascending order."""
         edges = {edge for source in self.sources if source.during is not None for edge in source.during}
@@ -258,6 +295,15 @@ class Scenario(BaseModel):
             )
         return material
 
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _guess(cls, initial: object, info: ValidationInfo) -> object:
+        if initial is None and "time" in info.data and info.data["time"].method == "steady":
+            return {"temperature": FIRST_GUESS}
+        if initial is None:
+            raise ValueError(missing_key(_INITIAL_EXAMPLE))
+        return initial
+
     @field_validator("patches", "sources", mode="before")
     @classmethod
     def _name_by_number(cls, tables: object, info: ValidationInfo) -> object:
@@ -274,7 +320,7 @@ class Scenario(BaseModel):
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
         """Without ``every`` fields are written at 0 and at the end; without ``probe_every`` rows come with fields."""
-        if "time" not in info.data:
+        if "time" not in info.data or info.data["time"].method == "steady":
             return output
         every = info.data["time"].end if output.every == NEVER else output.every
         probe_every = every if output.probe_every == NEVER else output.probe_every

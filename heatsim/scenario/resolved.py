@@ -26,6 +26,17 @@ HEADER = "# A complete scenario: every default filled in, SI units. It runs as i
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
+# Keys that mean nothing where no time passes.
+TRANSIENT_KEYS = (
+    ("time", "end"),
+    ("time", "dt"),
+    ("time", "safety"),
+    ("time", "stop_below"),
+    ("output", "every"),
+    ("output", "probe_every"),
+    ("output", "checkpoint_wall"),
+)
+
 # An array of three entries; no text reaches over the end of a line.
 VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 
@@ -72,6 +83,9 @@ def document(scenario: Scenario) -> dict[str, Any]:
     """The tables of the resolved TOML file, as plain Python values; files by the names of their copies."""
     copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
     tables: dict[str, Any] = _plain(scenario, copies)
+    if scenario.steady:
+        for table, name in TRANSIENT_KEYS:
+            tables[table].pop(name, None)
     return tables
 
 

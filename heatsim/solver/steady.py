@@ -15,6 +15,7 @@ Anal.* 19 (1982) 400 (inexact Newton).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,13 +98,18 @@ class _Search:
     ) -> None:
         self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
         self._given = tolerance
-        self._r, self._p, self._z, self._Ap = (equations.xp.empty(equations.shape, dtype="float32") for _ in range(4))
+        self._vectors: tuple[Any, ...] = ()
         progress.tolerance = SMALLEST if tolerance is None else tolerance
 
     def newton_step(self) -> bool:
         """Linearise, and solve that; whether the steady state is found."""
         system = self._equations.linearise()
         cycle = VCycle(self._equations.xp, self._sweeps, system.operator)
+        if not self._vectors:
+            # Making the coarse levels takes memory too, which is free again now.
+            xp, shape = self._equations.xp, self._equations.shape
+            self._vectors = tuple(xp.empty(shape, dtype="float32") for _ in range(4))
+            self._r, self._p, self._z, self._Ap = self._vectors
         found = self._solve(system, cycle)
         self._equations.update(system)
         return found
@@ -152,7 +158,7 @@ class _Search:
         if not np.isfinite(rz):
             raise NotFiniteError("numbers overflow in the search for the steady state; nothing was saved")
         if self._stopped():
-            raise Interrupted("interrupted in the search for the steady state; run the scenario again to start over")
+            raise Interrupted("interrupted in the search for the steady state")
         if progress.cycles > MOST_CYCLES:
             raise NotConvergedError(
                 f"no steady state was found in {MOST_CYCLES:,} cycles; the last correction was "

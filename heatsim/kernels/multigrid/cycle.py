@@ -19,13 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, coarsen
+from heatsim.kernels.multigrid.operator import COARSEST, Factors, Operator, choose_factors, coarsen
 from heatsim.kernels.multigrid.sweeps import Sweeps
 
 STEPS = 2  # of smoothing, before and after the correction
 LENGTHS = tuple(0.5 / sin(j * pi / (2 * STEPS + 1)) ** 2 for j in range(1, STEPS + 1))
-# Levels of this many cells or fewer are solved by their inverse.
-COARSEST = 256
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,9 @@ Near is the cell beside the other pair. Without this, copper that shares a pair 
 copper below. The last cell of an odd number stays alone and adds no part.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,8 @@ Factors = tuple[int, int, int]
 # An axis whose mean link is below this fraction of the strongest is not coarsened: smoothing does not flatten errors
 # along a weak axis. 0.07 to 0.25 were tried: the number of cycles changes by a quarter.
 STRONG = 0.15
+# Levels of this many cells or fewer are solved by their inverse.
+COARSEST = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +73,25 @@ def choose_factors(operator: Operator) -> Factors:
         if n > 1:
             total = float(operator.links[axis].sum(dtype=np.float64))
             means[axis] = total / operator.size * n / (n - 1)
-    strongest = max(means)
-    x, y, z = (
-        2 if n > 1 and mean >= STRONG * strongest else 1 for n, mean in zip(operator.shape[::-1], means, strict=True)
-    )
+    return _strong(operator.shape, means)
+
+
+def _strong(shape: tuple[int, int, int], means: Sequence[float]) -> Factors:
+    strongest = max(mean for n, mean in zip(shape[::-1], means, strict=True) if n > 1)
+    x, y, z = (2 if n > 1 and mean >= STRONG * strongest else 1 for n, mean in zip(shape[::-1], means, strict=True))
     return x, y, z
+
+
+def cells_below(shape: tuple[int, int, int], means: Sequence[float]) -> int:
+    """Number of cells of all levels below the finest, for mean links along x, y, z in any unit; an estimate."""
+    nx, ny, nz, below = *shape[::-1], 0
+    while nx * ny * nz > COARSEST:
+        factors = _strong((nz, ny, nx), means)
+        nx, ny, nz = (-(-n // factor) for n, factor in zip((nx, ny, nz), factors, strict=True))
+        # Two halves in series, and tubes beside each other.
+        means = [mean * prod(factors) / factor**2 for mean, factor in zip(means, factors, strict=True)]
+        below += nx * ny * nz
+    return below
 
 
 def coarsen(xp: Any, operator: Operator, factors: Factors) -> Operator:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.body import Body
 from heatsim.physics.conditions import EMISSION, FILM, FREE, surface_rise
+from heatsim.physics.enthalpy import Law
 from heatsim.physics.medium import INTERIOR, Medium
 from heatsim.physics.timeline import INSTANT
 
@@ -104,6 +105,11 @@ class SteadyBalance:
         rows = body.conditions.rows(np.zeros(1), reference)[0]
         self.surfaces = (*self._faces(rows), *self._void(rows))
 
+    @property
+    def shift(self) -> float:
+        """What to add to deviations for those that the laws of materials count in, in K."""
+        return self.reference - self.body.reference if self.medium.varies else 0.0
+
     @cached_property
     def linear(self) -> bool:
         """Whether nothing radiates and no conductivity depends on temperature."""
@@ -171,8 +177,7 @@ class SteadyBalance:
         """Conductivities of a surface's cells over those at the reference temperature, for deviations of all cells."""
         if not self.medium.varies:
             return 1.0
-        at_laws = flat[surface.cells] + (self.reference - self.body.reference)
-        return self.medium.by_law(lambda law, deviation: law.conductivity_at(deviation), surface.kinds, at_laws)
+        return self.medium.by_law(Law.conductivity_at, surface.kinds, flat[surface.cells] + self.shift)
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""

@@ -242,6 +242,12 @@ class Material(BaseModel):
             return (float(self.values(self.conductivity, temperature)),) * 3
         return self.conductivity
 
+    def in_steady_state(self) -> "Material":
+        """The same without what matters only while temperatures change: latent heat, a specific heat that varies."""
+        cp = 1000.0 if isinstance(self.specific_heat, MaterialFunction) else self.specific_heat
+        without = {"latent_heat": None, "solidus": None, "liquidus": None, "specific_heat": cp}
+        return self.model_copy(update=without)
+
     def specific_heat_at(self, temperature: float) -> float:
         """Specific heat in J/(kg K) at a temperature in K, without latent heat."""
         return float(self.values(self.specific_heat, temperature))

@@ -220,14 +220,14 @@ class Scenario(BaseModel):
         """Every material with its name: the domain's own first, "void" (None) last if anything is void.
 
         A material without a name is called "material". Where the domain itself is void the materials stand in the
-        order of the file.
+        order of the file. Of a steady state they are without what only matters while temperatures change.
         """
-        if self.material is not None:
-            named: list[tuple[str, Material | None]] = [("material", self.material)]
-        else:
-            named = list(self.materials.items())
-            named.sort(key=lambda entry: entry[0] != self.domain.material)
-        return (*named, (VOID, None)) if self.uses_void else tuple(named)
+        named = [("material", self.material)] if self.material is not None else list(self.materials.items())
+        named.sort(key=lambda entry: entry[0] != self.domain.material)
+        palette: list[tuple[str, Material | None]] = [
+            (name, material.in_steady_state() if self.steady else material) for name, material in named
+        ]
+        return (*palette, (VOID, None)) if self.uses_void else tuple(palette)
 
     @property
     def base_material(self) -> Material:

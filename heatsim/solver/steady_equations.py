@@ -10,6 +10,7 @@ from heatsim.device import Device
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.physics.medium import INTERIOR
 from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_varying import linearise, moved
 
 Array = NDArray[np.float64]
 
@@ -83,17 +84,13 @@ class Equations:
 
     def linearise(self) -> System:
         """The system whose solution is the next temperature."""
-        balance = self._balance
+        linear = self._balance.linear
         T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
-        gained, lost = np.zeros(len(self._cells)), np.zeros(len(self._cells))
-        for surface, places in zip(balance.surfaces, self._places, strict=True):
-            heat, slope = surface.exchange(T[places])
-            gained += np.bincount(places, heat + slope * T[places], len(gained))
-            lost += np.bincount(places, slope, len(lost))
-        self._put(self._b, self._own + gained / self._scale)
-        self._put(self._operator.ground, lost / self._scale)
-        x = self.temperature if balance.linear else self.temperature.copy()
-        return System(self._operator, self._b, x, exact=balance.linear)
+        heat, slope = self._exchange(T, np.ones(len(T)))
+        self._put(self._b, self._own + (heat + slope * T) / self._scale)
+        self._put(self._operator.ground, slope / self._scale)
+        x = self.temperature if linear else self.temperature.copy()
+        return System(self._operator, self._b, x, exact=linear)
 
     def update(self, system: System) -> None:
         """Take over the solution, or a part of the way there."""
@@ -108,5 +105,50 @@ class Equations:
         x = system.x if self._conducts is None else system.x[self._conducts]
         return float(x.max() - x.min())
 
+    def _exchange(self, T: Array, conducting: Array) -> tuple[Array, Array]:
+        """Heat in W into the cells at surfaces, and its slope in W/K, at their T and k(T)/k."""
+        heat, slope = np.zeros(len(T)), np.zeros(len(T))
+        for surface, places in zip(self._balance.surfaces, self._places, strict=True):
+            gained, lost = surface.exchange(T[places], conducting[places])
+            heat += np.bincount(places, gained, len(T))
+            slope += np.bincount(places, lost, len(T))
+        return heat, slope
+
     def _put(self, array: Any, values: Array) -> None:
         array.reshape(-1)[self._on_device] = self.xp.asarray(values.astype(array.dtype))
+
+
+class VaryingEquations(Equations):
+    """Where conductivities depend on temperature: each system is for a change of potentials, from 0 on.
+
+    Conduction is linearised on the host, a few NumPy operations a cell in each Newton step.
+    """
+
+    def linearise(self) -> System:
+        """The system whose solution is a change of potentials."""
+        balance, scale, xp = self._balance, self._scale, self.xp
+        T = self._device.to_host(self.temperature)
+        self._linearised = found = linearise(balance.medium, balance.periodic, T + balance.shift)
+        conducting, weight = (values.reshape(-1)[self._cells] for values in (found.conducting, found.weight))
+        heat, slope = self._exchange(T.reshape(-1)[self._cells], conducting)
+        for link, values in zip(self._operator.links, found.links, strict=True):
+            link[...] = xp.asarray((values / scale).astype(link.dtype))
+        residual = found.gain / scale
+        residual += balance.sources(np, "float64", scale)
+        residual.reshape(-1)[self._cells] += heat / scale
+        self._b[...] = xp.asarray(residual.astype(self._b.dtype))
+        self._put(self._operator.ground, slope * weight / conducting / scale)
+        return System(self._operator, self._b, xp.zeros(self.shape), exact=False)
+
+    def update(self, system: System) -> None:
+        """Move the potentials."""
+        balance = self._balance
+        v = self._device.to_host(system.x)
+        T = moved(balance.medium, self._linearised, v) - balance.shift
+        kelvin = self._device.to_host(self.temperature) + balance.reference
+        T = np.clip(T, LEAST * kelvin - balance.reference, MOST * np.maximum(kelvin, 1.0) - balance.reference)
+        self.temperature[...] = self.xp.asarray(T)
+
+    def spread(self, system: System) -> float:
+        """The range of the temperatures in K before this change, void left out."""
+        return super().spread(System(system.operator, system.b, self.temperature, exact=False))

@@ -13,7 +13,7 @@ from heatsim.kernels.multigrid.sweeps import CpuSweeps, Sweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.solver.steady import Progress, solve
-from heatsim.solver.steady_equations import Equations
+from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 # Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
 # linear problem others take.
@@ -49,7 +49,8 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
     device, medium = field.device, problem.body.medium
     balance = SteadyBalance(problem.body, field.reference)
     guess = device.xp.asarray(field.temperature() - field.reference)
-    equations = Equations(device, balance, problem.precision, guess)
+    make = VaryingEquations if medium.varies else Equations
+    equations = make(device, balance, problem.precision, guess)
     progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = balance.flows(device.to_host(T))

@@ -13,10 +13,11 @@ from heatsim.kernels.composite import CompositeArrays, make_tables
 from heatsim.kernels.cpu_composite import Entries, advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.body import Body
+from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Periodic, parse
 from heatsim.solver.steady import Progress, solve
-from heatsim.solver.steady_equations import Equations
+from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 Array = NDArray[np.float64]
 
@@ -119,3 +120,74 @@ def test_a_body_that_only_radiates_takes_up_what_it_gives_off() -> None:
     assert flows.imbalance == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(list(flows.faces.values()), -500.0 / 6.0, rtol=1e-9)
     assert progress.newton_steps <= 16
+
+
+VARYING = """
+title = "Three materials, two of which vary"
+domain = { size = [0.1, 0.05, 0.04], cells = [15, 8, 7], material = "steel" }
+materials.steel = { conductivity = { temperatures = [300.0, 800.0], values = [20.0, 60.0] }, density = 8000.0, specific_heat = "450 + 0.3*(T - 300)" }
+materials.brick = { conductivity = "4 - 0.003*(T - 300)", density = 2000.0, specific_heat = 900.0, latent_heat = 1e5, solidus = 400.0, liquidus = 401.0, temperature_range = [200.0, 1300.0] }
+materials.glass = { conductivity = [1.0, 2.0, 1.5], density = 2500.0, specific_heat = 800.0 }
+regions = [
+    { name = "core", material = "brick", box = { min = [0.03, 0.0, 0.0], max = [0.06, 0.05, 0.03] } },
+    { name = "pane", material = "glass", box = { min = [0.06, 0.0, 0.0], max = [0.08, 0.03, 0.04] } },
+    { name = "hole", material = "void", box = { min = [0.04, 0.02, 0.01], max = [0.05, 0.05, 0.02] } },
+]
+contacts = [{ between = ["steel", "brick"], resistance = 1e-4 }]
+sources = [{ region = "core", power = 50.0 }]
+time = { method = "steady" }
+initial = { temperature = 350.0 }
+
+[boundaries]
+x_min = { type = "temperature", value = 300.0 }
+x_max = { type = "convection", coefficient = 200.0, ambient = 900.0, emissivity = 0.8 }
+void = { type = "radiation", emissivity = 0.5, ambient = 400.0 }
+"""  # noqa: E501
+
+
+def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() -> None:
+    """What melts and how heat is stored does not matter; conductivities of both centres do, at every interface."""
+    problem = HeatProblem.from_scenario(parse(tomllib.loads(VARYING), "body.toml"))
+    body, dt = problem.body, 1e-9
+    assert body is not None
+    assert body.medium.varies
+    balance = SteadyBalance(body, 350.0)
+    equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros(body.medium.grid.shape))
+    progress = solve(equations, CpuSweeps(), 1e-8)
+    T = equations.temperature
+    assert np.ptp(T) > 300.0
+    contents, before = body.medium.contents(0, T), body.medium.contents(0, np.zeros_like(T))
+    rates = (stepped(body, contents, 350.0, dt) - contents) / dt
+    largest = np.abs(stepped(body, before, 350.0, dt) - before).max() / dt
+    assert np.abs(rates).max() <= 1e-6 * largest + 1e-15 * np.abs(contents).max() / dt
+    flows = balance.flows(T)
+    assert abs(flows.imbalance) <= 1e-9 * flows.turnover
+    assert progress.newton_steps <= 30
+
+
+def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
+    """k = 20 + 0.08·(T − 300), between 300 K and 800 K: φ is a straight line; faces bring an error of second order."""
+    errors = []
+    for n in (20, 40):
+        text = f"""
+        domain = {{ size = [0.1, 0.1, 0.1], cells = [{n}, 1, 1] }}
+        time = {{ method = "steady" }}
+        initial = {{ temperature = 300.0 }}
+        [material]
+        conductivity = {{ temperatures = [300.0, 800.0], values = [20.0, 60.0] }}
+        density = 1000.0
+        specific_heat = 1.0
+        [boundaries]
+        x_min = {{ type = "temperature", value = 300.0 }}
+        x_max = {{ type = "temperature", value = 800.0 }}
+        """
+        body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml")).body
+        assert body is not None
+        balance = SteadyBalance(body, 300.0)
+        equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros((1, 1, n)))
+        solve(equations, CpuSweeps(), 1e-6)
+        potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
+        known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08
+        errors.append(float(np.abs(equations.temperature.ravel() - known).max()))
+    assert errors[1] <= 1e-3 * 500.0
+    assert np.log2(errors[0] / errors[1]) >= 1.7

@@ -10,7 +10,7 @@ and with its derivative by the temperature T of the cell behind it,
 This file is the only place where the solver of steady states meets bodies, conditions and sources.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -130,7 +130,7 @@ class SteadyBalance:
         medium, volume = self.medium, self.medium.grid.cell_volume
         found = []
         for axis, d in enumerate(medium.grid.spacing):
-            table = xp.asarray((medium.link[axis] * (volume / d / scale)).astype(precision))
+            table = (medium.link[axis] * (volume / d / scale)).astype(precision)
             link = _between(xp, medium, 2 - axis, table)
             first = xp.moveaxis(link, 2 - axis, 0)
             if not self.periodic[axis] or len(first) == 1:
@@ -140,10 +140,10 @@ class SteadyBalance:
 
     def sources(self, xp: Any, precision: str, scale: float) -> Any:
         """Heat set free in each cell in units of ``scale`` (W), a device array of shape (nz, ny, nx)."""
-        table = xp.asarray((self.cell_sources / scale).astype(precision))
+        table = (self.cell_sources / scale).astype(precision)
         if self.medium.uniform:
-            return xp.full(self.medium.grid.shape, table[0], dtype=precision)
-        out = xp.empty(self.medium.grid.shape, dtype=precision)
+            return xp.full(self.medium.grid.shape, float(table[0]), dtype=precision)
+        table, out = xp.asarray(table), xp.empty(self.medium.grid.shape, dtype=precision)
         for planes in _slabs(out):
             out[planes] = table[xp.asarray(self.medium.cells[planes] & _KIND)]
         return out
@@ -156,13 +156,12 @@ class SteadyBalance:
         halves = [float((surface.area * surface.half).max()) for surface in self.surfaces if len(surface.area)]
         return 2.0 * max((*links, *halves))
 
-    def flows(self, T: Array) -> "Flows":
-        """Where heat enters and leaves, for deviations in K of shape (nz, ny, nx)."""
-        flat = T.reshape(-1)
+    def flows(self, temperatures: Sequence[Array]) -> "Flows":
+        """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.conditions.scenario
         faces, patches, void = dict.fromkeys(FACES, 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0), 0.0
-        for surface in self.surfaces:
-            heat, _ = surface.exchange(flat[surface.cells], self.conducting(surface, flat))
+        for surface, T in zip(self.surfaces, temperatures, strict=True):
+            heat, _ = surface.exchange(T, self.conducting(surface, T))
             heat = heat - surface.area * surface.beam
             if surface.name not in faces:
                 void += float(heat.sum())
@@ -173,11 +172,11 @@ class SteadyBalance:
         names = (patch.name for patch in scenario.patches)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
-    def conducting(self, surface: Surface, flat: Array) -> Array | float:
-        """Conductivities of a surface's cells over those at the reference temperature, for deviations of all cells."""
+    def conducting(self, surface: Surface, T: Array) -> Array | float:
+        """Conductivities of a surface's cells over those at the reference temperature, for their deviations in K."""
         if not self.medium.varies:
             return 1.0
-        return self.medium.by_law(Law.conductivity_at, surface.kinds, flat[surface.cells] + self.shift)
+        return self.medium.by_law(Law.conductivity_at, surface.kinds, T + self.shift)
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""
@@ -278,13 +277,12 @@ class Flows:
         return sum(map(abs, parts)) / 2.0
 
 
-def _between(xp: Any, medium: Medium, dimension: int, table: Any) -> Any:
+def _between(xp: Any, medium: Medium, dimension: int, table: NDArray[Any]) -> Any:
     """For each cell the entry of a table [before, here] with the cell before it along a dimension of the array."""
     if medium.uniform:
-        return xp.full(medium.grid.shape, table[0, 0], dtype=table.dtype)
+        return xp.full(medium.grid.shape, float(table[0, 0]), dtype=table.dtype)
     out = xp.empty(medium.grid.shape, dtype=table.dtype)
-    kinds = len(table)
-    flat = table.reshape(-1)
+    kinds, flat = len(table), xp.asarray(table.reshape(-1))
     for planes in _slabs(out):
         here = medium.cells[planes] & _KIND
         if dimension:

@@ -106,7 +106,7 @@ class _Search:
         system = self._equations.linearise()
         cycle = VCycle(self._equations.xp, self._sweeps, system.operator)
         if not self._vectors:
-            # Making the coarse levels takes memory too, which is free again now.
+            self._equations.release()
             xp, shape = self._equations.xp, self._equations.shape
             self._vectors = tuple(xp.empty(shape, dtype="float32") for _ in range(4))
             self._r, self._p, self._z, self._Ap = self._vectors

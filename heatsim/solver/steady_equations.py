@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.physics.medium import INTERIOR
-from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.physics.steady_varying import linearise, moved
 
 Array = NDArray[np.float64]
@@ -78,6 +78,11 @@ class Equations:
         return self._operator.shape
 
     @property
+    def linear(self) -> bool:
+        """Whether one system is enough."""
+        return self._balance.linear
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays on the device, the temperature's among them."""
         return self._operator.nbytes + int(self._b.nbytes) + int(self.temperature.nbytes)
@@ -99,6 +104,16 @@ class Equations:
         xp, reference = self.xp, self._balance.reference
         kelvin = self.temperature + reference
         xp.clip(system.x, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, 1.0) - reference, out=self.temperature)
+
+    def release(self) -> None:
+        """Give memory back that making the coarse levels took, where a pool keeps it."""
+        if self._device.backend == "cuda":
+            self.xp.get_default_memory_pool().free_all_blocks()
+
+    def flows(self) -> Flows:
+        """Where heat enters and leaves."""
+        T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
+        return self._balance.flows([T[places] for places in self._places])
 
     def spread(self, system: System) -> float:
         """The range of the temperatures in K, void left out."""

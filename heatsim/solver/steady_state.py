@@ -8,6 +8,7 @@ import numpy as np
 from heatsim.device import Device
 from heatsim.field import Field
 from heatsim.grid import Grid
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, Sweeps
 from heatsim.physics.problem import HeatProblem
@@ -48,12 +49,12 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
     assert problem.body is not None, "a steady state is that of a body"
     device, medium = field.device, problem.body.medium
     balance = SteadyBalance(problem.body, field.reference)
-    guess = device.xp.asarray(field.temperature() - field.reference)
+    guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if medium.varies else Equations
     equations = make(device, balance, problem.precision, guess)
     progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
     T = equations.temperature
-    flows = balance.flows(device.to_host(T))
+    flows = equations.flows()
     if medium.varies:
         kelvin = device.to_host(T) + field.reference
         field.load_temperatures(((z, kelvin[z : z + 1]) for z in range(len(kelvin))), medium.contents)
@@ -65,7 +66,7 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
 
 def make_sweeps(device: Device) -> Sweeps:
     """What works on arrays of a device."""
-    return CpuSweeps()
+    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device.xp)
 
 
 def device_bytes(grid: Grid, precision: str) -> int:

@@ -35,6 +35,9 @@ class Linear:
     def linearise(self) -> System:
         return System(self.operator, self.b, self.x, exact=True)
 
+    def release(self) -> None:
+        """Nothing is kept."""
+
     def update(self, system: System) -> None:
         assert system.x is self.x
 

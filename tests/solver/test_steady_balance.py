@@ -35,12 +35,12 @@ def body_of(text: str) -> Body:
 
 def solved(
     body: Body, reference: float, tolerance: float | None = None, precision: str = "float64"
-) -> tuple[Array, SteadyBalance, Progress]:
-    """Deviations, the balance, and how it was found, from the reference temperature on."""
+) -> tuple[Array, Equations, Progress]:
+    """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
     equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.medium.grid.shape))
     progress = solve(equations, CpuSweeps(), tolerance)
-    return equations.temperature, balance, progress
+    return equations.temperature, equations, progress
 
 
 def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
@@ -72,33 +72,33 @@ def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
 def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
     """The oracle of transient kernels knows contacts, patches, radiation, void, sources and beams by itself."""
     body, dt = body_of(text), 1e-9
-    T, balance, progress = solved(body, 300.0, tolerance=1e-9)
+    T, equations, progress = solved(body, 300.0, tolerance=1e-9)
     rates = (stepped(body, T, 300.0, dt) - T) / dt
     before = (stepped(body, np.zeros_like(T), 300.0, dt)) / dt
     assert np.abs(before).max() > 0.1
     # A rate is a difference of conductances that nearly cancel: rounding leaves 1e-16 of a cell's own rate times T.
     assert np.abs(rates).max() <= 1e-6 * np.abs(before).max() + 1e-15 * np.abs(T).max() / dt
-    flows = balance.flows(T)
+    flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-9 * flows.turnover
-    assert progress.newton_steps == 1 if balance.linear else progress.newton_steps > 1
+    assert progress.newton_steps == 1 if equations.linear else progress.newton_steps > 1
 
 
 def test_a_wall_has_the_temperatures_of_resistances_in_series() -> None:
-    T, balance, _ = solved(body_of(bodies.WALL), 300.0, tolerance=1e-10)
+    T, equations, _ = solved(body_of(bodies.WALL), 300.0, tolerance=1e-10)
     d = 0.05
     copper = 600.0 - 250.0 * d * (np.arange(8) + 0.5)
     iron = 500.0 - 1250.0 * d * (np.arange(8) + 0.5)
     np.testing.assert_allclose(T.ravel() + 300.0, np.concatenate((copper, iron)), rtol=0.0, atol=1e-9)
     heat = 100.0 / (0.4 / 401.0)
-    assert balance.flows(T).faces["x_min"] == pytest.approx(heat, rel=1e-12)
-    assert balance.flows(T).faces["x_max"] == pytest.approx(-heat, rel=1e-12)
+    assert equations.flows().faces["x_min"] == pytest.approx(heat, rel=1e-12)
+    assert equations.flows().faces["x_max"] == pytest.approx(-heat, rel=1e-12)
 
 
 def test_float32_conductances_leave_an_imbalance_of_their_rounding() -> None:
-    T, balance, progress = solved(body_of(STILL), 300.0, precision="float32")
+    T, equations, progress = solved(body_of(STILL), 300.0, precision="float32")
     known, _, _ = solved(body_of(STILL), 300.0, tolerance=1e-9)
     assert np.abs(T - known).max() <= progress.tolerance
-    flows = balance.flows(T)
+    flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-4 * flows.turnover
 
 
@@ -113,10 +113,10 @@ def test_a_body_that_only_radiates_takes_up_what_it_gives_off() -> None:
     sources = [{ power = 500.0 }]
     boundaries = { default = { type = "radiation", emissivity = 0.8, ambient = 3.0 } }
     """
-    T, balance, progress = solved(body_of(text), 4.0, tolerance=1e-6)
+    T, equations, progress = solved(body_of(text), 4.0, tolerance=1e-6)
     known = (500.0 / (0.06 * 0.8 * 5.670374419e-8) + 3.0**4) ** 0.25
     assert np.abs(T + 4.0 - known).max() <= 1e-3  # of the 0.01 K that 500 W take from the centre to a face
-    flows = balance.flows(T)
+    flows = equations.flows()
     assert flows.imbalance == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(list(flows.faces.values()), -500.0 / 6.0, rtol=1e-9)
     assert progress.newton_steps <= 16
@@ -160,7 +160,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     rates = (stepped(body, contents, 350.0, dt) - contents) / dt
     largest = np.abs(stepped(body, before, 350.0, dt) - before).max() / dt
     assert np.abs(rates).max() <= 1e-6 * largest + 1e-15 * np.abs(contents).max() / dt
-    flows = balance.flows(T)
+    flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-9 * flows.turnover
     assert progress.newton_steps <= 30
 

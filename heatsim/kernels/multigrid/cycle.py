@@ -93,7 +93,8 @@ class VCycle:
 
     def _solve(self, depth: int, b: Any, T: Any, spare: Any) -> tuple[Any, Any]:
         if depth == len(self._levels):
-            T.reshape(-1)[...] = self._inverse @ b.reshape(-1)
+            # As a sum: on a GPU a product would need a library of its own.
+            T.reshape(-1)[...] = (self._inverse * b.reshape(-1)).sum(axis=1)
             return T, spare
         level, sweeps = self._levels[depth], self._sweeps
         A = level.operator

@@ -258,7 +258,8 @@ def _materials(problem: HeatProblem) -> list[str]:
         at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
-            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
+            f"cp = {material.specific_heat:.6g} J/(kg K){at}"
+            + ("" if scenario.steady else f"; alone dt ≤ {material.limit:.6g} s"),
         ]
         if law is not None:
             (low, high), (least, most), (least_cp, most_cp) = (

@@ -10,7 +10,7 @@ from heatsim.kernels.tuning import Choice
 from heatsim.observers import energy, heat_flows
 from heatsim.observers.observer import RunState
 from heatsim.plan import Plan
-from heatsim.solver.steady_state import SteadyState
+from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.version import version
 
 
@@ -53,7 +53,7 @@ def _temperature(state: RunState) -> dict[str, float]:
 def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:
     progress = steady.progress
     return {
-        "kernel": KERNEL,
+        "kernel": METHOD,
         "solving_time": state.wall_time,
         "tolerance": progress.tolerance,
         "last_correction": progress.correction,
@@ -88,10 +88,6 @@ def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, A
         summary["energy"] = row
         summary["energy_bound"] = energy.bound(state, row)
     return summary
-
-
-# What a steady state is found by, in the place of a kernel.
-KERNEL = "multigrid"
 
 
 @cache

@@ -50,6 +50,10 @@ def refuse_floating(scenario: Scenario, balance: SteadyBalance) -> None:
     if not names:
         raise ScenarioError(scenario.path, [Problem("boundaries", f"the body is {reason}")])
     shown = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
+    if floating.sum() == sum(balance.medium.counts) - (
+        0 if balance.medium.void is None else balance.medium.counts[balance.medium.void]
+    ):
+        raise ScenarioError(scenario.path, [Problem("boundaries", f"the body ({shown}) is {reason}")])
     z, y, x = (int(index[0]) for index in np.nonzero(floating))
     message = f"{shown}: a part of the body that nothing else touches, with cell [{x}, {y}, {z}], is {reason}"
     raise ScenarioError(scenario.path, [Problem("boundaries", message)])

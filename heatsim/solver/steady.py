@@ -31,7 +31,7 @@ FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
-INEXACT = 0.03
+INEXACT = 0.01
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
 
 

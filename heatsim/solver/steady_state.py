@@ -16,6 +16,8 @@ from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.solver.steady import Progress, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
+# What stands in the place of a kernel's name.
+METHOD = "multigrid"
 # Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
 # linear problem others take.
 _FEW, _SEVERAL, _NEWTON = 50, 120, 3

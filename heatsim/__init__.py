@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
-    from heatsim.simulation import Simulation
+    from heatsim.run.simulation import Simulation
     from heatsim.study import Study
 
 __all__ = ["HeatsimError", "Simulation", "Study"]
@@ -14,7 +14,7 @@ __all__ = ["HeatsimError", "Simulation", "Study"]
 def __getattr__(name: str) -> Any:
     # Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
     if name == "Simulation":
-        from heatsim.simulation import Simulation
+        from heatsim.run.simulation import Simulation
 
         return Simulation
     if name == "Study":

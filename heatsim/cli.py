@@ -11,9 +11,9 @@ from heatsim.commands.kernels import kernels
 from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
 from heatsim.commands.studies import study
+from heatsim.commands.terminal import no_traceback, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError
-from heatsim.terminal import no_traceback, usable_streams
 from heatsim.version import version
 
 app = App(

@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from heatsim import device
 from heatsim.errors import DeviceError
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 
 Simulate = Callable[..., Simulation]
 

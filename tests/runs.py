@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import heatsim
-from heatsim import course
-from heatsim.stepper import Stepper
+from heatsim.run import time_loop
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_reader import FieldReader
 
@@ -102,7 +102,7 @@ def results(at: Path) -> dict[str, Any]:
 
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the clock and at signals after every step."""
-    monkeypatch.setattr(course, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
 
 
 def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:
@@ -146,10 +146,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
 
 
-def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> "subprocess.Popen[str]":
-    """``heatsim ARGUMENTS`` as a process of its own."""
+def start(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
+) -> "subprocess.Popen[str]":
+    """``heatsim ARGUMENTS`` as a process of its own; ``safe_path``: like the installed command, not from the cwd."""
     return subprocess.Popen(
-        [sys.executable, "-m", "heatsim", *map(str, arguments)],
+        [sys.executable, *["-P"] * safe_path, "-m", "heatsim", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,8 +161,10 @@ def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-
     )
 
 
-def command(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> tuple[int, str, str]:
+def command(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
+) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of ``heatsim ARGUMENTS``."""
-    process = start(*arguments, cwd=cwd, encoding=encoding)
+    process = start(*arguments, cwd=cwd, encoding=encoding, safe_path=safe_path)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err

@@ -19,9 +19,10 @@ from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, chec
 from heatsim.benchmark.stopwatch import Timing, Work
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
-from heatsim.kernels import launch, replay, stack, tuning
+from heatsim.kernels import autotune, cuda_graphs, launch
 from heatsim.kernels.catalog import KERNELS
-from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.ensemble import launches
 from heatsim.kernels.reductions import compiled, fused
 from heatsim.kernels.reductions.ladder import LADDER, Rung
 
@@ -262,9 +263,9 @@ def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     gpu, choose = host_device(), device.choose
     monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
-    candidates = tuning.candidates
-    monkeypatch.setattr(tuning, "candidates", lambda task: candidates(task)[:2])
-    monkeypatch.setattr(replay, "RUNS", (2,))
+    candidates = autotune.candidates
+    monkeypatch.setattr(autotune, "candidates", lambda task: candidates(task)[:2])
+    monkeypatch.setattr(cuda_graphs, "RUNS", (2,))
     monkeypatch.setattr(HostStream, "graphs", [])
     monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
     path = tmp_path / "bench.json"
@@ -329,8 +330,8 @@ def test_what_auto_chooses_for_members_is_measured_too(
     members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
-    candidates = tuning.candidates
-    monkeypatch.setattr(tuning, "candidates", lambda task: candidates(task)[:1])
+    candidates = autotune.candidates
+    monkeypatch.setattr(autotune, "candidates", lambda task: candidates(task)[:1])
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0
     assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
@@ -347,16 +348,16 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Members that are stepped with each other's coefficients."""
-    row, rows = stack.row, 0
+    row, rows = launches.row, 0
 
-    def mixed_up(turn: stack.Turn, *arguments: Any) -> tuple[Any, ...]:
+    def mixed_up(turn: launches.Turn, *arguments: Any) -> tuple[Any, ...]:
         nonlocal rows
         rows += 1
         halved = turn.coefficients.copy()
         halved["c"] *= 0.5
         return row(replace(turn, coefficients=halved) if rows % 3 == 2 else turn, *arguments)
 
-    monkeypatch.setattr(stack, "row", mixed_up)
+    monkeypatch.setattr(launches, "row", mixed_up)
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()

@@ -14,8 +14,9 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.device import Device
 from heatsim.errors import Interrupted
-from heatsim.kernels import launch, mending, replay, tuning
-from heatsim.simulation import Simulation
+from heatsim.kernels import autotune, cuda_graphs, launch
+from heatsim.kernels.temporal_composite import correction
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder
 
 FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
@@ -34,7 +35,7 @@ CHANGING = (
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
 def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A GPU, or the host in its part, with runs short enough for few steps to be recorded."""
-    monkeypatch.setattr(replay, "RUNS", (4, 2))
+    monkeypatch.setattr(cuda_graphs, "RUNS", (4, 2))
     if request.param == "host":
         gpu.play_gpu(monkeypatch)
     return request.param
@@ -65,7 +66,7 @@ def test_a_run_agrees_with_the_cpu(
 
 def mend_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """On so few cells boxes are all of them."""
-    monkeypatch.setattr(mending, "boxes", partial(mending.boxes, most=np.inf))
+    monkeypatch.setattr(correction, "boxes", partial(correction.boxes, most=np.inf))
 
 
 def test_several_steps_a_sweep_give_the_bits_of_single_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,15 +87,15 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
     several_cells = "domain.cells=[16,8,8]"
     plain = simulate(tmp_path, "plain", several_cells, "solver.kernel=streamed")
     mend_anything(monkeypatch)
-    monkeypatch.setattr(tuning, "LARGE_GRID", 0)
-    monkeypatch.setattr(tuning, "is_worth_trying", lambda cells, steps: True)
+    monkeypatch.setattr(autotune, "LARGE_GRID", 0)
+    monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     clock = iter(seconds)
 
     def run_and_tell(device: Device, work: Callable[[], None]) -> float:
         work()
         return next(clock)
 
-    monkeypatch.setattr(tuning, "seconds", run_and_tell)
+    monkeypatch.setattr(autotune, "seconds", run_and_tell)
     auto = simulate(tmp_path, "auto", several_cells, "solver.kernel=auto")
     launched = json.loads((tmp_path / "auto" / folder.SUMMARY).read_text())["launch"]
     assert (launched["kernel"], launched["chosen"]) == (fastest, "tried")
@@ -103,15 +104,17 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
 
 
 def test_auto_does_not_take_what_gives_other_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mend_half(kernel: mending.MendedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any) -> None:
+    def mend_half(
+        kernel: correction.MendedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any
+    ) -> None:
         mend(kernel, launches, T, T_new, *rest)
         T_new[3, 4, 5] += 1e-3
 
-    mend = mending.MendedKernel.__call__
-    monkeypatch.setattr(mending.MendedKernel, "__call__", mend_half)
+    mend = correction.MendedKernel.__call__
+    monkeypatch.setattr(correction.MendedKernel, "__call__", mend_half)
     mend_anything(monkeypatch)
-    monkeypatch.setattr(tuning, "LARGE_GRID", 0)
-    monkeypatch.setattr(tuning, "is_worth_trying", lambda cells, steps: True)
+    monkeypatch.setattr(autotune, "LARGE_GRID", 0)
+    monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     simulate(tmp_path, "auto", "domain.cells=[16,8,8]", "solver.kernel=auto")
     launched = json.loads((tmp_path / "auto" / folder.SUMMARY).read_text())["launch"]
     assert (launched["kernel"], launched["chosen"]) == ("streamed", "tried")
@@ -123,7 +126,7 @@ def test_recorded_runs_and_single_launches_give_the_same_bits(
     recorded = simulate(tmp_path, "recorded")
     if some_gpu == "host":
         assert sum(graph.launches for graph in gpu.HostStream.graphs) > 0
-    monkeypatch.setattr(replay, "LARGEST_GRID", 0)
+    monkeypatch.setattr(cuda_graphs, "LARGEST_GRID", 0)
     launched = simulate(tmp_path, "launched")
     assert recorded.temperature.tobytes() == launched.temperature.tobytes()
     for file in (folder.ENERGY, folder.PROBES):

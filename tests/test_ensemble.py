@@ -8,14 +8,14 @@ import pytest
 import runs
 from cuda_host import gpu
 
-from heatsim import course
-from heatsim.ensemble import Ended, run_together
-from heatsim.ensemble_stepper import EnsembleStepper
 from heatsim.errors import Interrupted, NotFiniteError
-from heatsim.kernels import replay
-from heatsim.kernels.stack import Turn
-from heatsim.simulation import Simulation
-from heatsim.stepper import Stepper
+from heatsim.kernels import cuda_graphs
+from heatsim.kernels.ensemble.launches import Turn
+from heatsim.run import time_loop
+from heatsim.run.ensemble import Ended, run_together
+from heatsim.run.simulation import Simulation
+from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 
 # Whole patches for 07; every kind of face, a periodic axis.
@@ -33,7 +33,7 @@ MEMBERS: tuple[tuple[str, ...], ...] = (
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)], autouse=True)
 def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU, or the host in its part."""
-    monkeypatch.setattr(replay, "RUNS", (4, 2))
+    monkeypatch.setattr(cuda_graphs, "RUNS", (4, 2))
     if request.param == "host":
         gpu.play_gpu(monkeypatch)
 
@@ -134,7 +134,7 @@ def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted at steps that no sweep begins at, and gone on with in other company."""
-    monkeypatch.setattr(course, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
     members = simulations(tmp_path, "solver.kernel=temporal")
     ended = list(interrupted(members, 7, monkeypatch))
     assert [type(one.error) for one in ended] == [Interrupted] * len(members)
@@ -159,7 +159,7 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
         advance(stepper, turns)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
-    monkeypatch.setattr(course.Batch, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))
+    monkeypatch.setattr(time_loop.Batch, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))
     scenario = runs.write(tmp_path)
     members = [
         Simulation.from_scenario(scenario, (*COMMON, f"material.density={density}"), output=tmp_path / str(density))

@@ -22,7 +22,7 @@ from exact import (
 from numpy.typing import NDArray
 
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder
 
 pytestmark = pytest.mark.usefixtures("one_thread")

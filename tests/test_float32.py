@@ -14,14 +14,14 @@ from exact import held, scenario
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.field import Field
 from heatsim.kernels import catalog
-from heatsim.kernels.cpu import advance_numpy
-from heatsim.ledger import Ledger
+from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
-from heatsim.stepper import Stepper
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.stepper import make_stepper
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -46,7 +46,7 @@ def run(text: str, precision: str, rounding: str = "nearest") -> tuple[HeatProbl
     field = Field(cpu, problem.grid, precision, start.reference)
     field.load_temperatures(start.slabs())
     ledger = Ledger(cpu, problem.grid, problem.faces, enabled=False)
-    Stepper(problem, field, ledger, catalog.choose("auto", "cpu")).advance(problem.timeline.last_step)
+    make_stepper(problem, field, ledger, catalog.choose("auto", "cpu")).advance(problem.timeline.last_step)
     return problem, field.temperature()
 
 

@@ -21,29 +21,15 @@ LAYERS = (
     "scenario",
     "physics",
     "kernels",
-    "field",
-    "frame",
-    "ledger",
-    "composite_stepper",
-    "stepper",
-    "ensemble_stepper",
     "solver",
     "storage",
     "observers",
-    "plan",
-    "settings",
-    "stop",
-    "course",
-    "summary",
-    "simulation",
-    "ensemble",
+    "run",
     "benchmark",
     "verification",
     "render",
-    "export",
     "report",
     "study",
-    "terminal",
     "commands",
     "cli",
     "__main__",
@@ -52,7 +38,6 @@ LAYERS = (
 ONLY = {
     "storage": {"errors", "grid"},
     "render": {"errors", "grid", "scenario", "storage"},
-    "export": {"errors", "grid", "storage", "render"},
     "report": {"errors", "grid", "storage"},
 }
 HEAVY = (
@@ -64,8 +49,8 @@ MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
         "multigrid/cpu_sweeps",
-        *("cpu_blocked", "cpu_cells", "cpu_composite_cells", "cpu_composite_numba"),
-        *("mending_boxes", "mending_contents"),
+        *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
+        *("temporal_composite/boxes", "temporal_composite/box_contents", "numba_cache"),
     )
 }
 

@@ -12,9 +12,9 @@ from cuda_host import gpu
 from heatsim import Simulation, device
 from heatsim.cli import main
 from heatsim.errors import CapacityError, Interrupted
-from heatsim.kernels import mending
+from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import Plan, describe, rounding_note, size
+from heatsim.run.plan import Plan, describe, rounding_note, size
 from heatsim.scenario import load
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
@@ -72,7 +72,7 @@ def test_memory_for_mending_is_planned_where_there_is_mending(
     single, several = (plan(tmp_path, *overrides, f"solver.kernel={name}") for name in ("streamed", kernel))
     body = several.problem.body
     assert body is not None
-    boxes = mending.table_bytes(body.medium, body.open_faces) if mended else 0
+    boxes = correction.table_bytes(body.medium, body.open_faces) if mended else 0
     assert several.device_bytes == single.device_bytes + boxes
 
 

@@ -8,7 +8,7 @@ from run_folders import write_run
 
 from heatsim.errors import FolderError
 from heatsim.grid import Grid
-from heatsim.report import summarise
+from heatsim.report.tables import summarise
 
 SUMMARY: dict[str, Any] = {
     "device": "Some CPU, 64 cores",

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import paint
 from heatsim.physics.survey import survey
-from heatsim.plan import Plan, describe
+from heatsim.run.plan import Plan, describe
+from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
-from heatsim.simulation import Simulation
 from heatsim.storage import tables
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"

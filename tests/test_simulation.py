@@ -19,9 +19,9 @@ from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted, NotFiniteError, ScenarioError
 from heatsim.observers.observer import Observer, RunState
 from heatsim.observers.snapshots import Snapshots
+from heatsim.run.interrupt import Stop
 from heatsim.scenario import load
-from heatsim.stepper import Stepper
-from heatsim.stop import Stop
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import folder
 
 
@@ -214,8 +214,8 @@ def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
 
     runs.step_by_step(monkeypatch)
     clock = SimpleNamespace(perf_counter=lambda: seconds)
-    monkeypatch.setattr("heatsim.simulation.time", clock)
-    monkeypatch.setattr("heatsim.course.time", clock)
+    monkeypatch.setattr("heatsim.run.simulation.time", clock)
+    monkeypatch.setattr("heatsim.run.time_loop.time", clock)
     monkeypatch.setattr(Stepper, "advance", lasting(Stepper.advance, stepping / runs.LAST_STEP))
     # The first field belongs to the start, whatever it takes.
     monkeypatch.setattr(Snapshots, "start", lasting(Snapshots.start, 100.0))

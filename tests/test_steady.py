@@ -10,10 +10,10 @@ import runs
 import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import Plan, describe
+from heatsim.run.interrupt import Stop
+from heatsim.run.plan import Plan, describe
 from heatsim.scenario import load
 from heatsim.solver import steady
-from heatsim.stop import Stop
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
 

@@ -12,8 +12,8 @@ from runs import after_step, interrupt, results, write
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
 from heatsim.physics.initial import InitialField
+from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
-from heatsim.simulation import Simulation
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.tables import read

@@ -11,8 +11,8 @@ import pytest
 from heatsim import verification
 from heatsim.cli import main
 from heatsim.errors import DeviceError, InputError, NotFiniteError
+from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
-from heatsim.simulation import Simulation
 from heatsim.verification import CASES, Case, choose, verdict, verify
 from heatsim.verification.case import FOLDER, Comparison
 

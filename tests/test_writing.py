@@ -13,8 +13,8 @@ import runs
 
 from heatsim import Simulation
 from heatsim.errors import Interrupted, StorageError
-from heatsim.plan import Plan
-from heatsim.stepper import Stepper
+from heatsim.run.plan import Plan
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
+from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.cpu import CPU_KERNELS, steps_a_sweep
-from heatsim.kernels.replay import Replay, Sweeps
-from heatsim.kernels.tuning import Shape
+from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
+from heatsim.kernels.cuda_graphs import Replay, Sweeps
 from heatsim.physics.coefficients import Scheme
+from heatsim.solver.field import Field
 
 # What a run takes unless its grid or its user asks for another.
 SCHEME: Scheme = "seven_term"

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from heatsim import device as devices
 from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.device import Device
-from heatsim.field import Field
 from heatsim.grid import FACES
+from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.cpu import advance_numpy
-from heatsim.kernels.tuning import Shape
+from heatsim.kernels.cpu.oracle import advance_numpy
+from heatsim.solver.field import Field
 
 # Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small. First such that whole
 # vectors and patches of cells fill, as kernels of several steps a sweep want them, then such that none do.

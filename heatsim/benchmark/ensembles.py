@@ -13,13 +13,13 @@ from heatsim.benchmark.measure import AUTO
 from heatsim.benchmark.stopwatch import Work, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
-from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import catalog, launch, structs, tuning
+from heatsim.kernels import autotune, catalog, launch, structs
+from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.stack import Stack, Turn
-from heatsim.kernels.tuning import Choice, Shape, Task
-from heatsim.plan import size
+from heatsim.kernels.ensemble.launches import Stack, Turn
+from heatsim.run.capacity import size
+from heatsim.solver.field import Field
 
 _SEED = 22
 _MOST_STEPS = 1 << 12
@@ -186,8 +186,8 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     turns = [Turn(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
     if members == 1:
-        return tuning.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)
-    return tuning.choose_for_members(task, inf, turns)
+        return autotune.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)
+    return autotune.choose_for_members(task, inf, turns)
 
 
 def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision: str) -> str | None:

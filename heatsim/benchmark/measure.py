@@ -14,11 +14,11 @@ from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_ca
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_turn
 from heatsim.device import Device
-from heatsim.field import Field
 from heatsim.grid import Grid
-from heatsim.kernels import catalog, structs, tuning
+from heatsim.kernels import autotune, catalog, structs
+from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.tuning import Choice, Shape, Task
+from heatsim.solver.field import Field
 
 AUTO = "auto"  # what a GPU's own choice is called
 _OPERATIONS = 13  # a cell and step: 7 products and 6 sums
@@ -148,7 +148,7 @@ def _choose(field: Field, case: Case) -> Choice:
     """What a run on the field's GPU and grid would take, were it long enough to try."""
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
     task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
-    return tuning.choose(task, inf, field.deviation, field.spare, coefficients)
+    return autotune.choose(task, inf, field.deviation, field.spare, coefficients)
 
 
 def _stepping(shape: Shape, field: Field, case: Case, energy: bool, recorded: bool = False) -> Stepping:

@@ -18,12 +18,12 @@ from heatsim.benchmark.measure import copies
 from heatsim.benchmark.stopwatch import Timing, Work, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
-from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels.reductions import compiled, fused
 from heatsim.kernels.reductions.fused import STATISTICS, Pass, Statistics
 from heatsim.kernels.reductions.ladder import LADDER, Summing
-from heatsim.plan import size
+from heatsim.run.capacity import size
+from heatsim.solver.field import Field
 
 _SEED = 21
 _READERS = (4, 8, 16)  # blocks of 256 threads a multiprocessor that plain reading is tried with

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
-from heatsim.terminal import show_table
 
 
 def bench(

@@ -1,6 +1,6 @@
 """`heatsim kernels`."""
 
-from heatsim.terminal import show_table
+from heatsim.commands.terminal import show_table
 
 
 def kernels() -> int:

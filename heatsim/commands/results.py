@@ -25,7 +25,7 @@ def export(
     ] = "pvd",
 ) -> int:
     """Write the fields as VTI files, one a time, into the folder export/."""
-    from heatsim.export import export
+    from heatsim.storage.export import export
 
     for path in export(folder, format):
         print(path)

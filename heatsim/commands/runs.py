@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Folder, Kernel, Overrides, Precision, Quiet, Scenario, all_overrides
+from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import HeatsimError
-from heatsim.terminal import show_table, warn
 
 if TYPE_CHECKING:
-    from heatsim.simulation import Simulation
+    from heatsim.run.simulation import Simulation
 
 
 def run(
@@ -26,7 +26,7 @@ def run(
     quiet: Quiet = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
-    from heatsim.simulation import Simulation
+    from heatsim.run.simulation import Simulation
 
     simulation = Simulation.from_scenario(
         scenario, all_overrides(overrides, device, kernel, precision), output=output, overwrite=overwrite
@@ -36,7 +36,7 @@ def run(
 
 def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
     """Go on with an interrupted run from its last good checkpoint."""
-    from heatsim.simulation import Simulation
+    from heatsim.run.simulation import Simulation
 
     simulation = Simulation.resume(folder)
     if simulation.finished:
@@ -58,18 +58,20 @@ def plan(
 ) -> int:
     """Show what a run would do and need, without running it: c0…c6, time step, memory, disk, time."""
     from heatsim.physics.problem import HeatProblem
-    from heatsim.plan import Plan, describe
+    from heatsim.run.capacity import check_room
+    from heatsim.run.plan import Plan, describe
     from heatsim.scenario import load
 
-    problem = HeatProblem.from_scenario(load(scenario, all_overrides(overrides, device, kernel, precision)))
-    planned = Plan.of(problem)
+    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    check_room(read)
+    planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned))
     planned.check_capacity(output or Path("outputs") / scenario.stem)
     return 0
 
 
 def _run(simulation: "Simulation", quiet: bool) -> int:
-    from heatsim.report import summarise
+    from heatsim.report.tables import summarise
 
     for warning in simulation.warnings:
         warn(warning)

@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
+from heatsim.commands.terminal import show_table
 from heatsim.errors import RunError
-from heatsim.terminal import show_table
 
 
 def study(

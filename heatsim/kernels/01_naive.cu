@@ -7,13 +7,13 @@
 
 #include "stencil.cuh"
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y * TILE_Z)
-advance(RUN)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    FIND_RUN(BLOCK_MEMBER, return);
-    const int x = blockIdx.x * TILE_X + threadIdx.x;
-    const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    const int z = grid.first_z + LAYER * TILE_Z + threadIdx.z;
+    const int x = block.x * TILE_X + threadIdx.x;
+    const int y = grid.first_y + block.y * TILE_Y + threadIdx.y;
+    const int z = grid.first_z + block.z * TILE_Z + threadIdx.z;
     if (x >= grid.nx || y >= grid.ny || z >= grid.nz) return;
 
     // Where the neighbours are, in cells from here; at a face the cell itself or the other end.
@@ -34,3 +34,6 @@ advance(RUN)
     T_new[cell] = update(grid, c, sweep, ledger, x, y, z, at_face,
                          T[0], T[west], T[east], T[south], T[north], T[below], T[above]);
 }
+
+#define LAUNCH_BOUNDS BOUNDS(TILE_X * TILE_Y * TILE_Z)
+#include "entry.cuh"

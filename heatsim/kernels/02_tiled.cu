@@ -10,15 +10,15 @@
 
 #include "stencil.cuh"
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y * TILE_Z)
-advance(RUN)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    FIND_RUN(BLOCK_MEMBER, return);
     __shared__ Real tile[TILE_Z][TILE_Y][TILE_X];
     const int i = threadIdx.x, j = threadIdx.y, k = threadIdx.z;
-    const int x = blockIdx.x * (TILE_X - 2) + i - 1;
-    const int y = grid.first_y + blockIdx.y * (TILE_Y - 2) + j - 1;
-    const int z = grid.first_z + LAYER * (TILE_Z - 2) + k - 1;
+    const int x = block.x * (TILE_X - 2) + i - 1;
+    const int y = grid.first_y + block.y * (TILE_Y - 2) + j - 1;
+    const int z = grid.first_z + block.z * (TILE_Z - 2) + k - 1;
 
     // 1. Load the tile, halo included.
     tile[k][j][i] = T[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))];
@@ -34,3 +34,6 @@ advance(RUN)
             tile[k][j - 1][i], tile[k][j + 1][i],
             tile[k - 1][j][i], tile[k + 1][j][i]);
 }
+
+#define LAUNCH_BOUNDS BOUNDS(TILE_X * TILE_Y * TILE_Z)
+#include "entry.cuh"

@@ -11,16 +11,16 @@
 #define INPUT_Y (TILE_Y + 2)
 #define INPUT_Z (TILE_Z + 2)
 
-extern "C" __global__ void BOUNDS(THREADS)
-advance(RUN)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    FIND_RUN(BLOCK_MEMBER, return);
     __shared__ Real tile[INPUT_Z][INPUT_Y][INPUT_X];
     const int thread = (threadIdx.z * TILE_Y + threadIdx.y) * TILE_X + threadIdx.x;
     const int i = threadIdx.x + 1, j = threadIdx.y + 1, k = threadIdx.z + 1;
-    const int x0 = blockIdx.x * TILE_X;
-    const int y0 = grid.first_y + blockIdx.y * TILE_Y;
-    const int z0 = grid.first_z + LAYER * TILE_Z;
+    const int x0 = block.x * TILE_X;
+    const int y0 = grid.first_y + block.y * TILE_Y;
+    const int z0 = grid.first_z + block.z * TILE_Z;
 
     // 1. Load the input tile: consecutive threads, consecutive cells.
     for (int n = thread; n < INPUT_X * INPUT_Y * INPUT_Z; n += THREADS) {
@@ -40,3 +40,6 @@ advance(RUN)
             tile[k][j - 1][i], tile[k][j + 1][i],
             tile[k - 1][j][i], tile[k + 1][j][i]);
 }
+
+#define LAUNCH_BOUNDS BOUNDS(THREADS)
+#include "entry.cuh"

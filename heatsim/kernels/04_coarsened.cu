@@ -10,15 +10,15 @@
 
 #include "stencil.cuh"
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
-advance(RUN)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    FIND_RUN(BLOCK_MEMBER, return);
     __shared__ Real plane[3][TILE_Y][TILE_X];
     const int i = threadIdx.x, j = threadIdx.y;
-    const int x = blockIdx.x * (TILE_X - 2) + i - 1;
-    const int y = grid.first_y + blockIdx.y * (TILE_Y - 2) + j - 1;
-    const int z_begin = grid.first_z + LAYER * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
+    const int x = block.x * (TILE_X - 2) + i - 1;
+    const int y = grid.first_y + block.y * (TILE_Y - 2) + j - 1;
+    const int z_begin = grid.first_z + block.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const bool updates = i > 0 && i < TILE_X - 1 && j > 0 && j < TILE_Y - 1 && x < grid.nx && y < grid.ny;
 
     const Real* column = T + cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), 0);
@@ -55,3 +55,6 @@ advance(RUN)
         next = free;
     }
 }
+
+#define LAUNCH_BOUNDS BOUNDS(TILE_X * TILE_Y)
+#include "entry.cuh"

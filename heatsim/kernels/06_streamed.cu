@@ -1,102 +1,96 @@
-// 06 streamed: no shared memory and no barrier in the march. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows
-// allow it, and marches along z with its column in registers. streamed_rows.cuh is the same for a thread of two rows,
-// which is what a body of one material takes; what follows here leaves registers for faces and materials.
+// 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows allow
+// it, of ROWS rows in y, and marches along z with its column in registers.
 //
-//        above      registers, just loaded
-//        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
-//        below      registers
+//        north      L1
+//        row 1      registers: below, current, above; x neighbours from the lanes beside by shuffle
+//        row 0      registers: below, current, above
+//        south      L1
 //
-// A warp is a row of 32 VECTOR cells, so every load is a run of whole cache lines, and of three 16-byte loads a plane two
-// find their line in L1, where the warps of the rows beside have just brought it. From memory each cell comes once, and
-// goes once: 8 B a cell in float32, 16 B in float64, for 13 operations. Blocks are small and march a few planes only:
-// what hides the latency of memory is the number of warps, so registers are what to save; loading a plane ahead of its
-// use was slower for the four more it takes. Expected: the speed of a copy.
+// A warp is a row of 32 VECTOR cells, so every load is a run of whole cache lines. The thread's rows find each other in
+// registers; only the vectors beyond the first and the last row come from L1, where the warps of the rows beside have just
+// brought them. Two rows make four loads a plane instead of six, two of them from memory. From memory each cell comes once,
+// and goes once: 8 B a cell in float32, 16 B in float64, for 13 operations.
+//
+// Rows times warps hide the latency of memory. A third row, or loading a plane ahead of its use, takes registers that
+// cost more warps than it gains; blocks are small and march a few planes only. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
-#if !FACES
-#include "streamed_rows.cuh"
-#elif MATERIALS == 2
-#include "varying_streamed.cuh"
-#else
-#include "noted.cuh"
-
-// Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
-#if __CUDA_ARCH__ == 750
-#define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
-#elif __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1152 : 1280) : __CUDA_ARCH__ == 900 ? 1024 : 896)
-#else
-#define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
+// Threads on a multiprocessor. Left alone the compiler takes more registers, and fewer threads find room.
+#ifndef RESIDENT
+#define RESIDENT 768
 #endif
-#undef BOUNDS
-#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#define LAUNCH_BOUNDS __launch_bounds__(TILE_X * TILE_Y, RESIDENT / (TILE_X * TILE_Y))
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
-advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    __shared__ Noted noted_cells;
-    __shared__ Sides sides;
     const int lane = threadIdx.x;
-    const int x = (blockIdx.x * WARP + lane) * VECTOR;
-    const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    // The blocks at z_max, whose noted cells take longest, come first: last, nothing would be left to do beside them.
-    const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
-    const int z_end = min(z_begin + grid.planes, grid.nz);
-    const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
+    const int x = (block.x * WARP + lane) * VECTOR;
+    const int y = grid.first_y + (block.y * TILE_Y + threadIdx.y) * ROWS;
+    const int z_begin = grid.first_z + block.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
+    const size_t plane = (size_t)grid.nx * grid.ny;
 
-    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the first vector, which on a periodic axis
-    //    is what the last one meets, and store nothing.
-    const int x_load = x < grid.nx ? x : 0, y_load = min(y, grid.ny - 1);
-    size_t cell = cell_index(grid, x_load, y_load, z_begin);
-    const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
-    const int to_east = VECTOR - 1 + step_up(x_load + VECTOR - 1, grid.nx, grid.periodic & 1);
-    const int to_outer = in_register(lane == 0 ? to_west : to_east);
-    const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
-    const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
-    const unsigned int tasks = in_register(tasks_of(grid, c.medium.open, x, y));
+    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.
+    // So do rows beyond the last one of the grid, with a copy of that.
+    const bool inside = x < grid.nx;
+    const int x_load = min(x, grid.nx - VECTOR);
+    const int first = min(y, grid.ny - 1), last = min(y + ROWS - 1, grid.ny - 1);
+    const Real* centre = T + cell_index(grid, x_load, first, 0);
+    const ptrdiff_t to_south = (ptrdiff_t)(neighbour_y(grid, first - 1) - first) * grid.nx;
+    const ptrdiff_t to_north = (ptrdiff_t)(neighbour_y(grid, last + 1) - first) * grid.nx;
+    const int to_west = neighbour_x(grid, x_load - 1) - x_load;
+    const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
+    const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
 
     // 2. The planes before the march.
-    const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
-    Cells below = load(T + cell - (z_begin > 0 ? plane : over_the_end));
-    Cells current = load(T + cell);
-
-    unsigned int noted = 0;
-    Own own = own_of(c, sweep, 0);
-#pragma unroll 1
-    for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above.
-        const Real* const here = T + cell;
-        const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
-        const Cells above = load(T + next);
-
-        // 4. Neighbours in y from L1, in x from the lanes beside; the outer lanes have none and load.
-        const Cells south = load(here + to_south), north = load(here + to_north);
-        Real west = __shfl_up_sync(ALL_LANES, current.at[VECTOR - 1], 1);
-        Real east = __shfl_down_sync(ALL_LANES, current.at[0], 1);
-        Real outer = Real(0);
-        if (tasks & (LOADS_WEST | LOADS_EAST)) outer = here[to_outer];
-        if (tasks & LOADS_WEST) west = outer;
-        if (tasks & LOADS_EAST) east = outer;
-        if (tasks & ENDS) east = current.at[VECTOR - 1];
-
-        // 5. Update the vector as if all its cells were plain, and note those that are not.
-        const Kinds kinds = load_kinds(c.medium, cell);
-        if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
-        noted |= not_plain(kinds) >> (7 - (z - z_begin));
-        const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
-        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.kind);
-        if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, current, sum));
-
-        // 6. One plane up.
-        below = current;
-        current = above;
-        cell = next;
+    Cells below[ROWS], current[ROWS], above[ROWS];
+    const Real* here = centre + z_begin * plane;
+    Real* out = T_new + cell_index(grid, x, y, z_begin);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const int row = min(r, last - first) * grid.nx;
+        below[r] = load(centre + neighbour_z(grid, z_begin - 1) * plane + row);
+        current[r] = load(here + row);
     }
 
-    // 7. What is not plain.
-    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+    for (int z = z_begin; z < z_end; ++z) {
+        // 3. Neighbours in y of the first and last row from L1, and the plane above.
+        const Cells south = load(here + to_south), north = load(here + to_north);
+        const Real* source = z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) above[r] = load(source + min(r, last - first) * grid.nx);
+
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            // 4. Neighbours in x from the lanes beside; the outer lanes have none and load.
+            Real west = __shfl_up_sync(ALL_LANES, current[r].at[VECTOR - 1], 1);
+            Real east = __shfl_down_sync(ALL_LANES, current[r].at[0], 1);
+            const Real* row = here + min(r, last - first) * grid.nx;
+            if (first_lane) west = row[to_west];
+            if (last_lane) east = row[to_east];
+
+            // 5. Update the vector.
+            const bool updates = inside && y + r < grid.ny;
+            const bool at_face = updates && (x == 0 || x + VECTOR == grid.nx || y + r == 0 || y + r == grid.ny - 1 ||
+                                             z == 0 || z == grid.nz - 1);
+            const Cells row_south = r == 0 ? south : current[r == 0 ? 0 : r - 1];
+            const Cells row_north = r == ROWS - 1 || y + r == grid.ny - 1 ? north : current[r == ROWS - 1 ? r : r + 1];
+            const Cells updated = update(grid, c, sweep, ledger, x, y + r, z, at_face, current[r], west, east,
+                                         row_south, row_north, below[r], above[r]);
+            if (updates) store(out + r * grid.nx, updated);
+        }
+
+        // 6. One plane up.
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            below[r] = current[r];
+            current[r] = above[r];
+        }
+        here += plane;
+        out += plane;
+    }
 }
-#endif
+
+#include "entry.cuh"

@@ -36,14 +36,17 @@
 // Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
 // Other grids take single steps.
 //
-// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; composite_pipeline.cuh.
-// Where that is wrong, and as far as it spreads in STEPS steps, mended.cu steps the cells anew; heat through faces is entered there.
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; temporal_composite/pipeline.cuh.
+// Where that is wrong, and as far as it spreads in STEPS steps, temporal_composite/correction.cu steps the cells anew; heat through faces is entered there.
 //
 // What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
 // not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
 // change roles by moves, which cost less than a loop unrolled to avoid them.
 
 #include "vector.cuh"
+#if MEMBERS
+#include "ensemble/members.cuh"
+#endif
 
 #define WARPS TILE_Y
 #define THREADS (WARP * WARPS)
@@ -204,7 +207,7 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     return place;
 }
 
-#include "composite_pipeline.cuh"
+#include "temporal_composite/pipeline.cuh"
 
 struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
@@ -418,7 +421,13 @@ __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-advance(RUN)
+#if MEMBERS
+advance(const Member* __restrict__ members, const unsigned int* __restrict__ done, const unsigned int number,
+        const EnsembleGrid grid)
+#else
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+#endif
 {
     extern __shared__ char memory[];
     Shared& shared = *reinterpret_cast<Shared*>(memory);
@@ -439,7 +448,14 @@ advance(RUN)
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
 #if MEMBERS
-        FIND_RUN(sides >> 4, continue);
+        const Member& member = members[sides >> 4];
+        const unsigned int sweep_number = *done + number;
+        if (sweep_number >= member.count) continue;
+        const Real* __restrict__ T = field_before(member, sweep_number);
+        Real* __restrict__ T_new = field_after(member, sweep_number);
+        const Sweep* __restrict__ sweep = sweeps_of(member, sweep_number);
+        const Coefficients c = member.c;
+        const Ledger& ledger = member.ledger;
         copy_sweep(shared, sweep);
         if (slot == 0) {
             shared.T = T;

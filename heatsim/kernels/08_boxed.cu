@@ -38,15 +38,15 @@ __device__ __forceinline__ int in_grid(int i, int n, bool periodic)
 
 __device__ __forceinline__ bool inside(int i, int n) { return (unsigned)i < (unsigned)n; }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-advance(RUN)
+__device__ __forceinline__ void
+advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
+              const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    FIND_RUN(BLOCK_MEMBER, return);
     extern __shared__ Cells boxes[];  // the field before a step, and after it
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2, periodic_z = grid.periodic & 4;
-    const int first_x = (int)blockIdx.x * BOX_X - HALO_X;
-    const int first_y = grid.first_y + (int)blockIdx.y * BOX_Y - STEPS;
-    const int first_z = grid.first_z + (int)(LAYER) * BOX_Z - STEPS;
+    const int first_x = (int)block.x * BOX_X - HALO_X;
+    const int first_y = grid.first_y + (int)block.y * BOX_Y - STEPS;
+    const int first_z = grid.first_z + (int)block.z * BOX_Z - STEPS;
 
     // 1. All cells of the box that there are.
 #pragma unroll 4
@@ -122,3 +122,6 @@ advance(RUN)
         __syncthreads();
     }
 }
+
+#define LAUNCH_BOUNDS __launch_bounds__(THREADS, 1)
+#include "entry.cuh"

@@ -16,6 +16,8 @@ class KernelSpec:
         name: what users call it.
         backend: the kind of device that it runs on.
         source: its file in this folder.
+        general_source: its file for several materials, general faces and sources; empty if ``source`` is that.
+        varying_source: its file for materials that change with temperature; empty if ``source`` is that.
         idea: one line for `heatsim kernels`.
         block: threads along x, y, z (CUDA).
         tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised`` and not
@@ -36,6 +38,8 @@ class KernelSpec:
     steps: int = 1
     rows: int = 1
     boxed: bool = False
+    general_source: str = ""
+    varying_source: str = ""
 
 
 KERNELS = (
@@ -52,6 +56,8 @@ KERNELS = (
         *("streamed", "cuda", "06_streamed.cu", "vectors, no barrier, no shared memory", (32, 4, 1), (32, 4, 5)),
         vectorised=True,
         rows=2,
+        general_source="composite/streamed.cu",
+        varying_source="composite/varying_streamed.cu",
     ),
     KernelSpec(
         "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4
@@ -62,8 +68,8 @@ KERNELS = (
         steps=4,
         boxed=True,
     ),
-    KernelSpec("numpy", "cpu", "cpu.py", "whole arrays in NumPy: the oracle, written to be read"),
-    KernelSpec("numba", "cpu", "cpu_blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
+    KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays in NumPy: the oracle, written to be read"),
+    KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
 # What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.

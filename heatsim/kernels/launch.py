@@ -22,15 +22,16 @@ LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
 _MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
+_RESIDENT_OF_MEMBERS = 640  # threads of 06 on a multiprocessor in float64, whose coefficients take registers too
 _MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
 _BARRIER = 16  # bytes of one, and as many as align it
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
 
 
-def source(spec: KernelSpec) -> str:
-    """A kernel's whole source: headers put where they are included, so that no cache can miss a change of theirs."""
-    return _spliced(spec.source)
+def source(name: str) -> str:
+    """The whole source of a .cu file, headers in place, so that no cache misses a change in a header."""
+    return _spliced(name)
 
 
 def _spliced(name: str) -> str:
@@ -44,6 +45,26 @@ def _spliced(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """What a body needs of kernels beyond one constant material whose faces hold f − g·T.
+
+    Attributes:
+        faces: conditions that kernels solve for the surface's temperature, or sources; the others need this too.
+        materials: several materials.
+        varying: materials that change with temperature; needs ``materials``.
+        heated: sources that heat some types of cells.
+    """
+
+    faces: bool = False
+    materials: bool = False
+    varying: bool = False
+    heated: bool = False
+
+
+_LINEAR = Variant()
+
+
+@dataclass(frozen=True)
 class Build:
     """A kernel for one precision, scheme and kind of grid.
 
@@ -52,10 +73,7 @@ class Build:
         precision, scheme: how it calculates.
         vector: neighbouring cells in x that a thread owns.
         access: of these, how many an instruction moves; they divide the rows of the grid.
-        faces: whether faces hold more than f − g·T, or there are sources.
-        materials: whether there are several materials.
-        varying: whether materials change with temperature; ``materials`` then too.
-        heated: whether sources heat some of the kinds of cells.
+        variant: what the body needs.
         room: bytes of shared memory for boxes of any size, in kernels that take them.
         members: whether a launch steps the members of an ensemble.
     """
@@ -65,10 +83,7 @@ class Build:
     scheme: Scheme
     vector: int = 1
     access: int = 1
-    faces: bool = False
-    materials: bool = False
-    varying: bool = False
-    heated: bool = False
+    variant: Variant = _LINEAR
     room: int = 0
     members: bool = False
 
@@ -78,15 +93,22 @@ class Build:
         return np.dtype(self.precision).itemsize
 
     @property
+    def source(self) -> str:
+        """The .cu file."""
+        spec = self.spec
+        general = spec.varying_source if self.variant.varying else spec.general_source
+        return general if self.variant.faces and general else spec.source
+
+    @property
     def sweep_dtype(self) -> np.dtype[Any]:
         """The layout of struct Sweep."""
-        return structs.GENERAL_SWEEP if self.faces else structs.sweep_dtype(self.precision)
+        return structs.GENERAL_SWEEP if self.variant.faces else structs.sweep_dtype(self.precision)
 
     @property
     def tile(self) -> tuple[int, int, int]:
         """Cells along x, y, z that a block writes, in kernels without a pipeline."""
         x, y, z = self.spec.tile
-        rows = 1 if self.faces else self.spec.rows  # code for faces needs the registers
+        rows = 1 if self.variant.faces else self.spec.rows  # code for faces needs the registers
         return (x if self.spec.boxed else x * self.vector), y * rows, z
 
     @property
@@ -95,18 +117,20 @@ class Build:
         spec = self.spec
         if spec.steps == 1 or spec.boxed:
             return None
-        return tiling.Pipeline(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize, mended=self.faces)
+        return tiling.Pipeline(
+            *(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize), mended=self.variant.faces
+        )
 
     @property
     def planes_noted(self) -> int | None:
-        """The most planes that a block marches if it notes cells to make them anew (noted.cuh); None if it does not.
+        """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
         What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
         their ends.
         """
-        if not (self.faces and self.spec.vectorised) or self.spec.steps > 1:
+        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1:
             return None
-        return 6 if self.varying else 5 if self.materials and self.itemsize == 4 else 4
+        return 6 if self.variant.varying else 5 if self.variant.materials and self.itemsize == 4 else 4
 
     @property
     def shared_bytes(self) -> int:
@@ -141,13 +165,15 @@ class Build:
             "ACCESS": self.access,
             "STEPS": self.spec.steps,
             "ROWS": self.spec.rows,
-            "FACES": int(self.faces),
-            "MATERIALS": 2 if self.varying else int(self.materials),
+            "FACES": int(self.variant.faces),
+            "MATERIALS": 2 if self.variant.varying else int(self.variant.materials),
             "MEMBERS": int(self.members),
-            "HEATED": int(self.heated),
+            "HEATED": int(self.variant.heated),
         }
         if self.planes_noted:
             macros["PLANES_NOTED"] = self.planes_noted
+        if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
+            macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
         if self.spec.boxed:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
@@ -158,19 +184,17 @@ def build(
     precision: str,
     scheme: Scheme,
     grid: Grid,
-    faces: bool = False,
-    materials: bool = False,
-    varying: bool = False,
+    variant: Variant = _LINEAR,
     members: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
-    if varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
+    if variant.varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, faces, materials or varying, varying, members=members)
+    return Build(spec, precision, scheme, vector, access, variant, members=members)
 
 
 @dataclass(frozen=True)
@@ -317,7 +341,7 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     """Compile for the current GPU; CuPy keeps the binary on disk."""
     import cupy
 
-    module = cupy.RawModule(code=source(kernel.spec), options=kernel.options, backend="nvrtc")
+    module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     function = module.get_function("advance")
     if kernel.shared_bytes:
         function.max_dynamic_shared_size_bytes = kernel.shared_bytes
@@ -331,10 +355,7 @@ def builds(
     grid: Grid,
     periodic: tuple[bool, bool, bool],
     block_memory: int,
-    faces: bool = False,
-    materials: bool = False,
-    heated: bool = False,
-    varying: bool = False,
+    variant: Variant = _LINEAR,
     members: bool = False,
 ) -> tuple[Build, ...]:
     """What together does any number of steps on a grid, the one that does most at a time first.
@@ -342,13 +363,13 @@ def builds(
     A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
     patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
     """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, faces, materials, varying, members)
-    if spec.steps == 1 or (faces and spec.boxed) or varying:
+    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
+    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying:
         return (single,)
-    several = replace(build(spec, precision, scheme, grid, faces, materials, members=members), heated=heated)
+    several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
-    if faces:
+    if variant.faces:
         # What patches and bricks of mending.py have in common with the grid.
         filled &= nx % several.vector == 0 and ny % spec.rows == 0
         filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)

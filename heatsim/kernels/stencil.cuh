@@ -18,10 +18,10 @@
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
 //     TILE_X/Y/Z       threads of a block along each axis
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
-//     FACES            1 where faces hold more than f - g T, or there are sources: composite.cuh
+//     FACES            1 where faces hold more than f - g T, or there are sources: composite/composite.cuh
 //     MATERIALS        1 where there are several materials too; needs FACES, and increments
-//     PLANES_NOTED     planes that a block marches at the most: noted.cuh
-//     MEMBERS          1 where a launch steps several runs on equal grids, an ensemble; without FACES
+//     PLANES_NOTED     planes that a block marches at the most: composite/deferred_cells.cuh
+//     MEMBERS          1 where a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; without FACES
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
@@ -34,14 +34,11 @@ struct Grid {
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
-    const struct Segment* segments;  // 07: what the blocks do, one after the other; mended.cu: its table
-#if MEMBERS
-    int layers, first_member;  // blocks along z of a member; the first member of this launch
-#endif
+    const struct Segment* segments;  // 07: what the blocks do, one after the other; temporal_composite/correction.cu: its table
 };
 
 #if FACES
-#include "medium.cuh"
+#include "composite/materials.cuh"
 // The code for faces and sources, which few cells run, may have all registers that there are.
 #define BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
@@ -68,38 +65,10 @@ struct Ledger {
 };
 #endif
 
-// What a kernel is given, and where it finds it. A run alone has it in the kernel's arguments. Of an ensemble each member
-// has a row of a table: blocks lie along z member after member, LAYER is a block's place in its own. Which sweep it is is
-// told by two numbers, so that a recorded launch can be repeated: `number` is its own, `*done` those before the recording.
-// FIND_RUN does `leave` where the member has no sweep left. A sweep that is odd goes back from the second buffer to the first.
-#if MEMBERS
-struct Member {
-    Real* field[2];
-    const Sweep* sweeps;  // of all its steps; of those of one sweep where they are alike
-    Ledger ledger;
-    Coefficients c;
-    unsigned int count;   // sweeps that it does
-    unsigned int stride;  // steps from the sweeps of one to those of the next
+// The place of a block among those that cover one grid.
+struct Block {
+    unsigned int x, y, z;
 };
-
-#define RUN const Member* __restrict__ members, const unsigned int* __restrict__ done, const unsigned int number, const Grid grid
-#define LAYER (blockIdx.z % grid.layers)
-#define BLOCK_MEMBER (grid.first_member + blockIdx.z / grid.layers)
-#define FIND_RUN(row, leave)                                        \
-    const Member& member = members[row];                            \
-    const unsigned int sweep_number = *done + number;               \
-    if (sweep_number >= member.count) leave;                        \
-    const Real* __restrict__ T = member.field[sweep_number & 1];    \
-    Real* __restrict__ T_new = member.field[1 - (sweep_number & 1)]; \
-    const Sweep* __restrict__ sweep = member.sweeps + (size_t)sweep_number * member.stride; \
-    const Coefficients c = member.c;                                \
-    const Ledger& ledger = member.ledger
-#else
-#define RUN const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c, \
-            const Sweep* __restrict__ sweep, const Ledger ledger
-#define LAYER blockIdx.z
-#define FIND_RUN(row, leave)
-#endif
 
 // Cells are counted in 64 bits: grids go beyond 2^31 of them.
 __device__ __forceinline__ size_t cell_index(const Grid& grid, int x, int y, int z)
@@ -235,7 +204,7 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 }
 
 #if FACES
-#include "composite.cuh"
+#include "composite/composite.cuh"
 #endif
 
 // The new value of cell (x, y, z) from its own and its six neighbours' values. Where `at_face` is false the cell touches

@@ -1,4 +1,4 @@
-"""What kernels are given, laid out as in their headers: the structs of stencil.cuh and medium.cuh, field by field."""
+"""Structs that kernels take as arguments, field by field as in stencil.cuh and composite/materials.cuh."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ GRID = np.dtype(_GRID, align=True)
 # What a launch for an ensemble knows beside that.
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
-# Where faces are general, or there are several materials: medium.cuh.
+# Where faces are general, or there are several materials: composite/materials.cuh.
 GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
 GENERAL_SWEEP = np.dtype(
     [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True

@@ -82,7 +82,7 @@ __device__ __forceinline__ void wait_for_copies()
 }
 
 #if FACES
-#include "composite_vector.cuh"
+#include "composite/plain_cells.cuh"
 #else
 // As add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, the last x_max.
 __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,

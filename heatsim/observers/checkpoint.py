@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 
-from heatsim.frame import Download, Frame, slabs
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.solver.field_copy import Download, Frame, slabs
 from heatsim.storage import checkpoint
 from heatsim.storage.checkpoint import Pieces
 
@@ -50,7 +50,6 @@ class Checkpoints(Observer):
             "step": state.step,
             "reference": state.field.reference,
             "initial_total": state.initial_total,
-            "largest_heat": state.largest_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
         }

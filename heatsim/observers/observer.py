@@ -12,16 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.field import Extremes, Field
-from heatsim.frame import Frame
-from heatsim.kernels.composite import CompositeArrays
-from heatsim.ledger import Ledger
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Extremes, Field
+from heatsim.solver.field_copy import Frame
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool
 Values = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A temperature that was never lower, or never higher.
+
+    Attributes:
+        temperature: in K.
+        time: in s.
+        cell: (x, y, z), where it was looked for.
+    """
+
+    temperature: float
+    time: float
+    cell: tuple[int, int, int] | None = None
+
+    def as_list(self) -> list[float]:
+        """The numbers one after the other."""
+        return [self.temperature, self.time, *(self.cell or ())]
 
 
 @dataclass
@@ -35,10 +55,13 @@ class RunState:
         folder: where the run writes.
         step: number of steps done.
         initial_total: sum of the deviations in K at step 0; of a composite body the heat in J that they stand for.
-        largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
+        energy_bound: how large the residual of the energy balance may be; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
+        lowest: the lowest temperature at the due times so far.
+        beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
+            "high").
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         steady: how the steady state was found that the field holds; None of a run in which time passes.
         writer: what fields and checkpoints are written by while the run goes on.
@@ -51,10 +74,12 @@ class RunState:
     folder: Path
     step: int = 0
     initial_total: float = 0.0
-    largest_heat: float = 0.0
+    energy_bound: EnergyBound | None = None
     wall_time: float = 0.0
     arrays: CompositeArrays | None = None
     stopped: bool = False
+    lowest: Record | None = None
+    beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
@@ -145,12 +170,28 @@ class RunState:
             return self.arrays.content(self.field.deviation, absolute=True)
         return self.field.absolute_total() * self.problem.cell_heat_capacity
 
+    def deviations(self) -> Extremes:
+        """The lowest and highest T − T_ref in K; where nothing changes with temperature void may be among them."""
+        if self.field.thermometer is not None and self.arrays is not None:
+            return Extremes(*self.arrays.extremes(self.field.deviation))
+        found = self.field.statistics()
+        return Extremes(found.lowest, found.highest)
+
     def extremes(self) -> Extremes:
         """Lowest and highest temperature in K, void left out."""
         if self.arrays is None:
             return self.field.extremes()
         lowest, highest = self.arrays.extremes(self.field.deviation)
         return Extremes(lowest + self.field.reference, highest + self.field.reference)
+
+    def lowest_cell(self, kind: int | None = None) -> tuple[int, int, int]:
+        """The first cell (x, y, z) with the lowest value, of a composite body among those of a kind."""
+        deviation, (_, ny, nx) = self.field.deviation, self.field.grid.shape
+        if self.arrays is None or kind is None:
+            number = int(deviation.argmin())
+        else:
+            number = self.arrays.lowest_cell(deviation, kind)
+        return number % nx, number // nx % ny, number // (nx * ny)
 
     def mean(self) -> float:
         """Mean temperature in K over the volume, void left out."""

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.field import Field
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import region_mask
 from heatsim.scenario import Probe
+from heatsim.solver.field import Field
 
 _CELLS_AT_ONCE = 2**24
 

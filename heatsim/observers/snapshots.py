@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.frame import Frame
 from heatsim.observers.observer import Observer, RunState, Values
-from heatsim.physics.flux import heat_flux
+from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.field_copy import Frame
 from heatsim.storage import folder
 from heatsim.storage.field_writer import FieldWriter
 

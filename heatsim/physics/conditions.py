@@ -102,7 +102,7 @@ class Conditions:
     @property
     def constant(self) -> bool:
         """Whether none varies in time."""
-        return all(function.constant for condition in self.conditions for function in _functions(condition))
+        return all(function.constant for condition in self.conditions for function in time_functions(condition))
 
     def on_face(self, face: int) -> list[int]:
         """The numbers of the conditions on a face."""
@@ -112,10 +112,11 @@ class Conditions:
         """Whether heat can pass a face to or from outside the box."""
         return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
 
-    def rows(self, times: Array, reference: float) -> Array:
+    def rows(self, times: Array, reference: float, dt: float = 0.0) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Temperatures are deviations from ``reference`` (K).
+        Temperatures are deviations from ``reference`` (K). In steps of ``dt`` seconds from these times a given flux
+        counts with its mean over the step, everything else with its value at the start.
 
         Raises:
             ScenarioError: a value is not finite, or no temperature.
@@ -123,11 +124,13 @@ class Conditions:
         rows = np.zeros((len(times), len(self.conditions), 6))
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
-            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in _functions(condition))
+            film, ambient, flux, emissivity, surroundings = (
+                function.at(times) for function in time_functions(condition)
+            )
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = flux
+            row[:, FLUX] = condition.value.mean(times, dt) if isinstance(condition, Flux) and dt > 0.0 else flux
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
@@ -145,14 +148,14 @@ class Conditions:
         """
         films = np.zeros(len(self.conditions))
         for number, condition in enumerate(self.conditions):
-            film, _, _, emissivity, _ = _functions(condition)
+            film, _, _, emissivity, _ = time_functions(condition)
             films[number] = float(film.at(film.samples(end)).max())
             if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
                 films[number] = np.inf
         return films
 
 
-def _functions(condition: Condition) -> Sequence[TimeFunction]:
+def time_functions(condition: Condition) -> Sequence[TimeFunction]:
     """Film conductance, ambient, flux, emissivity and surroundings of a condition."""
     match condition:
         case Temperature():
@@ -168,7 +171,7 @@ def _functions(condition: Condition) -> Sequence[TimeFunction]:
 
 
 def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray[Any], beam: Any = 0.0) -> NDArray[Any]:
-    """Surface minus cell in K, as the kernels find it; see composite.cuh.
+    """Surface minus cell in K, as the kernels find it; see composite/composite.cuh.
 
     Args:
         row: the six numbers of the condition; each may be an array of the cells' shape.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
-from heatsim.physics.medium import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 

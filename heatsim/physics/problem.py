@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES, Grid
-from heatsim.physics import timeline
+from heatsim.physics import time_steps
 from heatsim.physics.body import Body
 from heatsim.physics.coefficients import (
     Coefficients,
@@ -25,7 +25,7 @@ from heatsim.physics.coefficients import (
 from heatsim.physics.faces import Faces
 from heatsim.physics.grounding import refuse_floating, refuse_moving_beams
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.physics.timeline import Timeline
+from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Periodic, Scenario
 
 
@@ -91,8 +91,8 @@ class HeatProblem:
             )
         intervals = (scenario.output.every, scenario.output.probe_every)
         try:
-            steps = timeline.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
-        except timeline.TimelineError as error:
+            steps = time_steps.build(time.end, intervals, time.dt, time.safety, limit.dt, scenario.switching_times)
+        except time_steps.TimelineError as error:
             raise _time_error(scenario, str(error)) from None
 
         precision, solver = scenario.solver.precision, scenario.solver
@@ -173,7 +173,7 @@ class HeatProblem:
                 continue
             axis = face // 2
             c = self.coefficients[dt].exchange[axis]
-            exchange = self.faces.exchange(face, times)
+            exchange = self.faces.exchange(face, times, dt)
             g[:, face] = c * exchange.beta
             gradient = exchange.flux * self.grid.spacing[axis] / self.faces.conductivity[axis]
             # The heat of a given flux does not depend on c, so it is made with the unrounded one.

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.body import Body
+from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.conditions import EMISSION, FILM, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
-from heatsim.physics.medium import INTERIOR, Medium
-from heatsim.physics.timeline import INSTANT
+from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import Law
-from heatsim.physics.medium import INTERIOR, Medium
 
 Array = NDArray[np.float64]
 _KIND = np.uint8(INTERIOR - 1)

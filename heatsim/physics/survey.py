@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from heatsim.physics.cell_types import Substance
 from heatsim.physics.enthalpy import Law
-from heatsim.physics.medium import Substance
 from heatsim.scenario import MaterialFunction, Scenario
 
 # A property given by an expression is looked at here where the initial temperature is no single number.

@@ -20,6 +20,7 @@ from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.render.scales import TemperatureScale
 from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread, wide_axes
+from heatsim.storage.pyvista import import_pyvista
 
 # An edge is drawn at least this fraction of the longest, so that what happens across a thin plate can be seen.
 _THINNEST = 1.0 / 8.0
@@ -65,18 +66,6 @@ def describe_stretch(grid: Grid) -> str:
     return f"Not to scale: {', '.join(parts)}." if parts else ""
 
 
-def import_pyvista() -> Any:
-    """PyVista, or an `InputError` that says how to get it."""
-    try:
-        import pyvista
-    except ImportError as error:
-        raise InputError(
-            f"PyVista, which draws views in space and writes VTI files, cannot be imported ({error}); "
-            "pip install pyvista"
-        ) from error
-    return pyvista
-
-
 def start_trial() -> subprocess.Popen[bytes]:
     """Begin to find out, in a process of its own while other work goes on, whether this machine can render at all.
 
@@ -85,8 +74,9 @@ def start_trial() -> subprocess.Popen[bytes]:
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         # VTK would try an X server first, and complain on stderr that there is none.
         os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    # -P: a module in the current folder, which may come from elsewhere, is not PyVista.
     return subprocess.Popen(
-        [sys.executable, "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, "-P", "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 

@@ -1,1 +1,1 @@
-"""Methods that advance or solve for the field."""
+"""Advance the field, or solve for its steady state."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels.multigrid.operator import Operator
-from heatsim.physics.medium import INTERIOR
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.physics.steady_varying import linearise, moved
 

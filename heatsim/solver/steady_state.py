@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsim.device import Device
-from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, Sweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.solver.field import Field
 from heatsim.solver.steady import Progress, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 

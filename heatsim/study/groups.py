@@ -5,7 +5,7 @@ from itertools import accumulate
 from math import ceil
 
 from heatsim.physics.problem import HeatProblem
-from heatsim.plan import Plan
+from heatsim.run.plan import Plan
 
 # Share of the free memory that the stacked fields may take; the rest is for tables, reductions and the compiler.
 _MEMORY_SHARE = 0.7

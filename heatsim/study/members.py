@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from heatsim.ensemble import run_together
 from heatsim.errors import HeatsimError, Interrupted, NotFiniteError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, RunState, Values
-from heatsim.simulation import Simulation
-from heatsim.stop import Stop
+from heatsim.run.ensemble import run_together
+from heatsim.run.interrupt import Stop
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition

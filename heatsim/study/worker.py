@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from heatsim.stop import Stop
+from heatsim.run.interrupt import Stop
 from heatsim.study.members import run_group
 
 

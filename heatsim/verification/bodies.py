@@ -4,7 +4,7 @@ from math import atan, cosh, exp, log, pi, sin, sqrt
 
 import numpy as np
 
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 from heatsim.verification.case import Array, Comparison
 from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, root, sphere_series
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder, tables
 
 Array = NDArray[np.float64]

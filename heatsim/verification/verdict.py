@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from heatsim.errors import Interrupted, RunError
+from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
-from heatsim.simulation import Simulation
 from heatsim.solver.steady_state import METHOD
 from heatsim.verification.case import LEAST_ORDER, Case, Comparison
 

@@ -197,7 +197,7 @@ def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def compile_on_host(build: launch.Build) -> launch.CudaKernel:
     """As heatsim.kernels.launch.compile_kernel."""
     macros = [option for option in build.options if option.startswith("-D")]
-    kernel = compile_kernel(launch.FOLDER / build.spec.source, macros)
+    kernel = compile_kernel(launch.FOLDER / build.source, macros)
     sweep_dtype = build.sweep_dtype
 
     class Function:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending, structs
+from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.composite import CompositeArrays, ledger_struct, make_tables
-from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
+from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
+from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.body import Rows
+from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme
-from heatsim.physics.medium import Medium
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),
@@ -139,7 +140,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
             if build.pipeline is not None:
-                second = mending.mender(build, BLOCK_MEMORY)
+                second = correction.mender(build, BLOCK_MEMORY)
                 mender = compile_kernel(*source_of(second))
                 for part in mended(build, steps):
                     arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
@@ -167,8 +168,8 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
         kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
         if build.pipeline is not None:
-            second = launch.compile_kernel(mending.mender(build, gpu.block_memory()))
-            kernel = mending.MendedKernel(build, kernel.function, kernel.xp, second, mended(build, steps))
+            second = launch.compile_kernel(correction.mender(build, gpu.block_memory()))
+            kernel = correction.MendedKernel(build, kernel.function, kernel.xp, second, mended(build, steps))
         while steps.steps - step >= build.spec.steps:
             T_new[...] = cupy.nan
             kernel(launches, T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
@@ -182,7 +183,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
 def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
     """The boxes to be stepped anew after a sweep, however many."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
-    found = mending.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
+    found = correction.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None
     return found
 
@@ -190,11 +191,10 @@ def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, .
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    return launch.builds(
-        *(spec, precision, scheme, steps.grid, steps.periodic, block_memory, True, not steps.medium.uniform),
-        heated=steps.medium.first_heated < len(steps.medium.kinds),
-        varying=steps.medium.varies,
-    )
+    medium = steps.medium
+    heated = medium.first_heated < len(medium.kinds)
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated)
+    return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 
 ON_CUDA = [

@@ -18,7 +18,7 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.kernels.cpu import CPU_KERNELS
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")
@@ -236,4 +236,4 @@ def _compile_all() -> None:
 
 
 def source_of(build: launch.Build) -> tuple[Path, Sequence[str]]:
-    return launch.FOLDER / build.spec.source, [option for option in build.options if option.startswith("-D")]
+    return launch.FOLDER / build.source, [option for option in build.options if option.startswith("-D")]

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.physics import medium as media
+from heatsim.physics import cell_types as media
 from heatsim.physics.body import Rows
+from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
-from heatsim.physics.medium import INTERIOR, Substance
 from heatsim.physics.sources import BeamRows
 from heatsim.scenario import Material
 

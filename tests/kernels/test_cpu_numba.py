@@ -10,9 +10,9 @@ from executor import VARIANTS, Result, Steps
 from numpy.typing import NDArray
 from test_kernels import random_steps
 
-from heatsim.kernels import cpu, cpu_tiling
-from heatsim.kernels.cpu import CPU_KERNELS
-from heatsim.kernels.cpu_tiling import Tiling
+from heatsim.kernels.cpu import oracle, tiling
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.coefficients import Scheme
 
 PERIODIC = tuple(product((False, True), repeat=3))
@@ -22,10 +22,10 @@ GRIDS = ((1, 1, 1), (3, 1, 2), (1, 7, 3), (2, 3, 1), (5, 4, 9), (17, 13, 11), (3
 WRAPPING = 2**32 - 2  # the step's number overflows in the hash
 
 
-def tiling(steps: Steps, precision: str, depth: int, tile_y: int, tile_z: int, workers: int = 1) -> Tiling:
+def made_tiling(steps: Steps, precision: str, depth: int, tile_y: int, tile_z: int, workers: int = 1) -> Tiling:
     """A tiling made by hand, without regard to what fits a cache."""
     nx = steps.cells[0]
-    line = cpu_tiling.LINE // np.dtype(precision).itemsize
+    line = tiling.LINE // np.dtype(precision).itemsize
     stride = nx + 2
     ring = 3 * depth * (tile_y + 2 * depth + 2) * stride + 2 * line
     return Tiling(workers, depth, tile_y, tile_z, 3, stride, line, -(-ring // line) * line)
@@ -59,8 +59,8 @@ def test_tiles_do_not_show(
     """Halos wider than the tile, and than the box; sweeps of fewer steps than the tiling allows."""
     for seed, periodic in enumerate(PERIODIC):
         steps = random_steps((9, 11, 6), periodic, seed, steps=9)
-        made = tiling(steps, precision, depth, tile_y, tile_z)
-        monkeypatch.setattr(cpu_tiling, "choose", lambda *of_grid, made=made: made)
+        made = made_tiling(steps, precision, depth, tile_y, tile_z)
+        monkeypatch.setattr(tiling, "choose", lambda *of_grid, made=made: made)
         advance("numba", steps, precision, scheme).assert_same_bits(advance("numpy", steps, precision, scheme))
 
 
@@ -69,8 +69,8 @@ def test_threads_and_calls_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
         steps = replace(random_steps((19, 23, 17), periodic, seed=5, steps=9), recorded=(True,) * 6)
         alone = advance("numba", steps, "float32", "stochastic")
         for workers, calls in ((1, 9), (2, 1), (2, 4), (3, 2)):
-            made = tiling(steps, "float32", 4, 5, 9, workers)
-            monkeypatch.setattr(cpu_tiling, "choose", lambda *of_grid, made=made: made)
+            made = made_tiling(steps, "float32", 4, 5, 9, workers)
+            monkeypatch.setattr(tiling, "choose", lambda *of_grid, made=made: made)
             advance("numba", steps, "float32", "stochastic", calls).assert_same_bits(alone)
             monkeypatch.undo()
 
@@ -91,7 +91,7 @@ def test_a_single_step_leaves_its_input_as_it_is() -> None:
 def test_every_grid_has_a_tiling_with_work_for_its_workers(threads: int, itemsize: int) -> None:
     shapes = ((1, 1, 1), (1, 1, 10**6), (10**6, 1, 1), (1, 4000, 3000), (64, 64, 64), (320, 320, 320), (7, 900, 50))
     for shape, periodic, steps in product(shapes, ((False,) * 3, (True,) * 3), (1, 5, 1000)):
-        found = cpu_tiling.choose(shape, periodic, itemsize, steps, threads)
+        found = tiling.choose(shape, periodic, itemsize, steps, threads)
         nz, ny, nx = shape
         assert 1 <= found.depth <= steps
         assert 1 <= found.tile_y <= ny
@@ -108,6 +108,6 @@ def test_every_grid_has_a_tiling_with_work_for_its_workers(threads: int, itemsiz
 
 
 def test_small_grids_stay_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_threads", lambda: pytest.fail("a thread was asked for"))
+    monkeypatch.setattr(oracle, "_threads", lambda: pytest.fail("a thread was asked for"))
     steps = random_steps((20, 20, 20), (False,) * 3, seed=2, steps=9)
     advance("numba", steps, "float32", "seven_term")

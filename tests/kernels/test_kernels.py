@@ -33,7 +33,7 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.cpu import FACE_SLICES, advance_numpy
+from heatsim.kernels.cpu.oracle import FACE_SLICES, advance_numpy
 from heatsim.physics.coefficients import Scheme
 
 ORACLE = next(spec for spec in CPU if spec.name == "numpy")
@@ -346,7 +346,7 @@ def test_cells_are_counted_in_64_bits() -> None:
     grid = Grid((nx, ny, nz), (1.0, 1.0, 1.0))
     build = launch.build(CUDA[0], "float32", "seven_term", grid)
     macros = [option for option in build.options if option.startswith("-D")]
-    kernel = compile_kernel(Path(__file__).parent / "cell_index.cu", macros, "index_of", include=(launch.FOLDER,))
+    kernel = compile_kernel(Path(__file__).parent / "cell_index.cu", macros, "index_of")
     part, *_ = launch.launches(build, grid, (False, False, False))
     kernel.launch((1, 1, 1), (64, 1, 1), part.grid, x, y, z, index)
     expected = [(int(k) * ny + int(j)) * nx + int(i) for i, j, k in zip(x, y, z, strict=True)]

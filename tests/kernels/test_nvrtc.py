@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,13 +16,14 @@ from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
-from heatsim.kernels import launch, mending
+from heatsim.kernels import launch
+from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.reductions import compiled, fused, gather
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
-from heatsim.kernels.tuning import in_three_steps
+from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
@@ -101,7 +102,7 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
 
     def build(variant: tuple[Any, Any]) -> Compiled:
         options = launch.build(spec, *variant, GRID).options
-        return compile_source(launch.source(spec), spec.source, architecture, options)
+        return compile_source(launch.source(spec.source), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -123,7 +124,7 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
 
     def build(variant: tuple[KernelSpec, Any, Any]) -> Compiled:
         options = launch.build(*variant, GRID, members=True).options
-        return compile_source(launch.source(spec), spec.source, architecture, options)
+        return compile_source(launch.source(spec.source), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -192,8 +193,8 @@ def test_materials_that_change_compile_without_warnings_or_spills(architecture: 
     chosen = [(spec, *variant) for spec in rungs for variant in VARIANTS if variant[1] != "seven_term"]
 
     def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
-        kernel = launch.build(*variant, GRID, faces=True, materials=True, varying=True)
-        return compile_source(launch.source(kernel.spec), kernel.spec.source, architecture, kernel.options)
+        kernel = launch.build(*variant, GRID, launch.Variant(faces=True, materials=True, varying=True))
+        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -210,11 +211,12 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
     def build(variant: tuple[str, str, bool]) -> Compiled:
         name, precision, materials = variant
         spec = next(spec for spec in LADDER if spec.name == (name if name != "mended" else "temporal"))
-        kernel = launch.build(spec, precision, "increments", GRID, faces=True, materials=materials)
-        kernel = replace(kernel, heated=precision == "float32")
+        kernel = launch.build(
+            spec, precision, "increments", GRID, launch.Variant(True, materials, False, precision == "float32")
+        )
         if name == "mended":
-            kernel = mending.mender(kernel, BLOCK_MEMORY)
-        return compile_source(launch.source(kernel.spec), kernel.spec.source, architecture, kernel.options)
+            kernel = correction.mender(kernel, BLOCK_MEMORY)
+        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
 
     # All of them where the kernels are tuned, with the pipeline, which takes the compiler long; elsewhere half in turn.
     chosen = COMPOSITE[ARCHITECTURES.index(architecture) % 2 :: 2]
@@ -235,8 +237,8 @@ def test_spills_are_seen_in_the_log() -> None:
 
 def test_an_error_of_the_compiler_names_file_and_line_as_the_author_wrote_them() -> None:
     spec = LADDER[-1]
-    source = launch.source(spec).rstrip()
-    broken = source.removesuffix("}") + "missing();\n}\n"
-    last = len((launch.FOLDER / spec.source).read_text().rstrip().splitlines())
-    with pytest.raises(AssertionError, match=rf"{re.escape(spec.source)}\({last}\): error: .*missing"):
+    line = "    commit_copies();\n"
+    broken = launch.source(spec.source).replace(line, "    missing();\n")
+    number = (launch.FOLDER / spec.source).read_text().splitlines(keepends=True).index(line) + 1
+    with pytest.raises(AssertionError, match=rf"{re.escape(spec.source)}\({number}\): error: .*missing"):
         compile_source(broken, spec.source, 90, launch.build(spec, "float32", "seven_term", GRID).options)

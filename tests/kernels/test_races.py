@@ -36,7 +36,7 @@ def build(spec: KernelSpec, members: bool = False) -> launch.Build:
 
 def host_kernel(spec: KernelSpec, source: Path, members: bool = False) -> HostKernel:
     macros = [option for option in build(spec, members).options if option.startswith("-D")]
-    return compile_kernel(source, macros, include=(launch.FOLDER,))
+    return compile_kernel(source, macros)
 
 
 def some_steps(kernel: HostKernel, spec: KernelSpec, order: Order, seed: int = 3) -> tuple[NDArray[Any], ...]:

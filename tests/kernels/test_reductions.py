@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
-from heatsim.field import Field
 from heatsim.grid import Grid
 from heatsim.kernels.reductions import compiled, fused, ladder
 from heatsim.kernels.reductions.fused import Statistics, statistics
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing
+from heatsim.solver.field import Field
 
 PRECISIONS = ("float32", "float64")
 # One value, less than a vector, than a block, a round more or less, a chunk more or less, and a few chunks.
@@ -186,7 +186,7 @@ def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.Mo
         looks.append(arguments)
         return statistics(*arguments)
 
-    monkeypatch.setattr("heatsim.field.statistics", counted)
+    monkeypatch.setattr("heatsim.solver.field.statistics", counted)
     field = Field(device.choose("cpu"), Grid((3, 2, 2), (1.0, 1.0, 1.0)), "float64", reference=300.0)
     field.load_deviations(np.arange(12.0).reshape(2, 2, 3) - 4.0)
     assert (field.total(), field.absolute_total()) == (18.0, 38.0)

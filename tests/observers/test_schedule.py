@@ -8,10 +8,11 @@ import pytest
 import runs
 from numpy.typing import NDArray
 
-from heatsim import Simulation, course, simulation
+from heatsim import Simulation
 from heatsim.observers.observer import Observer, RunState
 from heatsim.observers.snapshots import Snapshots
 from heatsim.observers.watchdog import Watchdog
+from heatsim.run import simulation, time_loop
 
 
 class Recorder(Observer):
@@ -43,7 +44,7 @@ def test_an_observer_is_called_after_each_of_its_steps_once(
     tmp_path: Path, steps: list[int], batch_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder(steps)
-    monkeypatch.setattr(course, "BATCH_SECONDS", batch_seconds)
+    monkeypatch.setattr(time_loop, "BATCH_SECONDS", batch_seconds)
     monkeypatch.setattr(simulation, "Progress", lambda: recorder)
     run = Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run")
     run.run(progress=True)

@@ -8,11 +8,11 @@ from problem_text import problem
 
 from heatsim import device
 from heatsim.errors import ScenarioError
-from heatsim.field import Field
 from heatsim.kernels.catalog import KERNELS
-from heatsim.ledger import Ledger
 from heatsim.physics.problem import HeatProblem
-from heatsim.stepper import Stepper
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.stepper import make_stepper
 
 MATERIALS = """
 [materials.copper]
@@ -57,9 +57,9 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     """What one step makes of the cells: column j is the step of a field that is 1 in cell j, ambient and sources 0."""
     body, grid = derived.body, derived.grid
     assert body is not None
-    from heatsim.composite_stepper import composite_arrays
-    from heatsim.kernels.composite import make_tables
-    from heatsim.kernels.cpu_composite import COMPOSITE_KERNELS, Entries
+    from heatsim.kernels.composite.arrays import make_tables
+    from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
+    from heatsim.solver.kernel_arguments import composite_arrays
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)
     arrays = composite_arrays(derived, body, field)
@@ -148,7 +148,7 @@ def test_one_material_in_several_regions_is_one_material(spec, faces: str) -> No
         T = 50 * np.sin(40 * x)[None, None, :] * np.cos(50 * y)[None, :, None] + 200 * z[:, None, None]
         field.load_deviations(T)
         ledger = Ledger(cpu, derived.grid, derived.faces, True, derived.body)
-        Stepper(derived, field, ledger, spec).advance(derived.timeline.last_step)
+        make_stepper(derived, field, ledger, spec).advance(derived.timeline.last_step)
         sums = ledger.heats(1.0)
         results.append((field.deviation.copy(), np.array(sums)))
         assert (derived.body is None) == (extra == "")

@@ -6,7 +6,7 @@ from exact import INSULATED, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.kernels.cpu_composite_surfaces import _surface_rise
+from heatsim.kernels.cpu.composite_faces import _surface_rise
 from heatsim.physics.conditions import STEFAN_BOLTZMANN, TOLERANCES, Conditions, surface_rise
 
 K, D = 20.0, 0.05

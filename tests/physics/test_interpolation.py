@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heatsim.grid import FACES
-from heatsim.simulation import Simulation
+from heatsim.run.simulation import Simulation
 from heatsim.storage import folder
 
 SIZE = (1.0, 2.0, 3.0)

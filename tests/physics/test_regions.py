@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics import surface
+from heatsim.physics import stl
 from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, paint, region_mask, source_mask
 from heatsim.physics.shapes import Solid
@@ -446,4 +446,4 @@ def test_without_vtk_the_message_says_what_to_install(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "vtkmodules.vtkIOGeometry", None)
     with pytest.raises(InputError, match="pip install pyvista"):
-        surface.Surface.from_stl(read_stl(write_stl(tmp_path / "part.stl")))
+        stl.Surface.from_stl(read_stl(write_stl(tmp_path / "part.stl")))

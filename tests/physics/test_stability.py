@@ -13,7 +13,7 @@ from problem_text import problem
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES, Grid
-from heatsim.kernels.cpu import advance_numpy
+from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.physics.coefficients import derive, stability_limit
 from heatsim.physics.faces import Faces
 from heatsim.physics.problem import HeatProblem

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.kernels.composite import CompositeArrays, make_tables
-from heatsim.kernels.cpu_composite import Entries, advance_numpy
+from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
+from heatsim.kernels.cpu.composite_oracle import Entries, advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.body import Body
 from heatsim.physics.problem import HeatProblem

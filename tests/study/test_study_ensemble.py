@@ -8,12 +8,12 @@ import runs
 import study_text
 from cuda_host import gpu
 
-from heatsim import course
-from heatsim.ensemble_stepper import EnsembleStepper
-from heatsim.kernels.stack import Turn
-from heatsim.simulation import Simulation
-from heatsim.stepper import Stepper
-from heatsim.stop import Stop
+from heatsim.kernels.ensemble.launches import Turn
+from heatsim.run import time_loop
+from heatsim.run.interrupt import Stop
+from heatsim.run.simulation import Simulation
+from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.stepper import Stepper
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
 from heatsim.study.members import run_group
@@ -82,7 +82,7 @@ def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_tabl
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Some runs are done, some have a checkpoint, twice."""
-    monkeypatch.setattr(course, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
     out, advance = prepared(tmp_path), EnsembleStepper.advance
     for rounds in (5, 40):
         stop, left = Stop(), rounds

@@ -6,7 +6,7 @@ import pytest
 import study_text
 
 from heatsim.errors import FolderError
-from heatsim.simulation import Stop
+from heatsim.run.simulation import Stop
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
 from heatsim.study.members import run_group

@@ -17,9 +17,9 @@ import study_text
 import heatsim
 from heatsim.cli import main
 from heatsim.errors import FolderError, InputError, Interrupted, NotFiniteError
-from heatsim.simulation import Simulation
-from heatsim.stepper import Stepper
-from heatsim.stop import Stop
+from heatsim.run.interrupt import Stop
+from heatsim.run.simulation import Simulation
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from heatsim.kernels.numba_cache import kept
+
 # Unlike in steps, whose bits are compared, sums may be contracted and put into another order.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "fastmath": {"contract", "reassoc"}}
-compiled: Any = njit(cache=True, **_OPTIONS)
+compiled: Any = kept(**_OPTIONS)
 inlined: Any = njit(forceinline=True, **_OPTIONS)
 
 

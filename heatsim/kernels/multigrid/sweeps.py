@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from heatsim.kernels.cpu import share_rows
+from heatsim.kernels.cpu.oracle import share_rows
 from heatsim.kernels.multigrid.operator import Factors, Operator
 
 

@@ -1,0 +1,349 @@
+"""Which kernel, launched how, steps a grid fastest on a GPU: tried out on first use, remembered on disk.
+
+All CUDA kernels give the same bits, so nothing but time depends on the choice; and nothing fails because of it: a
+kernel that does not compile is not chosen, a file that cannot be read or written is not missed.
+
+One small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme) lies in
+HEATSIM_CACHE_DIR, or in the folder that the platform has for such things.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels import launch, structs, tiling
+from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
+from heatsim.kernels.ensemble.launches import Turn, trial
+from heatsim.physics.coefficients import Scheme
+
+# A run that is over sooner does not try: seconds, cells a second on any GPU, seconds that a step takes at the least.
+_WORTH_TRYING = 2.0
+_FASTEST_CELLS = 1e12
+_SHORTEST_STEP = 1e-6
+
+# Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
+_SMALL_GRID = 1 << 19
+LARGE_GRID = 1 << 23
+# Of an ensemble by pipelines from so many cells in all on; in boxes where the members are narrower than so many cells
+# in x or y, which is a small part of a pipeline's tile.
+_LARGE_ENSEMBLE = 1 << 20
+_NARROW = 24
+# Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
+_BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
+
+_STREAMED_PLANES = (1, 2, 4, 8, 16, 32)
+
+_TRIAL_SECONDS = 3e-3
+_MOST_SWEEPS = 64  # of a trial
+_ROUNDS = 3
+_HOPELESS = 3.0  # times as slow as the best at first sight
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kernel and how it is launched.
+
+    Attributes:
+        spec: the kernel, with the tile and the steps a sweep that it is built for.
+        planes: planes that a block marches through; None: as launch.launches chooses.
+    """
+
+    spec: KernelSpec
+    planes: int | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """As a summary and the file on disk have it."""
+        return {
+            "kernel": self.spec.name,
+            "steps_a_sweep": self.spec.steps,
+            "tile": list(self.spec.tile),
+            "planes": self.planes,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A shape and where it comes from: the user, a rule of thumb, trying out, or having tried out before."""
+
+    shape: Shape
+    chosen: Literal["asked for", "by rule", "tried", "remembered"]
+
+    def describe(self) -> dict[str, Any]:
+        """As a summary has it."""
+        return {**self.shape.describe(), "chosen": self.chosen}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be stepped.
+
+    Attributes:
+        device: a GPU.
+        grid, periodic: the cells, and which axes wrap.
+        precision, scheme: how steps are summed.
+        members: how many such grids are stepped by the same launches.
+    """
+
+    device: Device
+    grid: Grid
+    periodic: tuple[bool, bool, bool]
+    precision: str
+    scheme: Scheme
+    members: int = 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all members."""
+        return self.members * self.grid.cell_count
+
+    def suits(self, spec: KernelSpec) -> bool:
+        """Whether a kernel does its steps on this grid and device itself."""
+        return self.builds(spec)[0].spec == spec
+
+    def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
+        """What together does any number of steps."""
+        return launch.builds(
+            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
+            members=self.members > 1,
+        )
+
+
+Timer = Callable[[Device, Callable[[], None]], float]
+SweepOf = Callable[[Shape], Callable[[], None]]
+
+
+def choose(
+    task: Task, steps: float, T: Any, T_new: Any, coefficients: NDArray[Any], timer: Timer | None = None
+) -> Choice:
+    """The fastest shape, as remembered or tried out; by rule where a run is too short for trying, or nothing works.
+
+    Args:
+        task: what is to be stepped.
+        steps: how many are to be done; inf to try in any case.
+        T: the field on the device; it is read.
+        T_new: a buffer like it; what it holds is lost.
+        coefficients: struct Coefficients.
+        timer: seconds that work takes on the device; None for the device's own clock.
+    """
+    return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
+
+
+def choose_for_members(task: Task, steps: float, turns: Sequence[Turn], timer: Timer | None = None) -> Choice:
+    """The same for an ensemble, of whose turns only fields and coefficients count; what T_new holds is lost."""
+    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
+
+
+def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
+    path = cache_folder() / "tuning" / f"{_key(task)}.json"
+    shapes = candidates(task)
+    remembered = _read(path, shapes)
+    if remembered is not None:
+        return Choice(remembered, "remembered")
+    if not is_worth_trying(task.cells, steps):
+        return Choice(shapes[0], "by rule")
+    times = _try(task, shapes, sweep_of, timer)
+    if not times:
+        return Choice(shapes[0], "by rule")
+    fastest = min(times, key=lambda shape: times[shape])
+    _write(path, task, fastest, times)
+    return Choice(fastest, "tried")
+
+
+def is_worth_trying(cells: int, steps: float) -> bool:
+    """Whether a run is long enough for trying out what is fastest."""
+    return steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) >= _WORTH_TRYING
+
+
+def candidates(task: Task) -> tuple[Shape, ...]:
+    """All that is worth trying, what a rule of thumb takes first."""
+    spec = {kernel.name: kernel for kernel in KERNELS}
+    cells = task.cells
+
+    streamed = [Shape(spec["streamed"])]
+    streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= task.grid.cells[2]]
+    each = task.grid.cell_count
+    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= each <= most]
+    boxed = [Shape(variant) for variant in variants if task.suits(variant)]
+    temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
+
+    together = task.members > 1
+    shallow = in_three_steps(spec["temporal"])
+    if temporal and together and task.precision == "float64" and task.suits(shallow):
+        temporal = sorted((*temporal, Shape(shallow)), key=lambda shape: _cells_made(task, shape.spec))
+    if boxed and (cells <= _SMALL_GRID or (together and min(task.grid.cells[:2]) < _NARROW)):
+        return (*boxed, *streamed, *temporal)
+    if temporal and cells >= (_LARGE_ENSEMBLE if together else LARGE_GRID):
+        return (*temporal, *streamed, *boxed)
+    return (*streamed, *temporal, *boxed)
+
+
+def in_three_steps(temporal: KernelSpec) -> KernelSpec:
+    """07 for members in float64, in tiles of 36 rows.
+
+    Two of them make a plane of 64 rows, where four steps take three tiles of 32 rows and their halos.
+    """
+    return replace(temporal, block=(32, 12, 1), rows=3, steps=3)
+
+
+def _cells_made(task: Task, spec: KernelSpec) -> int:
+    """Cells of a plane that a pipeline computes, those in halos and beyond the box too."""
+    pipeline = task.builds(spec)[0].pipeline
+    assert pipeline is not None
+    tiles = len(tiling.tiles(task.grid.cells, task.periodic, pipeline))
+    return tiles * pipeline.threads * pipeline.vector * pipeline.rows
+
+
+def seconds(device: Device, work: Callable[[], None]) -> float:
+    """What work takes on a GPU, by its own clock."""
+    first, last = device.xp.cuda.Event(), device.xp.cuda.Event()
+    first.record()
+    work()
+    last.record()
+    last.synchronize()
+    milliseconds: float = device.xp.cuda.get_elapsed_time(first, last)
+    return milliseconds * 1e-3
+
+
+def cache_folder() -> Path:
+    """Where heatsim keeps what it can find out again: HEATSIM_CACHE_DIR, else where the platform puts such things."""
+    named = os.environ.get("HEATSIM_CACHE_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("heatsim", appauthor=False))
+
+
+def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
+    """Seconds a step of each shape that works, the least of a few."""
+    works: dict[Shape, Callable[[], None]] = {}
+    steps: dict[Shape, int] = {}
+    times: dict[Shape, float] = {}
+    best = inf
+    for shape in shapes:
+        with suppress(Exception):  # whatever is wrong with a shape: there are others
+            sweep = sweep_of(shape)
+            sweep()  # may load the kernel
+            once = timer(task.device, sweep)
+            if once / shape.spec.steps > _HOPELESS * best:
+                continue
+            best = min(best, once / shape.spec.steps)
+            sweeps = max(1, min(_MOST_SWEEPS, round(_TRIAL_SECONDS / max(once, 1e-9))))
+            works[shape], steps[shape] = _repeated(task, sweep, sweeps), sweeps * shape.spec.steps
+    # One after the other, so that a drifting clock treats all alike.
+    for _ in range(_ROUNDS):
+        for shape, work in works.items():
+            with suppress(Exception):
+                times[shape] = min(times.get(shape, inf), timer(task.device, work) / steps[shape])
+    return times
+
+
+def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[Any]) -> Callable[[], None]:
+    """Queues a sweep from T to T_new with insulated faces, which cost what others cost."""
+    kernel = launch.compile_kernel(task.builds(shape.spec)[0])
+    launches = launch.launches(
+        kernel.build, task.grid, task.periodic, task.device.multiprocessors(), planes=shape.planes
+    )
+    sweeps = Sweeps(kernel, launches, coefficients, np.zeros((), dtype=structs.LEDGER))
+    table = task.device.xp.zeros(sweeps.sweep_bytes, dtype=np.uint8)
+
+    def sweep() -> None:
+        sweeps.queue(1, T, T_new, int(table.data.ptr))
+
+    return sweep
+
+
+def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callable[[], None]:
+    """Queues a sweep of every member, from T to T_new."""
+    kernel = launch.compile_kernel(task.builds(shape.spec)[0])
+    launches = launch.launches(
+        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False, task.members)
+    )
+    return trial(kernel, launches, task.device, turns)
+
+
+def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:
+    """The same so many times, recorded where a run would record it."""
+
+    def repeat() -> None:
+        for _ in range(count):
+            sweep()
+
+    if task.cells > LARGEST_GRID:
+        return repeat
+    graph = record(task.device, repeat)
+    graph.launch()  # the first takes longer
+
+    def launch_graph() -> None:
+        graph.launch()
+
+    return launch_graph
+
+
+def _key(task: Task) -> str:
+    """A name for a file: a digest of all that the choice depends on."""
+    text = json.dumps([_circumstances(task), _kernels_digest()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _circumstances(task: Task) -> dict[str, Any]:
+    return {
+        "device": task.device.name,
+        "software": task.device.software(),
+        "cells": list(task.grid.cells),
+        "periodic": list(task.periodic),
+        "precision": task.precision,
+        "scheme": task.scheme,
+        "members": task.members,
+    }
+
+
+def _kernels_digest() -> str:
+    """Of the kernels' text and of how they are launched."""
+    digest = hashlib.sha256(repr([spec for spec in KERNELS if spec.backend == "cuda"]).encode())
+    for path in sorted(
+        [*launch.FOLDER.rglob("*.cu*"), *(launch.FOLDER / name for name in ("tiling.py", "autotune.py"))]
+    ):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
+    """What a file names, if it is one of the shapes."""
+    try:
+        named = json.loads(path.read_text(encoding="utf-8"))["shape"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return next((shape for shape in shapes if shape.describe() == named), None)
+
+
+def _write(path: Path, task: Task, fastest: Shape, times: dict[Shape, float]) -> None:
+    """Whole or not at all: under another name first."""
+    content = {
+        "shape": fastest.describe(),
+        "for": _circumstances(task),
+        "microseconds_a_step": [
+            {**shape.describe(), "microseconds": round(time * 1e6, 3)} for shape, time in times.items()
+        ],
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+        os.replace(name, path)
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""Kernels of bodies of several materials, with general conditions."""

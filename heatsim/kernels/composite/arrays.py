@@ -1,0 +1,277 @@
+"""What kernels consume of a composite body: the tables of composite/composite.cuh, on the host and on a device."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels import structs
+from heatsim.kernels.composite.tables import Laws, make_laws
+from heatsim.kernels.cpu.composite_oracle import Body as HostBody
+from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
+from heatsim.physics.body import Rows
+from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.enthalpy import Thermometer
+
+KIND = np.uint8(INTERIOR - 1)
+_CELLS_AT_ONCE = 2**22
+
+
+def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
+    """What depends on the length of the steps.
+
+    Args:
+        medium: the kinds of cells.
+        c: c0…c6, for a body of one kind.
+        dt: in s.
+        precision: of the tables.
+    """
+    links = medium.coefficients(dt).astype(precision, order="C")
+    inner = np.zeros((len(medium.kinds), 4), dtype=precision)
+    inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
+    halves = np.zeros((len(medium.kinds), 3, 4), dtype=precision)
+    halves[:, :, :3] = medium.half_cells(dt)
+    return Tables(np.array(c, dtype=precision), inner, links, halves)
+
+
+@dataclass(frozen=True, eq=False)
+class SweepTable:
+    """Steps as kernels read them on a device.
+
+    Attributes:
+        table: struct Sweep of each step, an array of bytes on the device.
+        itemsize: bytes of a struct.
+        arrays: what the structs point to.
+    """
+
+    table: Any
+    itemsize: int
+    arrays: tuple[Any, ...] = ()
+
+    def address(self, step: int) -> int:
+        """The device address of a step's struct."""
+        return int(self.table.data.ptr) + step * self.itemsize
+
+    def part(self, first: int, count: int) -> Any:
+        """The bytes of ``count`` steps from ``first`` on."""
+        return self.table[first * self.itemsize : (first + count) * self.itemsize]
+
+
+class CompositeArrays:
+    """A body's arrays on a device.
+
+    Attributes:
+        device: where they are.
+        body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
+        open_faces: which faces of the box let heat through.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        medium: Medium,
+        maps: tuple[NDArray[np.uint8], ...],
+        void_condition: int | None,
+        reference: float,
+        precision: str,
+        open_faces: tuple[bool, ...] = (True,) * 6,
+    ) -> None:
+        xp, exposure = device.xp, medium.exposure
+        nothing = np.zeros(0, dtype=np.uint32)
+        laws = make_laws(medium, precision)
+        self.device = device
+        self.precision = precision
+        self.medium = medium
+        self.open_faces = open_faces
+        self.body = HostBody(
+            cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
+            maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
+            bits=xp.asarray(nothing if exposure is None else exposure.bits),
+            before=xp.asarray(nothing if exposure is None else exposure.before),
+            area=xp.asarray((np.zeros((0, 3)) if exposure is None else exposure.area).astype(precision, order="C")),
+            reference=np.dtype(precision).type(reference),
+            first_heated=medium.first_heated,
+            void=-1 if medium.void is None else medium.void,
+            void_condition=-1 if void_condition is None or exposure is None else void_condition,
+            laws=Laws(
+                *(
+                    xp.ascontiguousarray(xp.asarray(table))
+                    for table in (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances)
+                )
+            ),
+        )
+
+    @cached_property
+    def capacities(self) -> Any:
+        """ρ·cp·V of a cell of each kind in J/K, on the device."""
+        return self.device.xp.asarray(self.medium.cell_heat_capacity)
+
+    @cached_property
+    def thermometer(self) -> Thermometer | None:
+        """Makes temperatures of what the field holds; None where it holds temperatures."""
+        if not self.medium.varies:
+            return None
+        cells = self.body.cells
+        return Thermometer(self.device.xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else 0)
+
+    def content(self, deviation: Any, *, absolute: bool = False) -> float:
+        """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the magnitudes if ``absolute``.
+
+        Where materials change with temperature the field holds contents, in kelvins of the heat capacities that are
+        multiplied with here: the sum is the heat all the same.
+        """
+        total = 0.0
+        for planes in _slabs(deviation):
+            slab = abs(deviation[planes]) if absolute else deviation[planes]
+            weights = self.capacities[self.body.cells[planes] & KIND] if self.body.cells.size else self.capacities[0]
+            total += (slab * weights).sum(dtype=np.float64)
+        return float(total)
+
+    def extremes(self, deviation: Any) -> tuple[float, float]:
+        """The lowest and highest deviation in temperature of cells that are not void."""
+        lowest, highest = np.inf, -np.inf
+        for planes in _slabs(deviation):
+            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
+            if self.body.void >= 0:
+                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
+            if slab.size:
+                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
+        return lowest, highest
+
+    def extremes_of_kinds(self, deviation: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and highest value of what the field holds of each kind; inf and −inf for void."""
+        kinds = len(self.medium.kinds)
+        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
+        for planes in _slabs(deviation):
+            for kind in range(kinds):
+                if kind != self.body.void:
+                    low, high = (self._of_kind(deviation, planes, kind, fill) for fill in (np.inf, -np.inf))
+                    lowest[kind] = min(lowest[kind], float(low.min()))
+                    highest[kind] = max(highest[kind], float(high.max()))
+        return lowest, highest
+
+    def lowest_cell(self, deviation: Any, kind: int) -> int:
+        """The first cell of a kind, [z, y, x] counted through, with the lowest value of what the field holds of it."""
+        best, cell = np.inf, 0
+        for planes in _slabs(deviation):
+            slab = self._of_kind(deviation, planes, kind, np.inf).reshape(-1)
+            place = int(slab.argmin())
+            if float(slab[place]) < best:
+                best, cell = float(slab[place]), planes.start * deviation[0].size + place
+        return cell
+
+    def _of_kind(self, deviation: Any, planes: slice, kind: int, fill: float) -> Any:
+        """Some planes with ``fill`` in place of cells of other kinds."""
+        slab = deviation[planes]
+        if not self.body.cells.size:
+            return slab
+        return self.device.xp.where((self.body.cells[planes] & KIND) == kind, slab, slab.dtype.type(fill))
+
+    def mean(self, deviation: Any) -> float:
+        """The mean deviation in temperature of cells that are not void."""
+        total, count = 0.0, 0
+        for planes in _slabs(deviation):
+            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
+            if self.body.void >= 0:
+                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
+            total += float(slab.sum(dtype=np.float64))
+            count += slab.size
+        return total / count
+
+    def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+        """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
+        xp, body = self.device.xp, self.body
+        arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
+        laws = body.laws
+        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary))
+        struct["c"] = tables.c
+        medium = struct["medium"]
+        medium["cells"] = address(body.cells)
+        medium["inner"], medium["links"], medium["halves"] = (address(array) for array in arrays)
+        medium["patches"] = [address(numbers) for numbers in body.maps]
+        medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
+        medium["reference"] = body.reference
+        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
+        medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
+        medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
+        if laws.vary:
+            of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
+            of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
+            arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
+            medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
+        return struct, arrays
+
+    def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
+        """Steps ``first`` … ``first + count − 1`` on the device."""
+        xp = self.device.xp
+        conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
+        heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
+        table = np.zeros(count, dtype=structs.GENERAL_SWEEP)
+        table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
+        table["conditions"] = _pointers(conditions, count)
+        table["heat"] = _pointers(heat, count)
+        arrays = [conditions, heat]
+        if rows.beams:
+            steps = max(len(beam.first) for beam in rows.beams)
+            beams = np.zeros((steps, len(rows.beams)), dtype=structs.BEAM)
+            for number, beam in enumerate(rows.beams):
+                weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
+                arrays += weights
+                column = beams[:, number]
+                column["face"] = beam.face
+                column["first"] = beam.first
+                column["count"] = [weight.shape[1] for weight in weights]
+                column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
+            on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
+            arrays.append(on_device)
+            table["beams"] = _pointers(on_device, count)
+        return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
+
+    def row(self, rows: Rows, step: int, grid: Grid) -> Row:
+        """What a CPU kernel reads for step number ``step`` of ``rows``."""
+        number = np.dtype(self.precision).type
+        beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
+        nz, ny, nx = grid.shape
+        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        for beam in rows.beams:
+            if not beams[beam.face].size:
+                beams[beam.face] = np.zeros(shapes[beam.face // 2], dtype=self.precision)
+            u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
+            first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
+            beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        conditions = rows.conditions[min(step, len(rows.conditions) - 1)].astype(number)
+        return Row(conditions, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+
+
+def ledger_struct(entries: Entries) -> NDArray[Any]:
+    """Struct Ledger as a 0-d array."""
+    struct = np.zeros((), dtype=structs.GENERAL_LEDGER)
+    struct["face"] = [address(sums) for sums in entries.faces]
+    struct["beam"] = [address(sums) for sums in entries.beams]
+    struct["exposed"] = address(entries.exposed)
+    return struct
+
+
+def address(array: Any) -> int:
+    """Where an array's memory is, 0 for one that is empty."""
+    if not array.size:
+        return 0
+    return int(array.ctypes.data) if isinstance(array, np.ndarray) else int(array.data.ptr)
+
+
+def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
+    """The addresses of the rows of an array, the only one as often as there are steps."""
+    stride = rows.strides[0] if len(rows) > 1 else 0
+    return (address(rows) + stride * np.arange(count)).astype(np.uint64)
+
+
+def _slabs(field: Any) -> Iterator[slice]:
+    """A few planes at a time of an array [z, y, x]: temporaries stay small."""
+    planes = max(1, _CELLS_AT_ONCE // field[0].size)
+    for first in range(0, len(field), planes):
+        yield slice(first, min(first + planes, len(field)))

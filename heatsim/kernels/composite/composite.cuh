@@ -1,0 +1,294 @@
+// What a cell does where materials meet, and at faces that hold more than f - g T. Needs composite/materials.cuh; included by stencil.cuh.
+//
+// Each cell has a byte: its kind, which is a material together with the sources in it, and INTERIOR where every neighbour
+// that it has is of the same kind. Interior cells, nearly all, need three coefficients of their kind. The others look at
+// the bytes around them, and each pair of kinds has its own coefficient:
+//
+//        kind a | kind b          T_a += c_ab (T_b - T_a),   c_ab = dt / (C_a d) . 1 / (d/2k_a + R_contact + d/2k_b)
+//           ●---+---●
+//         d/2k_a R d/2k_b
+//
+// A face holds a condition. Half a cell of conduction lies between it and the cell; the surface's own temperature is where
+// what arrives from outside is what flows on to the cell:
+//
+//        outside | surface        film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4)  =  K (T_s - T),   K = 2k/d
+//                ○---●  T         held: T_s = T_amb
+//               T_s
+//
+// The unknown is T_s - T, so that neither a good nor a bad conductor loses digits in float32.
+
+#define NEWTON_STEPS 16  // at the most; more than two only where surface and surroundings differ by a factor
+
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
+__device__ __forceinline__ float smaller(float a, float b) { return fminf(a, b); }
+__device__ __forceinline__ double smaller(double a, double b) { return fmin(a, b); }
+__device__ __forceinline__ float root(float a) { return sqrtf(a); }
+__device__ __forceinline__ double root(double a) { return sqrt(a); }
+__device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
+__device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
+
+// Surface minus cell. Where conduction leaves the surface near the cell, Newton's step from the cell's temperature and a second
+// one with the same slope find it: the second, as a part of the first, is all that the fourth power adds to its tangent, and
+// what is left is at most four times its square. Nothing radiates below absolute zero. Elsewhere the first guess takes radiation as linear between cell and surroundings; Newton's steps
+// square its error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
+// carries the flux away: beyond that a step is cut, since the fourth power would bring it back by quarters only.
+__device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
+{
+    const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
+    const Real linear = multiply_add(at.film, to_ambient, flux);
+    const Real losses = multiply_add(at.free, conductance, at.film);
+    if (at.emission == Real(0)) return linear / losses;
+
+    const Real to_surroundings = at.surroundings - T, b = at.surroundings + reference;
+    Real a = T + reference;
+    Real exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
+    const Real driving = multiply_add(exchange, to_surroundings, linear);
+    const Real inverse = Real(1) / multiply_add(Real(4) * at.emission, a * a * a, losses), step = driving * inverse;
+    const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
+    if (settled(second, Real(1)) && a > Real(0) && a + step > Real(0)) return multiply_add(-step, second, step);
+
+    Real rise = driving / (losses + exchange);
+    const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
+    const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
+    rise = smaller(rise, most);
+#pragma unroll 1
+    for (int i = 0; i < NEWTON_STEPS; ++i) {
+        a = larger(T + rise + reference, Real(0));
+        exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
+        const Real excess = multiply_add(exchange, to_surroundings - rise, multiply_add(-losses, rise, linear));
+        const Real slope = multiply_add(Real(4) * at.emission, a * a * a, losses);
+        const Real change = excess / slope;
+        rise = smaller(rise + change, most);
+        if (settled(change, rise)) break;
+    }
+    return rise;
+}
+
+// The pointer of one of the first FIRST_FACES faces; kernel parameters cannot be indexed without a copy in local memory.
+template <int FIRST_FACES, class Pointer>
+__device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int face)
+{
+    Pointer one = pointers[0];
+#pragma unroll
+    for (int n = 1; n < FIRST_FACES; ++n)
+        if (face == n) one = pointers[n];
+    return one;
+}
+
+// The kind of the cell that stands in a place, which may lie beyond a face.
+__device__ __forceinline__ int kind_at(const Grid& grid, const Medium& medium, int x, int y, int z)
+{
+    return medium.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
+}
+
+// What beams bring to cell (u, v) of a face, W/m2.
+__device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* sweep, int face, int u, int v)
+{
+    Real flux = Real(0);
+#pragma unroll 1
+    for (int n = 0; n < medium.beams; ++n) {
+        const Beam& beam = sweep->beams[n];
+        const int i = u - beam.first_u, j = v - beam.first_v;
+        if (beam.face == face && (unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
+            flux = multiply_add(beam.weight_u[i], beam.weight_v[j], flux);
+    }
+    return flux;
+}
+
+// A bit for each face of the box that the cell touches.
+__device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, int y, int z)
+{
+    unsigned int faces = 0;
+    if (!(grid.periodic & 1)) faces = (x == 0) | (x == grid.nx - 1) << 1;
+    if (!(grid.periodic & 2)) faces |= (y == 0) << 2 | (y == grid.ny - 1) << 3;
+    if (!(grid.periodic & 4)) faces |= (z == 0) << 4 | (z == grid.nz - 1) << 5;
+    return faces;
+}
+
+// Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by who owns
+// the cell; `conducting` is the cell's conductivity over that at the reference temperature.
+template <int FIRST_FACES>
+__device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* sweep, const Ledger& ledger, int face, int u,
+                                             int v, size_t i, int kind, Real T, bool owned, Real conducting)
+{
+    const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
+    const Real beam = beam_flux(medium, sweep, face, u, v);
+    const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // loaded one by one, for the registers that it would take
+    if (half.conductance == Real(0)) return -Real(0);
+    const Condition& condition = sweep->conditions[patches ? patches[i] : face];
+    const Real rise = surface_rise(condition, half.conductance * conducting, medium.reference, T, beam);
+    const Real heat = half.share * conducting * rise, from_beam = half.gain * beam;
+    double* const sums = of_face<FIRST_FACES>(ledger.face, face);
+    if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
+    double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);
+    if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
+    return heat;
+}
+
+// sum, plus the heat through every face of the box that the cell touches.
+__device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
+                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
+                                                  bool owned = true, Real conducting = Real(1))
+{
+#pragma unroll 1
+    for (unsigned int faces = touched_faces(grid, x, y, z); faces; faces &= faces - 1) {
+        const int face = __ffs(faces) - 1, axis = face >> 1;
+        const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
+        const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
+        sum += heat_through<6>(medium, sweep, ledger, face, u, v, i, kind, T, owned, conducting);
+    }
+    return sum;
+}
+
+// What sources give to a cell of a kind. Added to anything, -0 changes no bit of it.
+__device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
+{
+    return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
+}
+
+// sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
+__device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            bool owned = true, Real conducting = Real(1))
+{
+    const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
+    const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
+    const size_t rank = medium.before[word] + __popc(earlier);
+    Real heat = Real(0);
+#pragma unroll 1
+    for (int axis = 0; axis < 3; ++axis) {
+        const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
+        if (surfaces == 0) continue;
+        HalfCell half = medium.halves[3 * kind + axis];
+        half.conductance *= conducting;
+        half.share *= conducting;
+        const Condition& condition = sweep->conditions[medium.void_condition];
+        const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
+        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
+    }
+    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
+    return sum + heat;
+}
+
+// The coefficients of a kind among its own; of the only one where there is one material.
+__device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int kind)
+{
+#if MATERIALS
+    const Inner own = c.medium.inner[kind];
+    return {Real(0), own.x, own.x, own.y, own.y, own.z, own.z, {}};
+#else
+    return c;
+#endif
+}
+
+// From position i of an axis of n cells to the neighbours in it, as neighbour() has them.
+__device__ __forceinline__ int step_down(int i, int n, bool periodic) { return i > 0 ? -1 : periodic ? n - 1 : 0; }
+__device__ __forceinline__ int step_up(int i, int n, bool periodic) { return i < n - 1 ? 1 : periodic ? 1 - n : 0; }
+
+// The byte of a cell; a body of one kind has none.
+__device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
+{
+#if MATERIALS == 2
+    return medium.cells ? medium.cells[cell] : INTERIOR;
+#elif MATERIALS
+    return medium.cells[cell];
+#else
+    return INTERIOR;
+#endif
+}
+
+#if MATERIALS == 2
+#include "composite/varying.cuh"
+#else
+// The temperature of a cell, as a deviation, from what the field holds, and its conductivity over that at the reference
+// temperature.
+__device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting)
+{
+    conducting = Real(1);
+    return T;
+}
+
+// As update(), for any cell.
+__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
+                                               const Ledger& ledger, int x, int y, int z, bool at_face,
+                                               Real T, Real west, Real east, Real south, Real north, Real below, Real above)
+{
+    const Medium& medium = c.medium;
+    const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
+    const int kind = byte & ~INTERIOR;
+    Coefficients own = inner_coefficients(c, kind);
+    unsigned int sides = 0;
+#if MATERIALS
+    if (!(byte & INTERIOR)) {
+        const Real* const links = medium.links + kind * medium.kinds;
+        const int axis = medium.kinds * medium.kinds;
+        const int beside[6] = {kind_at(grid, medium, x - 1, y, z), kind_at(grid, medium, x + 1, y, z),
+                               kind_at(grid, medium, x, y - 1, z), kind_at(grid, medium, x, y + 1, z),
+                               kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
+        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#pragma unroll
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    }
+#endif
+    Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+    return finish(sweep, x, y, z, T, sum);
+}
+
+// The same from the neighbours' kinds and values, in the order of the directions.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6], bool owned = true, bool interior = false)
+{
+    const Medium& medium = c.medium;
+    unsigned int sides = 0;
+    Coefficients own = inner_coefficients(c, kind);
+#if MATERIALS
+    if (!interior) {
+        const Real* const links = medium.links + kind * medium.kinds;
+        const int axis = medium.kinds * medium.kinds;
+        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#pragma unroll
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    }
+#endif
+    Real sum = source_heat(medium, sweep, kind) +
+               neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
+    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
+    return finish(sweep, x, y, z, T, sum);
+}
+
+// The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const size_t cell = cell_index(grid, x, y, z);
+    const ptrdiff_t row = grid.nx, plane = row * grid.ny;
+    const ptrdiff_t to[6] = {step_down(x, grid.nx, grid.periodic & 1),         step_up(x, grid.nx, grid.periodic & 1),
+                             step_down(y, grid.ny, grid.periodic & 2) * row,   step_up(y, grid.ny, grid.periodic & 2) * row,
+                             step_down(z, grid.nz, grid.periodic & 4) * plane, step_up(z, grid.nz, grid.periodic & 4) * plane};
+    const Real* const here = field + cell;
+    const Real T = *here;
+    const unsigned int byte = byte_of(c.medium, cell);
+    const int kind = byte & ~INTERIOR;
+    Real values[6];
+    int beside[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        values[n] = here[to[n]];
+        beside[n] = kind;
+    }
+    if (!(byte & INTERIOR)) {
+#pragma unroll
+        for (int n = 0; n < 6; ++n) beside[n] = byte_of(c.medium, cell + to[n]) & ~INTERIOR;
+    }
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values, true, byte & INTERIOR);
+}
+#endif

@@ -1,0 +1,80 @@
+// What kernels are told of materials, conditions and sources; composite/composite.cuh says what is made of it.
+
+#define INTERIOR 0x80u  // bit of a cell's byte; the others are its kind
+
+// What a condition holds during a step; temperatures are deviations.
+struct Condition {
+    Real film;          // W/(m2 K); 1 where the temperature is held
+    Real ambient;       // K
+    Real flux;          // W/m2 into the body
+    Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
+    Real surroundings;  // K
+    Real free;          // 0 where the temperature is held, else 1
+};
+
+// Part of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.
+struct Beam {
+    const Real* weight_u;  // flux = weight_u . weight_v, W/m2
+    const Real* weight_v;
+    int face, first_u, first_v, count_u, count_v;
+};
+
+// What changes from step to step; the arrays may be shared by many steps.
+struct Sweep {
+    const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
+    const Real* heat;             // K a step that sources give to the cells of each kind
+    const Beam* beams;
+    unsigned int step;
+};
+
+// Coefficients of a kind among its own.
+struct __align__(16) Inner {
+    Real x, y, z, unused;
+};
+
+// A cell at a face, for one kind and axis.
+struct __align__(16) HalfCell {
+    Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
+    Real share;        // dt K / (C d): what a kelvin between surface and cell gives to the cell
+    Real gain;         // dt / (C d), K m2/W
+    Real unused;
+};
+
+#if MATERIALS == 2
+struct Law;
+struct Potential;
+struct State;
+
+// How materials change with temperature: composite/varying.cuh.
+struct Laws {
+    const Law* of_kind;
+    const Potential* potentials;
+    const State* states;
+    const Real* resistances;  // of contacts, [a][b], m2 K/W
+};
+#endif
+
+struct Medium {
+    const unsigned char* cells;       // the bytes
+    const Inner* inner;               // of each kind
+    const Real* links;                // c_ab, [axis][a][b]
+    const HalfCell* halves;           // [kind][axis]
+    const unsigned char* patches[6];  // the number of each face cell's condition; null where all have their face's own
+    const unsigned int* exposed;      // a bit a cell: whether it touches void
+    const unsigned int* before;       // exposed cells before each word of bits
+    const Real* area;                 // true over voxel area of an exposed cell's surfaces across x, y, z
+    Real reference;                   // the absolute temperature of a deviation of 0
+    int kinds, first_heated;          // kinds from first_heated on have sources
+    int beams;
+    int void_kind, void_condition;    // -1 where there are none
+    int open;                         // a bit for each face of the box that lets heat through
+#if MATERIALS == 2
+    Laws laws;
+#endif
+};
+
+struct Ledger {
+    double* face[6];  // sums of the heat through each face, a beam's left out; null where nobody asked
+    double* beam[6];  // sums of what beams gave to the cells of each face
+    double* exposed;  // sums of the heat through surfaces towards void, for each exposed cell
+};

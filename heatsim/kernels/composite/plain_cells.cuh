@@ -1,0 +1,86 @@
+// composite/composite.cuh for kernels that load vectors of cells; included by vector.cuh.
+//
+// Most cells are plain: of their vector's kind, among their like, and at no face. Kernels update whole vectors as if all cells
+// were plain, and the others again afterwards.
+
+// The bytes of a vector's cells, the first one lowest.
+typedef unsigned int Kinds;
+
+// A bit, and the highest bit, of the byte of each cell.
+#if VECTOR == 4
+#define ONES 0x01010101u
+typedef unsigned int Bytes;
+#elif VECTOR == 2
+#define ONES 0x0101u
+typedef unsigned short Bytes;
+#else
+#define ONES 1u
+typedef unsigned char Bytes;
+#endif
+#define HIGHEST (ONES * 0x80u)
+
+__device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
+{
+#if MATERIALS == 2
+    if (!medium.cells) return HIGHEST;
+#endif
+#if MATERIALS
+    return *reinterpret_cast<const Bytes*>(medium.cells + cell);
+#else
+    return HIGHEST;
+#endif
+}
+
+__device__ __forceinline__ int first_kind(Kinds kinds) { return kinds & 0xFFu & ~INTERIOR; }
+
+// The highest bit of the byte of each cell that is not interior, or not of the first one's kind.
+__device__ __forceinline__ unsigned int not_plain(Kinds kinds)
+{
+    const unsigned int differs = kinds ^ (ONES * first_kind(kinds) | HIGHEST);
+    return ((differs & ~HIGHEST) + ~HIGHEST | differs) & HIGHEST;
+}
+
+// What plain cells of a kind need.
+struct Own {
+    int kind;
+#if MATERIALS
+    Inner inner;
+#endif
+    Real heat;
+};
+
+__device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep, int kind)
+{
+#if MATERIALS
+    return {kind, c.medium.inner[kind], source_heat(c.medium, sweep, kind)};
+#else
+    return {kind, source_heat(c.medium, sweep, kind)};
+#endif
+}
+
+// What a vector of plain cells has from its neighbours and sources; `west` and `east` are the values beside it.
+__device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own, const Cells& T, Real west, Real east,
+                                           const Cells& south, const Cells& north, const Cells& below, const Cells& above)
+{
+#if MATERIALS
+    const Inner& k = own.inner;
+    const Coefficients among = {Real(0), k.x, k.x, k.y, k.y, k.z, k.z, {}};
+#else
+    const Coefficients& among = c;
+#endif
+    Cells sum;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+        sum.at[i] = own.heat + neighbour_sum(among, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
+                                             south.at[i], north.at[i], below.at[i], above.at[i]);
+    return sum;
+}
+
+// As finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
+__device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
+{
+    Cells updated;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) updated.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
+    return updated;
+}

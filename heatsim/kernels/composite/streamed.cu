@@ -1,0 +1,91 @@
+// 06 for bodies of several materials, general faces and sources: its march along z, a row of vectors a thread, which leaves
+// registers for faces and materials.
+//
+//        above      registers, just loaded
+//        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
+//        below      registers
+//
+// Every vector is updated as if all its cells were plain: of one type, among their own, and at no face. Cells that are not are
+// deferred and updated once more when the block has marched (deferred_cells.cuh).
+
+#include "vector.cuh"
+#include "composite/deferred_cells.cuh"
+
+// Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
+#if __CUDA_ARCH__ == 750
+#define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
+#elif __CUDA_ARCH__ < 1000
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1152 : 1280) : __CUDA_ARCH__ == 900 ? 1024 : 896)
+#else
+#define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
+#endif
+#undef BOUNDS
+#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+
+extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    __shared__ Noted noted_cells;
+    __shared__ Sides sides;
+    const int lane = threadIdx.x;
+    const int x = (blockIdx.x * WARP + lane) * VECTOR;
+    const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
+    // The blocks at z_max, whose noted cells take longest, come first: last, nothing would be left to do beside them.
+    const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
+    const int z_end = min(z_begin + grid.planes, grid.nz);
+    const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
+
+    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the first vector, which on a periodic axis
+    //    is what the last one meets, and store nothing.
+    const int x_load = x < grid.nx ? x : 0, y_load = min(y, grid.ny - 1);
+    size_t cell = cell_index(grid, x_load, y_load, z_begin);
+    const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
+    const int to_east = VECTOR - 1 + step_up(x_load + VECTOR - 1, grid.nx, grid.periodic & 1);
+    const int to_outer = in_register(lane == 0 ? to_west : to_east);
+    const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
+    const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
+    const unsigned int tasks = in_register(tasks_of(grid, c.medium.open, x, y));
+
+    // 2. The planes before the march.
+    const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
+    Cells below = load(T + cell - (z_begin > 0 ? plane : over_the_end));
+    Cells current = load(T + cell);
+
+    unsigned int noted = 0;
+    Own own = own_of(c, sweep, 0);
+#pragma unroll 1
+    for (int z = z_begin; z < z_end; ++z) {
+        // 3. The plane above.
+        const Real* const here = T + cell;
+        const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
+        const Cells above = load(T + next);
+
+        // 4. Neighbours in y from L1, in x from the lanes beside; the outer lanes have none and load.
+        const Cells south = load(here + to_south), north = load(here + to_north);
+        Real west = __shfl_up_sync(ALL_LANES, current.at[VECTOR - 1], 1);
+        Real east = __shfl_down_sync(ALL_LANES, current.at[0], 1);
+        Real outer = Real(0);
+        if (tasks & (LOADS_WEST | LOADS_EAST)) outer = here[to_outer];
+        if (tasks & LOADS_WEST) west = outer;
+        if (tasks & LOADS_EAST) east = outer;
+        if (tasks & ENDS) east = current.at[VECTOR - 1];
+
+        // 5. Update the vector as if all its cells were plain, and note those that are not.
+        const Kinds kinds = load_kinds(c.medium, cell);
+        if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
+        noted |= not_plain(kinds) >> (7 - (z - z_begin));
+        const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
+        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.kind);
+        if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, current, sum));
+
+        // 6. One plane up.
+        below = current;
+        current = above;
+        cell = next;
+    }
+
+    // 7. What is not plain.
+    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
+    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+}

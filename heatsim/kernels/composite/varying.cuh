@@ -1,0 +1,201 @@
+// Materials that change with temperature. Included by composite/composite.cuh.
+//
+// The field holds contents: the heat of a cell in kelvins of a constant heat capacity (heatsim/physics/enthalpy.py). Tables
+// with equal steps of content give, linear in between,
+//
+//        content ──► potential                    within a material: heat = c (potential_b - potential_a), c constant
+//        content ──► temperature, conductivity    at faces and between materials: as in composite/composite.cuh, each half cell with
+//                                                 the conductivity that its own cell has
+//
+// Steps are powers of two, so finding the place in a table rounds nothing, and a table of one step of 1 K is the identity:
+// what a material that does not change has.
+
+// Where in the tables a kind's law stands, in steps of its content.
+struct __align__(16) Law {
+    Real per_kelvin;   // steps in a kelvin
+    Real first, last;  // of the steps; beyond them the tables go on straight
+    int base;          // of step 0, in entries; kinds of one material have the same
+};
+
+// Potential: at the lower end of a step, and across it.
+struct __align__(2 * sizeof(Real)) Potential {
+    Real value, rise;
+};
+
+// Temperature as a deviation, and conductivity over that at the reference temperature, likewise.
+struct __align__(16) State {
+    Real temperature, warming;
+    Real conductivity, change;
+};
+
+// The largest whole number that is no more than a, as an integer too: added to 1.5 times a power of two, rounded down, it is
+// what the lowest bits hold. Conversions are an eighth as fast. For magnitudes below 2^22.
+__device__ __forceinline__ float whole(float a, int& integer)
+{
+    const float shifted = __fadd_rd(a, 12582912.0f);
+    integer = __float_as_int(shifted) - 0x4B400000;
+    return shifted - 12582912.0f;
+}
+__device__ __forceinline__ double whole(double a, int& integer)
+{
+    const double shifted = __dadd_rd(a, 6755399441055744.0);
+    integer = (int)__double_as_longlong(shifted);
+    return shifted - 6755399441055744.0;
+}
+
+// Not by fmax and fmin, which in double take several instructions.
+__device__ __forceinline__ float held_between(float least, float most, float a) { return fminf(fmaxf(a, least), most); }
+__device__ __forceinline__ double held_between(double least, double most, double a)
+{
+    const double held = a > least ? a : least;
+    return held < most ? held : most;
+}
+
+// The step of the table that holds for a content, and how far into it the content lies, in steps.
+__device__ __forceinline__ int step_of(const Law& law, Real content, Real& into)
+{
+    const Real steps = content * law.per_kelvin;
+    int step;
+    into = steps - whole(held_between(law.first, law.last, steps), step);
+    return law.base + step;
+}
+
+__device__ __forceinline__ Real potential(const Laws& laws, const Law& law, Real content)
+{
+    Real into;
+    const Potential entry = laws.potentials[step_of(law, content, into)];
+    return multiply_add(entry.rise, into, entry.value);
+}
+
+__device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Real content, Real& conducting)
+{
+    Real into;
+    const State entry = laws.states[step_of(law, content, into)];
+    conducting = multiply_add(entry.change, into, entry.conductivity);
+    return multiply_add(entry.warming, into, entry.temperature);
+}
+
+// The same of a cell of a kind.
+__device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting)
+{
+    return temperature(medium.laws, medium.laws.of_kind[kind], content, conducting);
+}
+
+// Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins.
+struct Drop {
+    Real share, difference;
+};
+
+__device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside)
+{
+    const Laws& laws = medium.laws;
+    const HalfCell half = medium.halves[3 * kind + axis], further = medium.halves[3 * other + axis];
+    if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
+    Real conducting, conducting_there;
+    const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
+    const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
+    const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
+    return {half.gain / (resistance + laws.resistances[kind * medium.kinds + other]), T_there - T};
+}
+
+// sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
+__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, int axis, int kind, Real T, Real here,
+                                              int other, Real beside, Real there, Real sum)
+{
+    Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there - here};
+    if (other != kind && medium.laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, beside);
+    return multiply_add(drop.share, drop.difference, sum);
+}
+
+// The new content from the sum over neighbours; bit n of `sides` where the neighbour in direction n is void.
+__device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            bool owned)
+{
+    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+    sum = source_heat(medium, sweep, kind) + sum;
+    const bool at_face = touches_face(grid, x, y, z);
+    if (sides || at_face) {
+        Real conducting;
+        const Real warmth = degrees(medium, kind, T, conducting);
+        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting);
+        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting);
+    }
+    return finish(sweep, x, y, z, T, sum);
+}
+
+// The new content of a cell from the kinds and contents of its neighbours, in the order of the directions. All potentials
+// are looked up at once.
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             const Real (&values)[6], bool owned = true)
+{
+    const Medium& medium = c.medium;
+    const Law law = medium.laws.of_kind[kind];
+    const Real here = potential(medium.laws, law, T);
+    Real there[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
+    unsigned int sides = 0;
+    Real sum = Real(0);
+#pragma unroll
+    for (int n = 0; n < 6; ++n) {
+        sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
+        sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+    }
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+}
+
+// The same with the values loaded from the field, axis by axis: all at once would be faster, but for the registers it takes,
+// which more warps are worth more than.
+__device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
+                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+{
+    const Medium& medium = c.medium;
+    const size_t cell = cell_index(grid, x, y, z);
+    const unsigned int byte = byte_of(medium, cell);
+    const int kind = byte & ~INTERIOR;
+    const Law law = medium.laws.of_kind[kind];
+    const Real T = field[cell], here = potential(medium.laws, law, T);
+    unsigned int sides = 0;
+    Real sum = Real(0);
+#pragma unroll 1
+    for (int axis = 0; axis < 3; ++axis) {
+        const int at = axis == 0 ? x : axis == 1 ? y : z, n = axis == 0 ? grid.nx : axis == 1 ? grid.ny : grid.nz;
+        const ptrdiff_t stride = axis == 0 ? 1 : axis == 1 ? grid.nx : (ptrdiff_t)grid.nx * grid.ny;
+        const bool wraps = grid.periodic >> axis & 1;
+        const size_t below = cell + step_down(at, n, wraps) * stride, above = cell + step_up(at, n, wraps) * stride;
+        const Real lower = field[below], upper = field[above];
+        int kind_below = kind, kind_above = kind;
+        if (!(byte & INTERIOR)) {
+            kind_below = byte_of(medium, below) & ~INTERIOR;
+            kind_above = byte_of(medium, above) & ~INTERIOR;
+        }
+        const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
+        sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
+    }
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, true);
+}
+
+// As update(), for any cell.
+__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
+                                               const Ledger& ledger, int x, int y, int z, bool at_face,
+                                               Real T, Real west, Real east, Real south, Real north, Real below, Real above)
+{
+    const Medium& medium = c.medium;
+    const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
+    const int kind = byte & ~INTERIOR;
+    int beside[6] = {kind, kind, kind, kind, kind, kind};
+    if (!(byte & INTERIOR)) {
+        beside[0] = kind_at(grid, medium, x - 1, y, z);
+        beside[1] = kind_at(grid, medium, x + 1, y, z);
+        beside[2] = kind_at(grid, medium, x, y - 1, z);
+        beside[3] = kind_at(grid, medium, x, y + 1, z);
+        beside[4] = kind_at(grid, medium, x, y, z - 1);
+        beside[5] = kind_at(grid, medium, x, y, z + 1);
+    }
+    const Real values[6] = {west, east, south, north, below, above};
+    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
+}

@@ -1,0 +1,232 @@
+"""The CPU's fast kernel for composite bodies: rows of x in parallel.
+
+Runs of interior cells of one kind, nearly all, are vectorised by the compiler; the other cells look around themselves.
+Arrays of cells are runs of cells, and a cell's place in them is one number. Results equal those of the NumPy oracle to
+the bit: neither fastmath nor fma.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from heatsim.kernels.cpu import composite_cells, composite_faces, rows
+from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void
+from heatsim.kernels.cpu.rows import (
+    INCREMENTS,
+    SEVEN_TERM,
+    STOCHASTIC,
+    add_increments,
+    compiled,
+    round_increments,
+    sum_increments,
+    sum_seven_term,
+)
+from heatsim.kernels.numba_cache import kept
+from heatsim.kernels.source_key import source_key
+from heatsim.physics import cell_types, conditions
+from heatsim.physics.cell_types import INTERIOR
+
+_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, cell_types))
+
+
+@kept(parallel=True, nogil=True, error_model="numpy")
+def advance(
+    T: Any,
+    driving: Any,
+    T_new: Any,
+    body: Body,
+    tables: Tables,
+    step: Step,
+    maps: Any,
+    beams: Any,
+    sums: Any,
+    beam_sums: Any,
+    exposed: Any,
+    other_sources: str = _OTHER_SOURCES,
+) -> None:
+    """One step of the whole field.
+
+    Args:
+        T: the field, a run of cells.
+        driving: T, or where materials change with temperature the memory for what drives heat in place of it.
+        T_new: gets the new field.
+        body: the cells.
+        tables: what they pass on.
+        step: what holds in this step.
+        maps: for each face the number of each cell's condition, or an empty array.
+        beams: for each face the flux of beams in W/m², or an empty array.
+        sums: the ledger's sums over time for each face, those of beams left out; empty where nobody asked.
+        beam_sums: the same of what beams gave.
+        exposed: the same of each exposed cell.
+        other_sources: not to be given.
+    """
+    if tables.bases.size:
+        for row in prange(body.nz * body.ny):
+            _look_up_row(T, driving, body, tables, row)
+    for row in prange(body.nz * body.ny):
+        z = row // body.ny
+        y = row - z * body.ny
+        _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
+        # Faces in the order of composite/composite.cuh, so that edges and corners add up alike.
+        for face in range(6):
+            add_face(T, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y)
+        if step.scheme == INCREMENTS:
+            add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
+        elif step.scheme == STOCHASTIC:
+            round_increments(T, row * body.nx, T_new, row * body.nx, body.nx, z, y, step.number)
+
+
+@njit(inline="always")
+def _neighbour(i: int, n: int, periodic: bool) -> int:
+    if i < 0:
+        return n - 1 if periodic else 0
+    if i >= n:
+        return 0 if periodic else n - 1
+    return i
+
+
+@inlined
+def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> None:
+    """Potentials of a row, one run of cells of one kind after the other."""
+    start, last = row * body.nx, (row + 1) * body.nx
+    while start < last:
+        kind, end = 0, last
+        if body.cells.size:
+            kind, end = body.cells[start] & KIND, start + 1
+            while end < last and body.cells[end] & KIND == kind:
+                end += 1
+        base, per_kelvin = tables.bases[kind], tables.places[kind, 0]
+        first_step, last_step = tables.places[kind, 1], tables.places[kind, 2]
+        for i in range(np.uint64(start), np.uint64(end)):
+            steps = T[i] * per_kelvin
+            step = np.floor(steps)
+            step = step if step > first_step else first_step  # NaN finds its place too
+            step = step if step < last_step else last_step
+            entry = np.uint64(base + np.int64(step))
+            driving[i] = tables.potentials[entry, 0] + tables.potentials[entry, 1] * (steps - step)
+        start = end
+
+
+@inlined
+def _sum_row(
+    T: Any, driving: Any, T_new: Any, body: Body, tables: Tables, step: Step, exposed: Any, z: int, y: int
+) -> None:
+    """What the cells of a row get from their neighbours, from sources and through surfaces towards void."""
+    nz, ny, nx = body.nz, body.ny, body.nx
+    start = (z * ny + y) * nx
+    south = (z * ny + _neighbour(y - 1, ny, body.periodic_y)) * nx
+    north = (z * ny + _neighbour(y + 1, ny, body.periodic_y)) * nx
+    below = (_neighbour(z - 1, nz, body.periodic_z) * ny + y) * nx
+    above = (_neighbour(z + 1, nz, body.periodic_z) * ny + y) * nx
+    if body.cells.size == 0:
+        _sum_uniform_row(driving, T_new, body, tables.c, step, (below, south, start, north, above))
+        return
+    x = 0
+    while x < nx:
+        cell, end = body.cells[start + x], x + 1
+        kind = cell & KIND
+        if 0 < x < nx - 1 and cell & INTERIOR:
+            while end < nx - 1 and body.cells[start + end] == cell:
+                end += 1
+            cx, cy, cz = tables.links[0, kind, kind], tables.links[1, kind, kind], tables.links[2, kind, kind]
+            c, around = (cx, cx, cx, cy, cy, cz, cz), (below + x, south + x, start + x, north + x, above + x)
+            sum_increments(c, driving, around, nx, T_new, start + x, nx, (1, end - x))
+            if kind >= body.first_heated:
+                for i in range(start + x, start + end):
+                    T_new[i] = step.heat[kind] + T_new[i]
+        else:
+            west = start + _neighbour(x - 1, nx, body.periodic_x)
+            east = start + _neighbour(x + 1, nx, body.periodic_x)
+            beside = (west, east, south + x, north + x, below + x, above + x)
+            T_new[start + x] = _sum_cell(T, driving, body, tables, step, exposed, start + x, kind, beside)
+        x = end
+
+
+@inlined
+def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around: Any) -> None:
+    """The same where all cells are of one kind; ``around`` is where the rows below to above begin."""
+    nx = body.nx
+    below, south, start, north, above = around
+    for x in (0, nx - 1):
+        here = T[start + x]
+        west = T[start + _neighbour(x - 1, nx, body.periodic_x)]
+        east = T[start + _neighbour(x + 1, nx, body.periodic_x)]
+        if step.scheme == SEVEN_TERM:
+            total = c[0] * here + c[1] * west + c[2] * east + c[3] * T[south + x] + c[4] * T[north + x]
+            T_new[start + x] = total + c[5] * T[below + x] + c[6] * T[above + x]
+        else:
+            total = c[1] * (west - here) + c[2] * (east - here)
+            total += c[3] * (T[south + x] - here)
+            total += c[4] * (T[north + x] - here)
+            total += c[5] * (T[below + x] - here)
+            T_new[start + x] = total + c[6] * (T[above + x] - here)
+    if nx > 2:
+        inside = (below + 1, south + 1, start + 1, north + 1, above + 1)
+        if step.scheme == SEVEN_TERM:
+            sum_seven_term(c, T, inside, nx, T_new, start + 1, nx, (1, nx - 2))
+        else:
+            sum_increments(c, T, inside, nx, T_new, start + 1, nx, (1, nx - 2))
+    if body.first_heated == 0:
+        for i in range(start, start + nx):
+            T_new[i] = step.heat[0] + T_new[i]
+
+
+@inlined
+def _sum_cell(
+    T: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, beside: Any
+) -> Any:
+    """What a cell gets that looks around itself."""
+    cells, links, here, void = body.cells, tables.links, driving[i], body.void
+    west, east, south, north, below, above = beside
+    west_kind, east_kind = cells[west] & KIND, cells[east] & KIND
+    south_kind, north_kind = cells[south] & KIND, cells[north] & KIND
+    below_kind, above_kind = cells[below] & KIND, cells[above] & KIND
+    if tables.bases.size:
+        total = (
+            _pass_between(T, driving, tables, 0, kind, west_kind, i, west)
+            + _pass_between(T, driving, tables, 0, kind, east_kind, i, east)
+            + _pass_between(T, driving, tables, 1, kind, south_kind, i, south)
+            + _pass_between(T, driving, tables, 1, kind, north_kind, i, north)
+            + _pass_between(T, driving, tables, 2, kind, below_kind, i, below)
+            + _pass_between(T, driving, tables, 2, kind, above_kind, i, above)
+        )
+    else:
+        total = (
+            links[0, kind, west_kind] * (driving[west] - here)
+            + links[0, kind, east_kind] * (driving[east] - here)
+            + links[1, kind, south_kind] * (driving[south] - here)
+            + links[1, kind, north_kind] * (driving[north] - here)
+            + links[2, kind, below_kind] * (driving[below] - here)
+            + links[2, kind, above_kind] * (driving[above] - here)
+        )
+    if kind >= body.first_heated:
+        total = step.heat[kind] + total
+    if body.void_condition >= 0 and kind != void:
+        free_x = (west_kind == void) + (east_kind == void)
+        free_y = (south_kind == void) + (north_kind == void)
+        free_z = (below_kind == void) + (above_kind == void)
+        if free_x + free_y + free_z > 0:
+            total += pass_to_void(T[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
+    return total
+
+
+@inlined
+def _pass_between(T: Any, driving: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int) -> Any:
+    """What a neighbour gives to a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
+    if tables.bases[kind] == tables.bases[other]:
+        return tables.links[axis, kind, other] * (driving[there] - driving[i])
+    return _pass_between_materials(T, tables, axis, kind, other, i, there)
+
+
+@compiled
+def _pass_between_materials(T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int) -> Any:
+    half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
+    if half == 0 or further == 0:
+        return half - half
+    degrees, conducting = state(tables, kind, T[i])
+    degrees_there, conducting_there = state(tables, other, T[there])
+    one = tables.one[0]
+    resistance = one / (half * conducting) + one / (further * conducting_there) + tables.resistances[kind, other]
+    return tables.halves[kind, axis, GAIN] / resistance * (degrees_there - degrees)

@@ -1,0 +1,95 @@
+"""Composite bodies as the CPU's compiled functions see them: arrays of cells are runs of cells."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from heatsim.kernels.cpu.rows import OPTIONS
+from heatsim.physics.cell_types import INTERIOR
+
+KIND = INTERIOR - 1
+CONDUCTANCE, SHARE, GAIN = 0, 1, 2
+# What takes tuples of arrays: a call would hand over every array's shape and strides, which takes longer than a cell.
+inlined: Any = njit(forceinline=True, **OPTIONS)
+
+
+class Body(NamedTuple):
+    """What a body's steps have in common; see :class:`heatsim.kernels.cpu.composite_oracle.Body`.
+
+    Attributes:
+        nz, ny, nx: cells.
+        periodic_x, periodic_y, periodic_z: which axes wrap.
+        cells: the bytes, a run of cells, or an empty array where there is one kind.
+        bits, before, area: the exposed cells.
+        scale: the reference temperature and the tolerance of surface temperatures, in K.
+        first_heated: the first kind with sources.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+    """
+
+    nz: int
+    ny: int
+    nx: int
+    periodic_x: bool
+    periodic_y: bool
+    periodic_z: bool
+    cells: Any
+    bits: Any
+    before: Any
+    area: Any
+    scale: Any
+    first_heated: int
+    void: int
+    void_condition: int
+
+
+class Tables(NamedTuple):
+    """What cells pass on, by their kinds; see the classes Tables and Laws beside the NumPy oracle.
+
+    Attributes:
+        c: c0…c6 of a body of one kind.
+        links: c_ab, shape (3, kinds, kinds).
+        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
+        places, bases, potentials, states, resistances: of materials that change with temperature, or empty arrays.
+        one: 1 in the field's precision.
+    """
+
+    c: Any
+    links: Any
+    halves: Any
+    places: Any
+    bases: Any
+    potentials: Any
+    states: Any
+    resistances: Any
+    one: Any
+
+
+class Step(NamedTuple):
+    """What changes from step to step.
+
+    Attributes:
+        conditions: the six numbers of each condition.
+        heat: what sources give to the cells of each kind, in K.
+        number: of the step.
+        scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
+    """
+
+    conditions: Any
+    heat: Any
+    number: int
+    scheme: int
+
+
+@inlined
+def state(tables: Tables, kind: int, content: Any) -> Any:
+    """Temperature as a deviation, and conductivity over that at the reference temperature."""
+    if tables.bases.size == 0:
+        return content, tables.one[0]
+    places, states = tables.places, tables.states
+    steps = content * places[kind, 0]
+    step = np.floor(steps)
+    step = step if step > places[kind, 1] else places[kind, 1]
+    step = step if step < places[kind, 2] else places[kind, 2]
+    entry, into = tables.bases[kind] + np.int64(step), steps - step
+    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into

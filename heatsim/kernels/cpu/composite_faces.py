@@ -1,0 +1,125 @@
+"""What cells of a composite body exchange through the faces of the box and through surfaces towards void."""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, SHARE, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.rows import compiled
+from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+
+
+@inlined
+def pass_to_void(
+    content: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
+) -> Any:
+    """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
+    rank, condition = _rank(body.bits, body.before, i), step.conditions[body.void_condition]
+    degrees, conducting = state(tables, kind, content)
+    gained = content - content
+    for axis in range(3):
+        if surfaces[axis]:
+            half, area = tables.halves[kind, axis], body.area[rank, axis]
+            weight = area if surfaces[axis] == 1 else area + area
+            rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
+            gained = gained + weight * (half[SHARE] * conducting) * rise
+    if exposed.size:
+        exposed[rank] += gained
+    return gained
+
+
+@inlined
+def _rank(bits: Any, before: Any, cell: int) -> Any:
+    """How many exposed cells there are before one."""
+    word = bits[cell // 32]
+    earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
+    count = np.int64(before[cell // 32])
+    while earlier:
+        earlier = np.uint32(earlier & np.uint32(earlier - np.uint32(1)))
+        count += 1
+    return count
+
+
+@inlined
+def add_face(
+    T: Any,
+    T_new: Any,
+    body: Body,
+    tables: Tables,
+    step: Step,
+    numbers: Any,
+    beams: Any,
+    sums: Any,
+    beam_sums: Any,
+    face: int,
+    z: int,
+    y: int,
+) -> None:
+    """Add the heat through a face to the cells of a row that are a part of it."""
+    axis, far, first, end = face // 2, face % 2, 0, body.nx
+    if axis == 0:
+        first, end = (body.nx - 1, body.nx) if far else (0, 1)
+    place, n, periodic = first, body.nx, body.periodic_x
+    if axis == 1:
+        place, n, periodic = y, body.ny, body.periodic_y
+    elif axis == 2:
+        place, n, periodic = z, body.nz, body.periodic_z
+    if periodic or place != (n - 1 if far else 0):
+        return
+    start = (z * body.ny + y) * body.nx
+    v = y if axis == 2 else z
+    for x in range(first, end):
+        i, u = start + x, y if axis == 0 else x
+        kind = body.cells[i] & KIND if body.cells.size else 0
+        half = tables.halves[kind, axis]
+        if half[CONDUCTANCE] == 0:
+            continue
+        number = numbers[v, u] if numbers.size else face
+        beam = beams[v, u] if beams.size else T[i] - T[i]
+        degrees, conducting = state(tables, kind, T[i])
+        rise = _surface_rise(step.conditions[number], half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
+        heat = half[SHARE] * conducting * rise
+        from_beam = half[GAIN] * beam
+        T_new[i] += heat
+        if sums.size:
+            sums[v, u] += np.float64(heat) - np.float64(from_beam)
+        if beam_sums.size:
+            beam_sums[v, u] += from_beam
+
+
+@compiled
+def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
+    """As :func:`heatsim.physics.conditions.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    reference, tolerance = scale[0], scale[1]
+    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
+    zero = T - T
+    to_ambient = condition[AMBIENT] - T
+    flux = free * (condition[FLUX] + beam)
+    linear = film * to_ambient + flux
+    losses = free * conductance + film
+    if not emission > zero:
+        return linear / losses
+
+    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
+    a = T + reference
+    exchange = emission * ((a + b) * (a * a + b * b))
+    driving = exchange * to_surroundings + linear
+    twice, double = emission + emission, a + a
+    slope = (twice + twice) * (a * a * a) + losses
+    step = driving / slope
+    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
+    if abs(second) <= tolerance and min(a, a + step) > zero:
+        return step - step * second
+
+    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
+    most = max(max(to_ambient, zero), hottest - T)
+    rise = min(driving / (losses + exchange), most)
+    for _ in range(NEWTON_STEPS):
+        a = max(T + rise + reference, zero)
+        exchange = emission * ((a + b) * (a * a + b * b))
+        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
+        change = excess / ((twice + twice) * (a * a * a) + losses)
+        rise = min(rise + change, most)
+        if abs(change) <= tolerance * abs(rise):
+            break
+    return rise

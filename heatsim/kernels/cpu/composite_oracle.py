@@ -1,0 +1,294 @@
+"""The CPU's kernels for composite bodies: NumPy, the oracle, written to be read; numba, in composite.py.
+
+Both do what composite/composite.cuh does, operation by operation in the same order and without fma, so they agree
+to the bit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.composite.tables import Laws
+from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
+from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.conditions import TOLERANCES, surface_rise
+
+Field = NDArray[Any]
+# Where numba puts the potentials of a body whose materials change with temperature.
+_potentials_of: WeakKeyDictionary["Body", Field] = WeakKeyDictionary()
+Sums = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
+
+    Attributes:
+        cells: the bytes, or an empty array where there is one kind.
+        maps: for each face the number of each cell's condition, or an empty array.
+        bits, before, area: the exposed cells.
+        reference: the absolute temperature of a deviation of 0, in K.
+        first_heated: the first kind with sources.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+        laws: of materials that change with temperature; the field holds contents then.
+    """
+
+    cells: NDArray[np.uint8]
+    maps: Sequence[NDArray[np.uint8]]
+    bits: NDArray[np.uint32]
+    before: NDArray[np.uint32]
+    area: Field
+    reference: Any
+    first_heated: int
+    void: int
+    void_condition: int
+    laws: Laws
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What depends on the length of the steps; see composite/materials.cuh. Numbers are in the field's precision.
+
+    Attributes:
+        c: c0…c6 of a body of one kind.
+        inner: (cx, cy, cz, 0) of each kind among its own, shape (kinds, 4).
+        links: c_ab, shape (3, kinds, kinds).
+        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
+    """
+
+    c: Field
+    inner: Field
+    links: Field
+    halves: Field
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What changes from step to step. Numbers are in the field's precision.
+
+    Attributes:
+        conditions: the six numbers of each condition, shape (conditions, 6).
+        heat: what sources give to the cells of each kind in K, shape (kinds,).
+        beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
+    """
+
+    conditions: Field
+    heat: Field
+    beams: Sequence[Field]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The ledger's sums; arrays that nobody asked for are empty.
+
+    Attributes:
+        faces: heat through each face, that of beams left out.
+        beams: what beams gave to the cells of each face.
+        exposed: heat through the surfaces of each exposed cell towards void.
+    """
+
+    faces: Sequence[Sums]
+    beams: Sequence[Sums]
+    exposed: Sums
+
+
+def advance_numpy(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    step: int,
+    ledger: Entries,
+    scheme: Scheme,
+) -> None:
+    """One step of the whole field, T to T_new."""
+    kind = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
+    around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
+    beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
+
+    degrees, conducting = T, np.ones_like(T)
+    if body.laws.vary:
+        degrees, conducting = temperatures(body.laws, kind, T)
+        total = _conduct_by_laws(T, kind, around, beside, body, tables)
+    elif scheme == "seven_term":
+        *sides, below, above = around
+        total = tables.c[5] * below
+        for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
+            total = total + coefficient * value
+    else:
+        total = np.zeros_like(T)
+        for n, neighbour in enumerate(around):
+            link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
+            total = total + link * (neighbour - T)
+    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
+
+    if body.void_condition >= 0:
+        _add_exposed(degrees, conducting, kind, beside, body, tables, row, ledger, total)
+    for face in range(6):
+        if not periodic[face // 2]:
+            _add_face(face, degrees, conducting, kind, body, tables, row, ledger, total)
+
+    if scheme == "seven_term":
+        T_new[...] = total
+    elif scheme == "increments":
+        T_new[...] = T + total
+    else:
+        T_new[...] = rounded_sum(T, total, step)
+
+
+def temperatures(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
+    """Temperatures as deviations in K, and conductivities over those at the reference temperature."""
+    entry, into = _steps(laws, kind, contents)
+    temperature, warming, conductivity, change = np.moveaxis(laws.states[entry], -1, 0)
+    return temperature + warming * into, conductivity + change * into
+
+
+def _potentials(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> Field:
+    entry, into = _steps(laws, kind, contents)
+    value, rise = np.moveaxis(laws.potentials[entry], -1, 0)
+    return np.asarray(value + rise * into)
+
+
+def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
+    """The entries of the tables that hold for contents, and how far into their steps these lie."""
+    per_kelvin, first, last = np.moveaxis(laws.places[kind], -1, 0)
+    steps = contents * per_kelvin
+    step = np.fmin(np.fmax(np.floor(steps), first), last)
+    return laws.bases[kind] + step.astype(np.int64), steps - step
+
+
+def _conduct_by_laws(
+    T: Field,
+    kind: NDArray[np.uint8],
+    around: Sequence[Field],
+    beside: Sequence[NDArray[np.uint8]],
+    body: Body,
+    tables: Tables,
+) -> Field:
+    """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
+    laws, one = body.laws, T.dtype.type(1.0)
+    potential = _potentials(laws, kind, T)
+    degrees, conducting = temperatures(laws, kind, T)
+    total = np.zeros_like(T)
+    for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
+        alike = laws.bases[kind] == laws.bases[other]
+        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - potential)
+        conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
+        further = tables.halves[other, n // 2, 0]
+        conducts = (conductance > 0) & (further > 0)
+        degrees_there, conducting_there = temperatures(laws, other, contents)
+        own, its = (np.where(conducts, half, one) for half in (conductance * conducting, further * conducting_there))
+        share = gain / (one / own + one / its + laws.resistances[kind, other])
+        between = np.where(conducts, share * (degrees_there - degrees), T.dtype.type(0.0))
+        total = total + np.where(alike, inner, between)
+    return total
+
+
+def _add_exposed(
+    T: Field,
+    conducting: Field,
+    kind: NDArray[np.uint8],
+    beside: Sequence[NDArray[np.uint8]],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    ledger: Entries,
+    total: Field,
+) -> None:
+    """Add the heat through surfaces towards void."""
+    cells = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: T.size])
+    here, own, ratio = (values.reshape(-1)[cells] for values in (T, kind, conducting))
+    condition = row.conditions[body.void_condition]
+    heat = np.zeros_like(here)
+    for axis in range(3):
+        low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
+        surfaces = (low.astype(np.int64) + high).astype(T.dtype)
+        conductance, share, _, _ = tables.halves[own, axis].T
+        rise = surface_rise(condition, conductance * ratio, body.reference, here)
+        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * (share * ratio) * rise, heat)
+    total.reshape(-1)[cells] += heat
+    if ledger.exposed.size:
+        ledger.exposed[...] += heat
+
+
+def _add_face(
+    face: int,
+    T: Field,
+    conducting: Field,
+    kind: NDArray[np.uint8],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    ledger: Entries,
+    total: Field,
+) -> None:
+    """Add the heat through a face of the box."""
+    cells = FACE_SLICES[face]
+    here, own = T[cells], kind[cells]
+    numbers = body.maps[face] if body.maps[face].size else np.full(here.shape, face)
+    beam = row.beams[face] if row.beams[face].size else np.zeros_like(here)
+    conductance, share, gain, _ = np.moveaxis(tables.halves[own, face // 2], -1, 0)
+    conductance, share = conductance * conducting[cells], share * conducting[cells]
+    conducts = conductance > 0
+    condition = np.moveaxis(row.conditions[numbers], -1, 0)
+    rise = surface_rise(
+        condition, np.where(conducts, conductance, conductance.dtype.type(1.0)), body.reference, here, beam
+    )
+    heat = np.where(conducts, share * rise, share)
+    from_beam = gain * beam
+    total[cells] += heat
+    if ledger.faces[face].size:
+        ledger.faces[face][...] += heat.astype(np.float64) - from_beam.astype(np.float64)
+    if ledger.beams[face].size:
+        ledger.beams[face][...] += from_beam
+
+
+def advance_numba(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    body: Body,
+    tables: Tables,
+    row: Row,
+    step: int,
+    ledger: Entries,
+    scheme: Scheme,
+) -> None:
+    """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
+    from heatsim.kernels.cpu import composite
+    from heatsim.kernels.cpu import composite_cells as compiled
+
+    choose_threads(T.size)
+    laws, c, driving = body.laws, tables.c, T
+    if laws.vary:
+        c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
+        if body not in _potentials_of:
+            _potentials_of[body] = np.empty_like(T)
+        driving = _potentials_of[body]
+    nz, ny, nx = T.shape
+    scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
+    numbers = (body.first_heated, body.void, body.void_condition)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
+    of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
+    advance: Any = composite.advance
+    advance(
+        *(field.reshape(-1) for field in (T, driving, T_new)),
+        compiled.Body(nz, ny, nx, *periodic, *cells),
+        compiled.Tables(c, tables.links, tables.halves, *of_laws),
+        compiled.Step(row.conditions, row.heat, step, SCHEMES.index(scheme)),
+        tuple(body.maps),
+        tuple(row.beams),
+        tuple(ledger.faces),
+        tuple(ledger.beams),
+        ledger.exposed,
+    )
+
+
+COMPOSITE_KERNELS: dict[str, Callable[..., None]] = {"numpy": advance_numpy, "numba": advance_numba}

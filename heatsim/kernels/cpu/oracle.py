@@ -1,0 +1,221 @@
+"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled, several steps at a time in cache.
+
+Both do what stencil.cuh says, operation by operation in the same order and without fma, so they agree to the bit.
+Arrays are [z, y, x]; ``c`` holds c0…c6, ``f`` and ``g`` the six faces' terms, all in the field's precision; ``ledger``
+holds a float64 array for each face that somebody asked for, else an empty one.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu import tiling
+from heatsim.physics.coefficients import SCHEMES, Scheme
+
+Field = NDArray[Any]
+
+# Cells below which a step of a composite body is done before a second core has woken up: threads wait for each other 50
+# to 250 µs a step on a busy two-core machine.
+_CELLS_FOR_THREADS = 2**16
+
+# Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
+FACE_SLICES: tuple[tuple[Any, ...], ...] = (
+    (slice(None), slice(None), 0),
+    (slice(None), slice(None), -1),
+    (slice(None), 0),
+    (slice(None), -1),
+    (0,),
+    (-1,),
+)
+
+
+# What overflows shows in the field, where the run's watchdog finds it and says so.
+@np.errstate(over="ignore", invalid="ignore")
+def advance_numpy(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    c: Field,
+    f: Field,
+    g: Field,
+    step: int,
+    ledger: Sequence[NDArray[np.float64]],
+    scheme: Scheme,
+) -> None:
+    """One step of the whole field, T to T_new."""
+    west, east = neighbours(T, 2, periodic[0])
+    south, north = neighbours(T, 1, periodic[1])
+    below, above = neighbours(T, 0, periodic[2])
+    around = (west, east, south, north, below, above)
+
+    if scheme == "seven_term":
+        total = c[5] * below
+        for coefficient, value in zip((*c[:5], c[6]), (T, west, east, south, north, above), strict=True):
+            total = total + coefficient * value
+    else:
+        total = c[1] * (west - T)
+        for coefficient, neighbour in zip(c[2:], around[1:], strict=True):
+            total = total + coefficient * (neighbour - T)
+
+    for face, cells in enumerate(FACE_SLICES):
+        heat = f[face] - g[face] * T[cells]
+        total[cells] += heat
+        if ledger[face].size:
+            ledger[face][...] += heat
+
+    if scheme == "seven_term":
+        T_new[...] = total
+    elif scheme == "increments":
+        T_new[...] = T + total
+    else:
+        T_new[...] = rounded_sum(T, total, step)
+
+
+def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
+    """The values before and after each cell along an axis; beyond an end the cell itself, or the other end."""
+    n = T.shape[axis]
+    positions = np.arange(n)
+    if periodic:
+        return T.take((positions - 1) % n, axis), T.take((positions + 1) % n, axis)
+    return T.take(np.maximum(positions - 1, 0), axis), T.take(np.minimum(positions + 1, n - 1), axis)
+
+
+def rounded_sum(T: Field, increment: Field, step: int) -> Field:
+    """T + increment, rounded up or down by a hash of (step, cell) with probabilities that make the mean exact."""
+    x, y, z = (np.arange(n, dtype=np.uint32) for n in reversed(T.shape))
+    h = (
+        (x * np.uint32(0x9E3779B1))[None, None, :]
+        + (y * np.uint32(0x85EBCA77))[None, :, None]
+        + (z * np.uint32(0xC2B2AE3D))[:, None, None]
+        + np.uint32(step * 0x27D4EB2F & 0xFFFFFFFF)
+    )
+    h ^= h >> np.uint32(15)
+    h *= np.uint32(0x2C1B3C6D)
+    h ^= h >> np.uint32(12)
+    h *= np.uint32(0x297A2D39)
+    dither = (h >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-47) + np.float32(2.0**-48 - 2.0**-24)
+    power_of_two = (T.view(np.uint32) & np.uint32(0x7F800000)).view(np.float32)
+    rounded: Field = T + (dither * power_of_two + increment)
+    return rounded
+
+
+def _advance_numpy(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    c: Field,
+    f: Field,
+    g: Field,
+    step: int,
+    ledger: Sequence[NDArray[np.float64]],
+    scheme: Scheme,
+) -> tuple[Field, Field]:
+    for number, terms in enumerate(zip(np.atleast_2d(f), np.atleast_2d(g), strict=True), start=step):
+        advance_numpy(T, T_new, periodic, c, *terms, number, ledger, scheme)
+        T, T_new = T_new, T
+    return T, T_new
+
+
+def _advance_numba(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    c: Field,
+    f: Field,
+    g: Field,
+    step: int,
+    ledger: Sequence[NDArray[np.float64]],
+    scheme: Scheme,
+) -> tuple[Field, Field]:
+    # numba's import takes half a second.
+    from heatsim.kernels.cpu import blocked
+
+    f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
+    chosen = tiling.choose(T.shape, periodic, T.itemsize, len(f), _thread_count())
+    sweeps = -(-len(f) // chosen.depth)
+    nz, ny, nx = T.shape
+    periodic_x, periodic_y, periodic_z = periodic
+    x_min, x_max, y_min, y_max, z_min, z_max = ledger
+    plan = blocked.Plan(
+        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
+        *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
+        *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
+    )
+    rings = _zeros_from_a_line((chosen.workers, chosen.ring), T.dtype)
+    run = partial(blocked.advance, plan, T.reshape(-1), T_new.reshape(-1))
+    if chosen.workers == 1:
+        run(0, sweeps, rings[0], 0)
+    else:
+        for sweep in range(sweeps):
+            others = [
+                _threads().submit(run, sweep, sweep + 1, rings[worker], worker) for worker in range(1, chosen.workers)
+            ]
+            run(sweep, sweep + 1, rings[0], 0)
+            for other in others:
+                other.result()
+    return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
+
+
+def choose_threads(cells: int) -> None:
+    """Let numba use all cores where there are cells enough for them."""
+    import numba
+
+    numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
+
+
+def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
+    """Have rows 0 to below ``rows`` done by all cores, each a run of them, or by one where there are few cells.
+
+    Args:
+        work: does rows from … to below …; compiled code that runs without the interpreter's lock.
+        rows: how many there are.
+        cells: in all of them.
+    """
+    parts = min(_thread_count(), rows) if cells >= _CELLS_FOR_THREADS else 1
+    ends = [rows * part // parts for part in range(parts + 1)]
+    others = [_threads().submit(work, *run) for run in pairwise(ends[1:])]
+    work(ends[0], ends[1])
+    for other in others:
+        other.result()
+
+
+def steps_a_sweep(
+    name: str, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int
+) -> int:
+    """Steps that a kernel does for one read and one write of the field, where it is asked for so many."""
+    return 1 if name == "numpy" else tiling.choose(shape, periodic, itemsize, steps, _thread_count()).depth
+
+
+def _thread_count() -> int:
+    import numba
+
+    return int(vars(numba.config)["NUMBA_NUM_THREADS"])
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads beside the calling one; compiled code runs without the interpreter's lock."""
+    if hasattr(os, "register_at_fork"):
+        # A forked process has none of its parent's threads.
+        os.register_at_fork(after_in_child=_threads.cache_clear)
+    return ThreadPoolExecutor(os.cpu_count(), "heatsim-cpu")
+
+
+def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
+    """Zeros that begin with a cache line."""
+    line = tiling.LINE // dtype.itemsize
+    memory = np.zeros(shape[0] * shape[1] + line, dtype)
+    first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
+    return memory[first : first + shape[0] * shape[1]].reshape(shape)
+
+
+# kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does as many steps as f and g have rows, the first of them
+# numbered ``step``, and returns the array that holds the result and the other one, which holds nothing of use.
+# With one row, or f and g of shape (6,), the result is in T_new and T is as it was.
+CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -1,0 +1,1 @@
+"""Step the equal grids of an ensemble together."""

@@ -1,0 +1,15 @@
+// The kernel `advance` for an ensemble, from the same advance_block() as a run alone.
+
+#include "ensemble/members.cuh"
+
+extern "C" __global__ void LAUNCH_BOUNDS
+advance(const Member* __restrict__ members, const unsigned int* __restrict__ done, const unsigned int number,
+        const EnsembleGrid grid)
+{
+    const Member& member = members[grid.first_member + blockIdx.z / grid.layers];
+    const unsigned int sweep = *done + number;
+    if (sweep >= member.count) return;
+    const Coefficients c = member.c;
+    advance_block(field_before(member, sweep), field_after(member, sweep), grid, c, sweeps_of(member, sweep), member.ledger,
+                  {blockIdx.x, blockIdx.y, blockIdx.z % grid.layers});
+}

@@ -1,0 +1,223 @@
+"""Sweeps of an ensemble on a GPU: fields on equal grids, stepped by the same launches, each in its own way.
+
+What differs between members is in a table on the device, a row (struct Member) for each: its two buffers,
+coefficients, faces' sums, and how many sweeps of its own it is to do. A launch has blocks for all members that still
+have some; members may do different numbers of sweeps, those with most come first, so that whoever is left stands at the
+beginning:
+
+        sweep        0   1   2   3   4   5   6
+        row 0        x   x   x   x   x   x   x
+        row 1        x   x   x   x   x
+        row 2        x   x   x                      launches of 3, 3, 3, 2, 2, 1, 1 members
+
+Where all of them together are small, sweeps are recorded as in :mod:`heatsim.kernels.cuda_graphs`. A recorded launch
+knows its own number; how many sweeps lie behind the recording's first one is read from the device.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels import cuda_graphs, launch, structs
+from heatsim.kernels.launch import CudaKernel, Launch
+
+# Launches are made for these numbers of members, their doubles, and fewer; blocks of members that have nothing to do
+# end at once.
+_EIGHTHS = (8, 9, 10, 11, 12, 13, 14, 15)
+_ITEM = np.dtype(np.uint32).itemsize
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a member does next.
+
+    Attributes:
+        T: its field, a device array.
+        T_new: the buffer that the first sweep writes.
+        coefficients: struct Coefficients.
+        ledger: struct Ledger.
+        sweeps: struct Sweep of each of its steps, on the host; one for all where they are alike.
+        steps: how many there are.
+    """
+
+    T: Any
+    T_new: Any
+    coefficients: NDArray[Any]
+    ledger: NDArray[Any]
+    sweeps: NDArray[Any]
+    steps: int
+
+
+def row(turn: Turn, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
+    """Struct Member of a turn.
+
+    Args:
+        turn: what the member does next.
+        odd: whether the field is in the second buffer by now.
+        sweeps: device address of its struct Sweep.
+        count: sweeps that it does.
+        stride: steps from the sweeps of one to those of the next.
+    """
+    buffers = (turn.T.data.ptr, turn.T_new.data.ptr)
+    c, ledger = turn.coefficients["c"], turn.ledger
+    return (buffers[::-1] if odd else buffers, sweeps, ledger, c, count, stride)
+
+
+def padded(members: int, most: int) -> int:
+    """The number that launches are made for, where so many members of the ensemble's ``most`` have something to do."""
+    if members <= _EIGHTHS[-1]:
+        return members
+    eighth = 1 << (members.bit_length() - 4)
+    return min(ceil(members / eighth) * eighth, most)
+
+
+class Stack:
+    """Queues the sweeps of an ensemble.
+
+    Args:
+        device: a GPU.
+        builds: of kernels for members, the one that does most steps a sweep first, as of :func:`launch.builds`.
+        grid, periodic: of each member.
+        planes: planes that a block of the first build marches through, if not as many as its tile has.
+        members: how many there are at most.
+        recorded: whether heat is entered into ledgers.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        builds: Sequence[launch.Build],
+        grid: Grid,
+        periodic: tuple[bool, bool, bool],
+        planes: int | None,
+        members: int,
+        recorded: bool,
+    ) -> None:
+        self._device = device
+        self._grid = grid
+        self._periodic = periodic
+        self._members = members
+        self._recorded = recorded
+        self._kernels = [launch.compile_kernel(build) for build in builds]
+        # The shape is that of the first, which does nearly all steps.
+        self._planes = [planes, *(None for _ in builds[1:])]
+        self._launches: dict[tuple[int, int], list[Launch]] = {}
+        self._graphs: dict[tuple[int, int, int], Any] = {}
+        self._wanted: set[tuple[int, int, int]] = set()
+        xp, row = device.xp, structs.member_dtype(builds[0].precision)
+        self._table: Any = xp.zeros(members * row.itemsize, dtype=np.uint8)
+        self._done: Any = xp.zeros(1, dtype=np.uint32)
+        self._numbers: Any = xp.zeros(1, dtype=np.uint32)
+
+    def advance(self, turns: Sequence[Turn]) -> list[tuple[Any, Any]]:
+        """Queue all that the turns ask for.
+
+        Returns:
+            For each the buffer that holds its field afterwards, and the other one.
+        """
+        steps = np.array([turn.steps for turn in turns])
+        longest = max(kernel.build.spec.steps for kernel in self._kernels)
+        alike = np.array([len(turn.sweeps) < turn.steps for turn in turns])
+        tables = [
+            np.repeat(turn.sweeps, longest) if same else turn.sweeps for turn, same in zip(turns, alike, strict=True)
+        ]
+        table = self._device.xp.asarray(np.concatenate(tables).view(np.uint8))
+        itemsize = self._kernels[0].build.sweep_dtype.itemsize
+        addresses = int(table.data.ptr) + itemsize * np.cumsum([0, *(len(sweeps) for sweeps in tables[:-1])])
+        steps_done, swept = np.zeros(len(turns), dtype=np.int64), np.zeros(len(turns), dtype=np.int64)
+        for number, kernel in enumerate(self._kernels):
+            reach = kernel.build.spec.steps
+            counts = (steps - steps_done) // reach
+            order = np.argsort(-counts, kind="stable")
+            firsts = addresses + itemsize * np.where(alike, 0, steps_done)
+            self._fill(
+                row(turns[i], bool(swept[i] % 2), int(firsts[i]), int(counts[i]), 0 if alike[i] else reach)
+                for i in order
+            )
+            self._queue(number, counts[order])
+            steps_done += counts * reach
+            swept += counts
+        # Queued work reads the table until it is done; the pool gives its memory to nobody before that.
+        return [
+            (turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)
+        ]
+
+    def _fill(self, members: Iterable[tuple[Any, ...]]) -> None:
+        """The table of members, empty rows behind those that there are."""
+        table = np.zeros(self._members, structs.member_dtype(self._kernels[0].build.precision))
+        for number, member in enumerate(members):
+            table[number] = member
+        self._table.set(table.view(np.uint8))
+
+    def _queue(self, kernel: int, counts: NDArray[np.int64]) -> None:
+        """Sweeps of one kernel; how many each member does falls from row to row."""
+        first, last = 0, int(counts[0])
+        if self._numbers.size <= last:
+            self._numbers = self._device.xp.asarray(np.arange(2 * last + 1, dtype=np.uint32))
+        self._set_done(0)
+        while first < last:
+            members = padded(int(np.count_nonzero(counts > first)), self._members)
+            count = self._run(members, last - first)
+            graph = self._graph(kernel, members, count) if count > 1 else None
+            if graph is not None:
+                self._set_done(first)
+                graph.launch()
+                self._set_done(0)
+            else:
+                self._sweep(kernel, members, range(first, first + count))
+            first += count
+
+    def _run(self, members: int, left: int) -> int:
+        """Sweeps that are recorded together; 1 where each is launched on its own."""
+        if members * self._grid.cell_count > cuda_graphs.LARGEST_GRID:
+            return 1
+        return next((count for count in cuda_graphs.RUNS if count <= left), 1)
+
+    def _sweep(self, kernel: int, members: int, numbers: range) -> None:
+        for number in numbers:
+            self._kernels[kernel].step_members(self._covering(kernel, members), self._table, self._done, number)
+
+    def _covering(self, kernel: int, members: int) -> list[Launch]:
+        if (kernel, members) not in self._launches:
+            self._launches[kernel, members] = launch.launches(
+                *(self._kernels[kernel].build, self._grid, self._periodic, self._device.multiprocessors()),
+                *(self._planes[kernel], self._recorded, members),
+            )
+        return self._launches[kernel, members]
+
+    def _graph(self, kernel: int, members: int, count: int) -> Any:
+        """A run of sweeps from any one on, recorded when it is wanted for the second time; None at the first."""
+        key = (kernel, members, count)
+        if key not in self._wanted:
+            self._wanted.add(key)
+            return None
+        if key not in self._graphs:
+            self._graphs[key] = cuda_graphs.record(self._device, lambda: self._sweep(kernel, members, range(count)))
+        return self._graphs[key]
+
+    def _set_done(self, sweeps: int) -> None:
+        self._done.data.copy_from_device_async(self._numbers[sweeps : sweeps + 1].data, _ITEM)
+
+
+def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]) -> Callable[[], None]:
+    """Queues one sweep of every member when it is called, always the same; T is read and T_new written."""
+    build = kernel.build
+    sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)
+    members = np.array(
+        [row(turn, False, int(sweeps.data.ptr), 1, 0) for turn in turns], structs.member_dtype(build.precision)
+    )
+    table = device.xp.asarray(members.view(np.uint8))
+    done = device.xp.zeros(1, dtype=np.uint32)
+    # What the table points to lives as long as the work.
+    return partial(_sweep_once, kernel, launches, table, done, sweeps)
+
+
+def _sweep_once(kernel: CudaKernel, launches: Sequence[Launch], table: Any, done: Any, sweeps: Any) -> None:
+    kernel.step_members(launches, table, done, 0)

@@ -1,0 +1,12 @@
+// The kernel `advance` of a file that has defined advance_block() and LAUNCH_BOUNDS: every block updates its part of the grid.
+
+#if MEMBERS
+#include "ensemble/entry.cuh"
+#else
+extern "C" __global__ void LAUNCH_BOUNDS
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    advance_block(T, T_new, grid, c, sweep, ledger, {blockIdx.x, blockIdx.y, blockIdx.z});
+}
+#endif

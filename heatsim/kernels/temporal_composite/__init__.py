@@ -1,0 +1,1 @@
+"""Correct several steps a sweep where a composite body makes them wrong."""

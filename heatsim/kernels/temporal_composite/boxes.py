@@ -1,0 +1,216 @@
+"""Boxes over the cells of a composite body that 07 gets wrong.
+
+Compiled by numba: loops over every cell.
+
+All positions are counted in bricks of 4 × 4 × 4 cells, the last of an axis shorter where it has to be.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.numba_cache import kept
+
+BRICK = 4
+_INTERIOR = 0x80
+_KIND = 0x7F
+# An axis of a box grows as long as each brick that is needed costs at most so many cells, halo included.
+_WORTH = 5.0
+
+
+@kept()
+def mark(
+    cells: NDArray[np.uint8],
+    patch_x: int,
+    patch_y: int,
+    steps: int,
+    wraps: tuple[bool, bool, bool],
+    needed: NDArray[np.bool_],
+) -> None:
+    """Mark the bricks with cells that are wrong after a sweep.
+
+    A cell is wrong where it is beside another kind, where a stage of the pipeline takes it for what the first cell of
+    its patch is that many planes above, and as far as either spreads in the steps that follow.
+
+    Args:
+        cells: a byte a cell, shape (nz, ny, nx).
+        patch_x: cells of a patch in x.
+        patch_y: cells of a patch in y.
+        steps: of a sweep.
+        wraps: which of z, y, x are periodic.
+        needed: of each brick whether it has wrong cells; entries are added.
+    """
+    nz, ny, nx = cells.shape
+    for z in range(nz):
+        for y in range(ny):
+            patch_row = y - y % patch_y
+            for x in range(nx):
+                byte = cells[z, y, x]
+                kind = byte & _KIND
+                reach = steps - 1 if byte < _INTERIOR else -1
+                column = x - x % patch_x
+                for stage in range(steps):
+                    if reach >= steps - 1 - stage:
+                        break
+                    above = z + stage
+                    if above >= nz:
+                        if not wraps[0]:
+                            break
+                        above %= nz
+                    if cells[above, patch_row, column] & _KIND != kind:
+                        reach = steps - 1 - stage
+                if reach >= 0:
+                    _mark_around(needed, z, y, x, reach, (nz, ny, nx), wraps)
+
+
+@kept()
+def _mark_around(
+    needed: NDArray[np.bool_],
+    z: int,
+    y: int,
+    x: int,
+    reach: int,
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+) -> None:
+    for dz in (-reach, 0, reach):
+        at_z = _place(z + dz, shape[0], wraps[0])
+        for dy in (-reach, 0, reach):
+            at_y = _place(y + dy, shape[1], wraps[1])
+            for dx in (-reach, 0, reach):
+                at_x = _place(x + dx, shape[2], wraps[2])
+                needed[at_z // BRICK, at_y // BRICK, at_x // BRICK] = True
+
+
+@kept()
+def _place(i: int, n: int, wraps: bool) -> int:
+    """A position of an axis of n cells; beyond an end the end, or what is there where it wraps."""
+    if wraps:
+        return i % n
+    return min(max(i, 0), n - 1)
+
+
+@kept()
+def cover(
+    needed: NDArray[np.bool_],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+    vector: int,
+    most_cells: int,
+) -> NDArray[np.int32]:
+    """Disjoint boxes over all bricks needed, as rows (x, y, z, cells in x, in y, in z, cells with the halo).
+
+    Each begins at the first brick that no other has and grows by the layer that costs least for what it brings, within
+    what fits a block's shared memory.
+
+    Args:
+        needed: bricks.
+        shape: of the grid in cells.
+        wraps: which of z, y, x are periodic.
+        steps: of a sweep.
+        vector: cells that lie together.
+        most_cells: of a box with its halo, as it is stored.
+    """
+    taken = np.zeros(needed.shape, dtype=np.bool_)
+    boxes = []
+    size, trial, start = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64)
+    for z in range(needed.shape[0]):
+        for y in range(needed.shape[1]):
+            for x in range(needed.shape[2]):
+                if not needed[z, y, x] or taken[z, y, x]:
+                    continue
+                start[0], start[1], start[2] = z, y, x
+                size[:] = 1
+                volume, inside = _volume(start, size, shape, wraps, steps), 1
+                while True:
+                    best, best_axis, best_volume, best_new = np.inf, -1, 0, 0
+                    for axis in range(3):
+                        trial[:] = size
+                        trial[axis] += 1
+                        if start[axis] + trial[axis] > needed.shape[axis]:
+                            continue
+                        new = _layer(needed, taken, start, size, axis)
+                        if new <= 0:
+                            continue
+                        larger = _volume(start, trial, shape, wraps, steps)
+                        if _stored(start, trial, shape, wraps, steps, vector) > most_cells:
+                            continue
+                        cost = (larger - volume) / (new * BRICK**3)
+                        if cost < best:
+                            best, best_axis, best_volume, best_new = cost, axis, larger, new
+                    if best_axis < 0 or best > max(_WORTH, volume / (inside * BRICK**3)):
+                        break
+                    size[best_axis] += 1
+                    volume = best_volume
+                    inside += best_new
+                taken[z : z + size[0], y : y + size[1], x : x + size[2]] = True
+                ends = [min((start[a] + size[a]) * BRICK, shape[a]) - start[a] * BRICK for a in range(3)]
+                boxes.append((x * BRICK, y * BRICK, z * BRICK, ends[2], ends[1], ends[0], volume))
+    rows = np.zeros((len(boxes), 7), dtype=np.int32)
+    for number, box in enumerate(boxes):
+        for column in range(7):
+            rows[number, column] = box[column]
+    return rows
+
+
+@kept()
+def _volume(
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+) -> int:
+    """Cells of a box with its halo."""
+    volume = 1
+    for axis in range(3):
+        volume *= _length(axis, start, size, shape, wraps, steps)
+    return volume
+
+
+@kept()
+def _stored(
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+    vector: int,
+) -> int:
+    """Cells that a box with its halo takes room for: a plane is an odd number of vectors."""
+    rows = _length(1, start, size, shape, wraps, steps)
+    plane = rows * _length(2, start, size, shape, wraps, steps) // vector | 1
+    return plane * vector * _length(0, start, size, shape, wraps, steps)
+
+
+@kept()
+def _length(
+    axis: int,
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+) -> int:
+    """Cells of a box with its halo along an axis."""
+    first, last = start[axis] * BRICK, min((start[axis] + size[axis]) * BRICK, shape[axis])
+    halo = 2 * steps if wraps[axis] else min(steps, first) + min(steps, shape[axis] - last)
+    return int(last - first + halo)
+
+
+@kept()
+def _layer(
+    needed: NDArray[np.bool_], taken: NDArray[np.bool_], start: NDArray[np.int64], size: NDArray[np.int64], axis: int
+) -> int:
+    """Bricks needed in the layer behind a box along an axis; −1 if another box has one of them."""
+    low, high = start.copy(), start + size
+    low[axis] = high[axis]
+    high[axis] += 1
+    new = 0
+    for z in range(low[0], high[0]):
+        for y in range(low[1], high[1]):
+            for x in range(low[2], high[2]):
+                if taken[z, y, x]:
+                    return -1
+                new += needed[z, y, x]
+    return new

@@ -1,0 +1,292 @@
+// The mending of 07: where it was wrong, boxes of cells are stepped anew, STEPS steps deep, from the field before the sweep.
+//
+// 07 steps every patch as if it were of one kind and at no face. mending.py lays boxes over the cells that this makes wrong,
+// along interfaces and faces. A block takes one box after the other, each with a halo of STEPS cells, into shared memory, none
+// where the box ends with the grid, and does STEPS steps there on its own; of each step one more layer of the halo is wrong, and
+// after the last the box is right. Boxes are as long and wide as shared memory allows and as thin as what they mend, so that the
+// halo stays small.
+//
+//        0 0 0 0 0 0 0 0 0 0      plain vectors: a thread marches along z with its column
+//        0 1 1 1 1 1 1 1 1 0
+//        0 1 2 a a b b 2 1 0      vectors in which all cells meet another kind in the same way, as those along an interface
+//        0 1 2 a a b b 2 1 0      across y or z: the same, with other coefficients
+//        0 1 2 2 2 2 2 2 1 0
+//        0 1 1 1 1 1 1 1 1 0      cells that are neither: left out by the marches, one a thread, from a list that is made once
+//                                 for all sweeps. Where two kinds meet, three coefficients of a cell's own kind and three of the
+//                                 pair do; faces and corners between more kinds take the long way.
+//
+// An info for each vector, a byte, says which coefficients its cells have and which of them are on the list. Each cell is made by
+// one thread, so a step needs one barrier. A thread has the same pairs in all steps and keeps their entries in registers.
+//
+//        buffer A   [ box 0 | step 1 ... | box 1 arrives ]    the last step goes from B to the grid; meanwhile the
+//        buffer B   [       | step 0 ... | last step     ]    next box comes into A
+//
+// In float32 two blocks share a multiprocessor, so that one has work while the other waits; in float64 boxes would be too small.
+//
+// Expected: limited by what threads wait for in each step. Neither instructions nor shared memory nor the loads would take more
+// than half of the time alone. With boxes of 8 x 20 x 20 cells 3.9 values are loaded and 2.1 made a step for each that is needed.
+
+#include "temporal_composite/correction_box.cuh"
+
+#define BLOCKS (sizeof(Real) == 4 ? 2 : 1)  // of a multiprocessor
+#define KEPT (sizeof(Real) == 4 ? 4 : 3)  // pairs of a thread; mending.py puts what is beyond that among the others
+
+// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
+// whether the box owns it in bit 22, whether its box does not list its kinds in bit 23, where in that list its own kind is in bits
+// 24 to 27, the other kind in bits 28 to 31.
+#define PLACE 0xFFFFu
+#define OWNED (1u << 22)
+#define UNLISTED (1u << 23)
+
+// An info: in the low bits which cells of a vector are on the list, then where in the box's list its way is.
+#define MASK ((1u << VECTOR) - 1u)
+#define WAY_SHIFT 4
+
+// The same number, of which the compiler does not see that it stays the same: what follows from it is to take no registers.
+__device__ __forceinline__ unsigned int afresh(unsigned int number)
+{
+    asm volatile("" : "+r"(number));
+    return number;
+}
+
+// The coefficients of a cell whose neighbours are of its kind or, in the directions `differing`, of one other.
+__device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c, int kind, int other, unsigned int differing)
+{
+    Coefficients own = inner_coefficients(c, kind);
+#if MATERIALS
+    const int axis = c.medium.kinds * c.medium.kinds;
+    const Real* const links = c.medium.links + kind * c.medium.kinds + other;
+    const Real across_x = links[0], across_y = links[axis], across_z = links[2 * axis];
+    if (differing & 1) own.c1 = across_x;
+    if (differing & 2) own.c2 = across_x;
+    if (differing & 4) own.c3 = across_y;
+    if (differing & 8) own.c4 = across_y;
+    if (differing & 16) own.c5 = across_z;
+    if (differing & 32) own.c6 = across_z;
+#endif
+    return own;
+}
+
+// What cells of a kind need, or cells of a kind that meet another in a listed way.
+struct __align__(16) Way {
+    Real c1, c2, c3, c4, c5, c6, unused[2];
+#if HEATED
+    Real heat[STEPS];
+#endif
+};
+
+// Looks up what a box lists, a thread for each.
+__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Segment& box, Way* ways)
+{
+    const int n = threadIdx.x;
+    if (n >= LISTED) return;
+    const unsigned int way = box.ways[n], kind = way & 0xFFu;
+    const Coefficients own = pair_coefficients(c, kind, way >> 8 & 0xFFu, way >> 16);
+    Way& found = ways[n];
+    found.c1 = own.c1;
+    found.c2 = own.c2;
+    found.c3 = own.c3;
+    found.c4 = own.c4;
+    found.c5 = own.c5;
+    found.c6 = own.c6;
+#if HEATED
+#pragma unroll
+    for (int s = 0; s < STEPS; ++s) found.heat[s] = source_heat(c.medium, sweep + s, kind);
+#endif
+}
+
+// The new values of a vector whose cells are alike; `west` and `east` are the values beside it.
+__device__ __forceinline__ Cells update_alike(const Coefficients& c, const Sweep* sweep, int s, int x, int y, int z,
+                                              const Way& way, const Cells& T, Real west, Real east, const Cells& south,
+                                              const Cells& north, const Cells& below, const Cells& above)
+{
+#if MATERIALS
+    const Coefficients own = {Real(0), way.c1, way.c2, way.c3, way.c4, way.c5, way.c6, {}};
+#else
+    const Coefficients& own = c;
+#endif
+    Cells sum;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) {
+        sum.at[i] = neighbour_sum(own, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1], south.at[i],
+                                  north.at[i], below.at[i], above.at[i]);
+#if HEATED
+        sum.at[i] = way.heat[s] + sum.at[i];
+#endif
+        sum.at[i] = finish(sweep + s, x + i, y, z, T.at[i], sum.at[i]);
+    }
+    return sum;
+}
+
+// Stores the cells of a vector that are not on the list.
+__device__ __forceinline__ void put(Real* target, unsigned int info, const Cells& cells)
+{
+    if ((info & MASK) == 0) store(target, cells);
+    else {
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i)
+            if (!(info >> i & 1u)) target[i] = cells.at[i];
+    }
+}
+
+// The entries of the thread's pairs.
+__device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsigned int (&kept)[KEPT])
+{
+    const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
+    const int last = box.pairs[0] - 1;
+#pragma unroll
+    for (int k = 0; k < KEPT; ++k) kept[k] = last < 0 ? 0 : entries[min((int)threadIdx.x + k * THREADS, last)];
+}
+
+static_assert(STEPS >= 4, "a step each for the next box: its number, what is known of it, its ways, its values");
+static_assert(STEPS % 2 == 0, "the last step leaves buffer A to the next box");
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    extern __shared__ Cells memory[];
+    const Medium& medium = c.medium;
+    const size_t grid_plane = (unsigned)grid.nx * grid.ny;
+    Work* const work = work_of(grid);
+    const Segment* const boxes = reinterpret_cast<const Segment*>(work + 1);
+    const int n_boxes = work->boxes, vectors = work->vectors;
+    Portion* const both_infos = reinterpret_cast<Portion*>(memory + 2 * vectors);
+    const int portions = vectors / (int)sizeof(Portion);
+    Segment* const both_boxes = reinterpret_cast<Segment*>(both_infos + 2 * portions);
+    Way* const both_ways = reinterpret_cast<Way*>(both_boxes + 2);
+    int* const taken = reinterpret_cast<int*>(both_ways + 2 * LISTED);
+
+    // 1. The first box.
+    unsigned int kept[KEPT];
+    fetch_segment(boxes + blockIdx.x, both_boxes);
+    fetch(T, grid, boxes[blockIdx.x], memory, both_infos);
+    commit_copies();
+    keep(grid, boxes[blockIdx.x], kept);
+    look_up(c, sweep, boxes[blockIdx.x], both_ways);
+
+#pragma unroll 1
+    for (int turn = 0;; turn ^= 1) {
+        const Segment &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
+        const Way* const ways = both_ways + turn * LISTED;
+        const unsigned char* const infos = reinterpret_cast<const unsigned char*>(both_infos + turn * portions);
+        wait_for_copies<0>();
+        __syncthreads();
+
+        const int row = box.x.all / VECTOR, plane = box.plane;
+        const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
+        const auto spot = [&](int place) {
+            const int vector = place / VECTOR, bz = quotient(vector, box.by_plane), by = quotient(vector - bz * plane, box.by_row);
+            const int bx = place - (bz * plane + by * row) * VECTOR;
+            return Spot{in_grid(box.x, grid.nx, bx), in_grid(box.y, grid.ny, by), in_grid(box.z, grid.nz, bz)};
+        };
+        int next = 0;
+#pragma unroll 1
+        for (int s = 0; s < STEPS; ++s) {
+            const Cells* const from = memory + (s & 1 ? vectors : 0);
+            Cells* const to = memory + (s & 1 ? 0 : vectors);
+            const int pairs = box.pairs[s];
+
+            // 2. The next box: its number, which nobody waits for, what is known of it, its values when there is room for them.
+            if (s == 0 && threadIdx.x == 0) next = take_box(work);
+            if (s > 0 && *taken >= 0) {
+                if (s == 1) fetch_segment(boxes + *taken, both_boxes + (turn ^ 1));
+                if (s == 2) look_up(c, sweep, next_box, both_ways + (turn ^ 1) * LISTED);
+                if (s == STEPS - 1) fetch(T, grid, next_box, to, both_infos + (turn ^ 1) * portions);
+            }
+            commit_copies();
+
+            // 3. Vectors.
+            const Reach& reach = box.reach[s];
+#pragma unroll 1
+            for (int number = threadIdx.x; number < reach.marches; number += THREADS) {
+                const March march = march_of(reach, number);
+                const int lane = march.lane, by = march.row;
+                const int to_west = lane > 0 ? -1 : 0, to_east = lane < row - 1 ? VECTOR : VECTOR - 1;
+                const int to_south = by > 0 ? -row : 0, to_north = by < box.y.all - 1 ? row : 0;
+                const int at = march.begin * plane + by * row + lane;
+                const Cells* here = from + at;
+                const unsigned char* info_at = infos + at;
+                // No cell that the box owns is beyond an end of the grid.
+                Real* target = T_new + cell_of(grid, box.x.start + lane * VECTOR, box.y.start + by, box.z.start + march.begin);
+                Cells below = march.begin > 0 ? here[-plane] : here[0], current = here[0];
+#pragma unroll 2
+                for (int bz = march.begin; bz < march.end; ++bz, here += plane, info_at += plane, target += grid_plane) {
+                    const Cells above = here[bz < box.z.all - 1 ? plane : 0];
+                    const unsigned int info = *info_at;
+                    if ((info & MASK) != MASK) {
+                        const int x = in_grid(box.x, grid.nx, lane * VECTOR), y = in_grid(box.y, grid.ny, by);
+                        const int z = in_grid(box.z, grid.nz, bz);
+                        const Cells updated = update_alike(c, sweep, s, x, y, z, ways[info >> WAY_SHIFT], current,
+                                                           here->at[to_west], here->at[to_east], here[to_south],
+                                                           here[to_north], below, above);
+                        if (s < STEPS - 1) put(const_cast<Cells*>(here)[to - from].at, info, updated);
+                        else put(target, info, updated);
+                    }
+                    below = current;
+                    current = above;
+                }
+            }
+
+            // 4. Cells where two kinds meet.
+            const Real* const before = from[0].at;
+            Real* const after = to[0].at;
+#pragma unroll
+            for (int k = 0; k < KEPT; ++k) {
+                if ((int)threadIdx.x + k * THREADS >= pairs) break;
+                const unsigned int entry = afresh(kept[k]);
+                const int place = entry & PLACE, kind = box.ways[entry >> 24 & 15u] & 0xFFu;
+                const Coefficients own = pair_coefficients(c, kind, box.ways[entry >> 28] & 0xFFu, entry >> 16);
+                const Real* const at = before + place;
+                Real value = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
+                                           at[steps[5]]);
+#if HEATED
+                value = source_heat(medium, sweep + s, kind) + value;
+#endif
+                const Spot here = spot(place);
+                value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
+                if (s < STEPS - 1) after[place] = value;
+                else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+            }
+
+            // 5. All others. Heat is entered by the box that owns the cell.
+            const unsigned int* const others = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries + box.pairs[0];
+#pragma unroll 1
+            for (int i = threadIdx.x; i < box.others; i += THREADS) {
+                const unsigned int entry = others[i];
+                if (s == STEPS - 1 && !(entry & OWNED)) continue;
+                const int place = entry & PLACE;
+                const Spot here = spot(place);
+                const unsigned int at_end = touched_faces(grid, here.x, here.y, here.z);
+                int kind = box.ways[entry >> 24 & 15u] & 0xFFu;
+                const int other = box.ways[entry >> 28] & 0xFFu;
+                Real values[6];
+                int beside[6];
+#pragma unroll
+                for (int d = 0; d < 6; ++d) {
+                    values[d] = before[at_end >> d & 1u ? place : place + steps[d]];
+                    beside[d] = entry >> (16 + d) & 1u ? other : kind;
+                }
+                if (entry & UNLISTED) {
+                    kind = kind_at(grid, medium, here.x, here.y, here.z);
+#pragma unroll
+                    for (int d = 0; d < 6; ++d)
+                        beside[d] = kind_at(grid, medium, here.x + (d == 1) - (d == 0), here.y + (d == 3) - (d == 2),
+                                            here.z + (d == 5) - (d == 4));
+                }
+                const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind, beside, before[place],
+                                                values, entry & OWNED);
+                if (s < STEPS - 1) after[place] = value;
+                else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+            }
+            if (s == 0 && threadIdx.x == 0) *taken = next < n_boxes ? next : -1;
+            if (s < STEPS - 1) {
+                wait_for_copies<0>();
+                __syncthreads();
+            }
+        }
+        if (*taken < 0) break;
+        keep(grid, next_box, kept);
+    }
+    leave(work);
+}

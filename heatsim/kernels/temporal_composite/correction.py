@@ -1,0 +1,262 @@
+"""07 on composite bodies: where it is wrong, boxes of cells are stepped anew.
+
+07 steps every cell as if its patch were of one kind and at no face. That is wrong in cells that touch another kind, in
+patches of several, and at faces that let heat through; in each step of a sweep but the first it spreads by one cell.
+Boxes over the cells that are wrong after a sweep are stepped anew from the field before it, with all that there is:
+
+    07         every cell, plain      T ──► T_new        wrong along interfaces and faces
+    temporal_composite/correction.cu  boxes over those       T ──► T_new        right; enters the ledger
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels import launch, structs
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.launch import Build, CudaKernel, Launch
+from heatsim.physics.cell_types import INTERIOR, Medium
+
+# Not on the ladder: it steps no grid on its own.
+MENDER = KernelSpec(
+    "mended",
+    "cuda",
+    "temporal_composite/correction.cu",
+    "boxes of any size, several steps each",
+    (384, 1, 1),
+    vectorised=True,
+)
+
+# As in correction.cu. A block's threads have enough registers, and the blocks share a multiprocessor's memory.
+_BLOCKS = {"float32": 2, "float64": 1}  # of a multiprocessor
+_THREADS = {"float32": 384, "float64": 640}  # of a block
+_KEPT = {"float32": 4, "float64": 3}  # pairs of a thread
+_RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
+_BYTES_A_CELL = 13  # of the table for a cell that is not plain: 10 to 17 were counted at 512³
+_WORK = 4  # ints of struct Work
+
+# Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+MOST = 0.7
+_MOST_CELLS = 2**31 - 1  # of boxes: places in the table are numbers of 32 bits
+
+
+@dataclass(frozen=True)
+class MendedKernel(CudaKernel):
+    """07, and the mender where 07 is wrong.
+
+    Attributes:
+        mender: steps boxes.
+        boxes: its launches.
+    """
+
+    mender: CudaKernel
+    boxes: Sequence[Launch]
+
+    def __call__(
+        self,
+        launches: Sequence[Launch],
+        T: Any,
+        T_new: Any,
+        coefficients: NDArray[Any],
+        sweep: int,
+        ledger: NDArray[Any],
+    ) -> None:
+        """Queue a sweep; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger)
+        self.mender(self.boxes, T, T_new, coefficients, sweep, ledger)
+
+
+def correct(
+    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
+) -> CudaKernel | None:
+    """A compiled pipeline with the correction that a composite body needs; None where single steps are faster.
+
+    Args:
+        build: of 07.
+        medium: the kinds of cells.
+        periodic: which axes wrap.
+        open_faces: which faces let heat through.
+        device: the current GPU.
+    """
+    memory = device.block_memory()
+    found = boxes(build, medium, periodic, open_faces, memory, device.multiprocessors())
+    if found is None:
+        return None
+    kernel = launch.compile_kernel(build)
+    return MendedKernel(build, kernel.function, kernel.xp, launch.compile_kernel(mender(build, memory)), found)
+
+
+def mender(build: Build, block_memory: int) -> Build:
+    """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
+
+    In float32 two blocks share them: while one waits, the other has work. In float64 boxes would be too small for that.
+    """
+    blocks = _BLOCKS[build.precision]
+    room = (block_memory + _RESERVED) // blocks - _RESERVED
+    spec = replace(MENDER, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
+    return replace(build, spec=spec, vector=build.access, room=room)
+
+
+def boxes(
+    build: Build,
+    medium: Medium,
+    periodic: tuple[bool, bool, bool],
+    open_faces: tuple[bool, ...],
+    block_memory: int,
+    multiprocessors: int,
+    most: float = MOST,
+) -> tuple[Launch, ...] | None:
+    """The launches of the mender after one of 07, none if nothing is wrong; None where single steps are faster.
+
+    Args:
+        build: of 07.
+        medium: the kinds of cells.
+        periodic: which axes wrap.
+        open_faces: which faces let heat through.
+        block_memory: bytes of shared memory that a block may have.
+        multiprocessors: of the device.
+        most: cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+    """
+    from heatsim.kernels.temporal_composite.box_contents import contents
+
+    grid = medium.grid
+    second = mender(build, block_memory)
+    table = cover(build, medium, periodic, open_faces, second.room)
+    if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
+        return None
+    if not len(table):
+        return ()
+    found = contents(
+        np.ascontiguousarray(table[_order(table), :6]),
+        medium.cells,
+        grid.shape,
+        (periodic[2], periodic[1], periodic[0]),
+        np.array(open_faces),
+        -1 if medium.void is None or medium.exposure is None else medium.void,
+        build.access,
+        build.spec.steps,
+        _KEPT[build.precision] * _THREADS[build.precision],
+    )
+    segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
+    bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
+    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)
+
+
+def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Boxes beside each other come together, for what they share is in L2 then; small ones last, to end all at once."""
+    x, y, z, volume = table[:, 0], table[:, 1], table[:, 2], table[:, 6]
+    return np.lexsort((x, y, z, volume <= volume.max() / 2))
+
+
+def _table(
+    rows: NDArray[np.int32],
+    ways: NDArray[np.int32],
+    infos: NDArray[np.uint8],
+    entries: NDArray[np.uint32],
+    vector: int,
+    threads: int,
+    vectors: int,
+) -> NDArray[np.int32]:
+    """The table that correction.cu reads: a struct Work, a struct Segment for each box, infos, entries."""
+    from heatsim.kernels.temporal_composite.box_contents import PAIRS, PORTION
+
+    steps = rows.shape[1] - PAIRS
+    segments = np.zeros(len(rows), _segment_dtype(steps))
+    extents = rows[:, :12].reshape(-1, 3, 4)
+    before, size, every = extents[:, :, 1], extents[:, :, 2], extents[:, :, 3]
+    segments["extents"], segments["pairs"], segments["ways"] = extents, rows[:, PAIRS:], ways
+    for name, column in (("plane", 12), ("entries", 13), ("infos", 14), ("others", 15)):
+        segments[name] = rows[:, column]
+    segments["by_row"], segments["by_plane"] = vector / every[:, 0], 1.0 / rows[:, 12]
+    for step in range(steps + 1):
+        more = steps - 1 - step if step < steps else steps  # steps that follow; of all there is as many as the halo
+        low, high = np.maximum(before - more, 0), np.minimum(before + size + more, every)
+        low[:, 0], high[:, 0] = low[:, 0] // vector, -(-high[:, 0] // vector)
+        lanes, lines, planes = (high - low).T
+        columns = lanes * lines
+        length = -(-planes // np.clip(threads // columns, 1, planes))
+        reach = segments["reach"][:, step]
+        reach["first"], reach["planes"], reach["lanes"], reach["columns"] = low, planes, lanes, columns
+        reach["marches"], reach["length"] = columns * -(-planes // length), length
+        reach["by_lanes"], reach["by_columns"] = 1.0 / lanes, 1.0 / columns
+    work = np.zeros(_WORK, np.int32)
+    work[:2] = len(rows), vectors
+    before_infos = work.nbytes + segments.nbytes
+    segments["infos"] += before_infos // PORTION
+    segments["entries"] += (before_infos + infos.nbytes) // entries.itemsize
+    return np.concatenate([part.view(np.int32).ravel() for part in (work, segments, infos, entries)])
+
+
+def _segment_dtype(steps: int) -> np.dtype[Any]:
+    """The layout of struct Segment."""
+    from heatsim.kernels.temporal_composite.box_contents import LISTED
+
+    reach: list[Any] = [
+        *(("first", np.int32, 3), ("planes", np.int32), ("lanes", np.int32), ("columns", np.int32)),
+        *(("marches", np.int32), ("length", np.int32), ("by_lanes", np.float32), ("by_columns", np.float32)),
+        ("aligned", np.int32, 2),
+    ]
+    fields: list[Any] = [
+        *(("extents", np.int32, (3, 4)), ("plane", np.int32), ("entries", np.int32), ("infos", np.int32)),
+        *(("others", np.int32), ("pairs", np.int32, steps), ("by_row", np.float32), ("by_plane", np.float32)),
+        *(("ways", np.int32, LISTED), ("aligned", np.int32, (2 - steps - LISTED) % 4)),
+        ("reach", np.dtype(reach), steps + 1),
+    ]
+    return np.dtype(fields)
+
+
+def _vectors(build: Build, room: int) -> int:
+    """Vectors that a buffer has room for: there are two of them, of infos too, and of what is known of a box."""
+    from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
+
+    way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
+    known = _segment_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
+    left = room - 2 * known - 16
+    return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
+
+
+def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
+    """Bytes on the device that boxes and their lists take, about: an entry is in the halo of several boxes.
+
+    None where there are more cells to mend than boxes may have.
+    """
+    nz, ny, nx = medium.grid.shape
+    special = 0 if medium.uniform else int(np.count_nonzero(medium.cells < INTERIOR))
+    if special > MOST * medium.grid.cell_count:
+        return 0
+    special += sum(
+        side for face, side in enumerate((ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)) if open_faces[face]
+    )
+    return _BYTES_A_CELL * special
+
+
+def cover(
+    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
+) -> NDArray[np.int32]:
+    """Disjoint boxes over all cells that a sweep of 07 gets wrong.
+
+    Returns:
+        Rows (x, y, z, cells in x, in y, in z, cells with the halo).
+    """
+    from heatsim.kernels.temporal_composite import boxes
+    from heatsim.kernels.temporal_composite.boxes import BRICK
+
+    shape, steps = medium.grid.shape, build.spec.steps
+    bricks = tuple(ceil(n / BRICK) for n in shape)
+    needed = np.zeros(bricks, dtype=np.bool_)
+    wraps = (periodic[2], periodic[1], periodic[0])
+    if not medium.uniform:
+        boxes.mark(medium.cells, build.vector, build.spec.rows, steps, wraps, needed)
+    for face, is_open in enumerate(open_faces):
+        if is_open and not periodic[face // 2]:
+            axis = 2 - face // 2
+            layers, n = np.moveaxis(needed, axis, 0), shape[axis]
+            layers[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
+    most_cells = _vectors(build, room) * build.access
+    return np.asarray(boxes.cover(needed, shape, wraps, steps, build.access, most_cells))

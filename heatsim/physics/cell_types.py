@@ -1,0 +1,344 @@
+"""What conducts: the kinds of cells of a composite body, and what passes between them.
+
+A kind is a material together with the set of sources that heat it. The conductance between two neighbouring centres is
+two half cells in series, with a contact's resistance between them (Incropera, *Fundamentals of Heat and Mass Transfer*,
+§3.1.4), so that a composite wall's interface is exact:
+
+    link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
+
+Of a material that changes with temperature these are the numbers at the reference temperature; its law says how they
+change. Within one such material it is the potential that drives heat, so the link's own number holds at all
+temperatures; between two of them the half cells have the conductivities of their own centres.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics import void_surfaces
+from heatsim.physics.enthalpy import Law, constant
+from heatsim.physics.void_surfaces import Exposure
+
+Array = NDArray[np.float64]
+
+INTERIOR = 0x80  # bit of a cell's byte
+MAXIMUM_KINDS = 127
+_CELLS_AT_ONCE = 2**18
+
+
+class TooManyKindsError(ValueError):
+    """More combinations of materials and sources than a cell's byte can tell apart."""
+
+
+@dataclass(frozen=True)
+class Substance:
+    """A material as numbers.
+
+    Attributes:
+        name: what the scenario calls it.
+        conductivity: (kx, ky, kz) in W/(m K); None for void.
+        heat_capacity: ρ·cp in J/(m³ K); 0 for void.
+        law: how they change with temperature; None where they do not.
+    """
+
+    name: str
+    conductivity: tuple[float, float, float] | None
+    heat_capacity: float
+    law: Law | None = None
+
+
+VOID = Substance("void", None, 0.0)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A material, by its place in the palette, with the sources, by theirs in the list, that heat it."""
+
+    material: int
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Medium:
+    """The cells of a body and what passes between them.
+
+    Attributes:
+        grid: the cells.
+        palette: the materials.
+        kinds: those without sources first, then void, then those with sources.
+        cells: a byte a cell, its kind, and INTERIOR where all neighbours that it has are of the same kind; shape
+            (nz, ny, nx), or empty where there is one kind.
+        counts: the number of cells of each kind.
+        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds).
+        half: d/2k in m² K/W, infinite for void; shape (3, kinds).
+        heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
+        resistance: of contacts between two kinds in m² K/W, shape (kinds, kinds).
+        void: the kind of void, or None.
+        exposure: the surfaces towards void, where something passes them.
+    """
+
+    grid: Grid
+    palette: tuple[Substance, ...]
+    kinds: tuple[Kind, ...]
+    cells: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    link: Array
+    half: Array
+    heat_capacity: Array
+    resistance: Array
+    void: int | None = None
+    exposure: Exposure | None = None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all cells are of one kind."""
+        return len(self.kinds) == 1
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether a material that some cell has changes with temperature."""
+        return any(self.palette[kind.material].law is not None for kind in self.kinds)
+
+    @cached_property
+    def laws(self) -> tuple[Law, ...]:
+        """The law of each kind; kinds of one material share theirs."""
+        unchanging = {
+            place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
+            for place, substance in enumerate(self.palette)
+        }
+        return tuple(self.palette[kind.material].law or unchanging[kind.material] for kind in self.kinds)
+
+    def with_palette(self, palette: Sequence[Substance]) -> "Medium":
+        """The same cells of materials that differ in their laws alone."""
+        return replace(self, palette=tuple(palette))
+
+    def by_law(self, of: Callable[[Law, Array], Array], kinds: NDArray[np.integer], deviation: Array) -> Array:
+        """Something that the laws of cells say of their temperatures.
+
+        Args:
+            of: what, such as ``Law.content_at``.
+            kinds: of the cells.
+            deviation: T − T_ref in K, of the same shape.
+        """
+        found = np.empty(deviation.shape)
+        for kind in np.unique(kinds).tolist():
+            cells = kinds == kind
+            found[cells] = of(self.laws[kind], deviation[cells])
+        return found
+
+    def contents(self, first: int, deviation: Array) -> Array:
+        """What the field holds in planes from ``first`` on, for T − T_ref in K of shape (planes, ny, nx)."""
+        if not self.varies:
+            return deviation
+        if self.uniform:
+            return self.laws[0].content_at(deviation)
+        kinds = self.cells[first : first + len(deviation)] & ~np.uint8(INTERIOR)
+        return self.by_law(Law.content_at, kinds, deviation)
+
+    @cached_property
+    def first_heated(self) -> int:
+        """The first of the kinds with sources; their number where there are none."""
+        return next((number for number, kind in enumerate(self.kinds) if kind.sources), len(self.kinds))
+
+    @property
+    def cell_heat_capacity(self) -> Array:
+        """ρ·cp·V of a cell of each kind in J/K, shape (kinds,)."""
+        return self.heat_capacity * self.grid.cell_volume
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        arrays: list[NDArray[np.generic]] = [self.cells]
+        if self.exposure is not None:
+            arrays += [self.exposure.bits, self.exposure.before, self.exposure.area]
+        return sum(array.nbytes for array in arrays)
+
+    def kind_at(self, x: int, y: int, z: int) -> int:
+        """The kind of a cell."""
+        return 0 if self.uniform else int(self.cells[z, y, x]) & ~INTERIOR
+
+    def materials(self) -> Iterator[NDArray[np.uint8]]:
+        """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""
+        places = np.array([kind.material for kind in self.kinds], dtype=np.uint8)
+        return (places[self.cells[z : z + 1] & ~np.uint8(INTERIOR)] for z in range(self.grid.shape[0]))
+
+    def substance_at(self, x: int, y: int, z: int) -> Substance:
+        """The material of a cell."""
+        return self.palette[self.kinds[self.kind_at(x, y, z)].material]
+
+    def coefficients(self, dt: float) -> Array:
+        """What a kelvin between a cell of kind a and its neighbour of kind b gives to a, shape (3, kinds, kinds)."""
+        d = np.reshape(self.grid.spacing, (3, 1, 1))
+        return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
+
+    def half_cells(self, dt: float) -> Array:
+        """For each kind and axis 2k/d in W/(m² K), dt·2k/(ρ·cp·d²) and dt/(ρ·cp·d) in K m²/W; shape (kinds, 3, 3)."""
+        gain = dt * self._per_heat_capacity[:, None] / self.grid.spacing
+        conductance = 1.0 / self.half.T
+        return np.stack((conductance, conductance * gain, gain), axis=2)
+
+    def rates(self) -> Array:
+        """What a neighbour takes of a cell in 1/s, at the most, shape (3, kinds, kinds)."""
+        rates = self.coefficients(1.0)
+        if not self.varies:
+            return rates
+        material = np.array([kind.material for kind in self.kinds])
+        half = self.least_half
+        link = 1.0 / (half[:, :, None] + self.resistance + half[:, None, :])
+        d = np.reshape(self.grid.spacing, (3, 1, 1))
+        between = link * (self._per_heat_capacity * self.warming)[:, None] / d
+        driving = np.array([law.driving for law in self.laws])
+        return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))
+
+    @cached_property
+    def least_half(self) -> Array:
+        """d/2k in m² K/W of each kind where it conducts best, shape (3, kinds)."""
+        return self.half / np.array([law.conducting for law in self.laws]) if self.varies else self.half
+
+    @cached_property
+    def warming(self) -> Array:
+        """The most that a kelvin of heat, as cells count it, warms a cell of each kind by, in K; shape (kinds,)."""
+        return np.array([law.warming for law in self.laws]) if self.varies else np.ones(len(self.kinds))
+
+    @cached_property
+    def _per_heat_capacity(self) -> Array:
+        """1/(ρ·cp), 0 for void."""
+        conducts = self.heat_capacity > 0.0
+        return np.asarray(np.where(conducts, 1.0 / np.where(conducts, self.heat_capacity, 1.0), 0.0))
+
+
+def planes_at_once(shape: tuple[int, ...]) -> int:
+    """How many planes [y, x] of a grid of this shape to look at together: temporaries stay small, and loops short."""
+    return max(1, _CELLS_AT_ONCE // (shape[1] * shape[2]))
+
+
+def build(
+    grid: Grid,
+    palette: Sequence[Substance],
+    material: NDArray[np.uint8] | None,
+    *,
+    contacts: Mapping[frozenset[int], float] | None = None,
+    heated: Iterable[NDArray[np.bool_] | None] = (),
+    periodic: tuple[bool, bool, bool] = (False, False, False),
+    exposed: bool = False,
+) -> Medium:
+    """Tell the kinds of cells apart.
+
+    Args:
+        grid: the cells.
+        palette: the materials; void, where there is any, is :data:`VOID`.
+        material: each cell's place in the palette, shape (nz, ny, nx); None where all are the first.
+        contacts: resistances in m² K/W between pairs of places in the palette.
+        heated: for each source the cells that it heats, None where it heats all that conduct.
+        periodic: which axes wrap.
+        exposed: whether surfaces towards void let heat through.
+
+    Raises:
+        TooManyKindsError: there are more than 127 kinds.
+    """
+    void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
+    sources = list(heated)
+    cells = np.zeros(
+        grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8
+    )
+    kinds = [Kind(place) for place in range(len(palette) if material is not None else 1)]
+    if material is not None:
+        cells[...] = material
+    for number, mask in enumerate(sources):
+        cells = _heat(cells, kinds, number, mask, void)
+
+    # Those that no cell has are left out, the others put in order.
+    counts = np.bincount(cells.reshape(-1), minlength=len(kinds)) if cells.size else np.array([grid.cell_count])
+    order = sorted(
+        np.flatnonzero(counts).tolist() if cells.size else range(1),
+        key=lambda number: (bool(kinds[number].sources), kinds[number].material == void, number),
+    )
+    if len(order) > MAXIMUM_KINDS:
+        raise TooManyKindsError(f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} can be")
+    found = tuple(kinds[number] for number in order)
+    void_kind = next((number for number, kind in enumerate(found) if kind.material == void), None)
+    exposure_found = None
+    if len(order) == 1:
+        cells = np.zeros((0, 0, 0), dtype=np.uint8)
+    else:
+        lookup = np.zeros(len(kinds), dtype=np.uint8)
+        lookup[order] = np.arange(len(order))
+        cells = lookup[cells]
+        if exposed and void_kind is not None:
+            exposure_found = void_surfaces.find(grid, cells == void_kind, periodic)
+        _mark_interior(cells, periodic)
+
+    half = np.ascontiguousarray(np.array([_half(grid, palette[kind.material]) for kind in found]).T)
+    resistance = np.zeros((len(found), len(found)))
+    for a, b in np.ndindex(*resistance.shape):
+        resistance[a, b] = (contacts or {}).get(frozenset((found[a].material, found[b].material)), 0.0)
+    return Medium(
+        grid=grid,
+        palette=tuple(palette),
+        kinds=found,
+        cells=cells,
+        counts=np.array(counts)[order].astype(np.int64),
+        link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
+        half=half,
+        heat_capacity=np.array([palette[kind.material].heat_capacity for kind in found]),
+        resistance=resistance,
+        void=void_kind,
+        exposure=exposure_found,
+    )
+
+
+def _half(grid: Grid, substance: Substance) -> list[float]:
+    if substance.conductivity is None:
+        return [np.inf] * 3
+    return [d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True)]
+
+
+def _heat(
+    cells: NDArray[np.uint8], kinds: list[Kind], number: int, mask: NDArray[np.bool_] | None, void: int | None
+) -> NDArray[np.uint8]:
+    """The cells with a source entered; ``kinds`` grows."""
+    if not cells.size:
+        kinds[0] = Kind(kinds[0].material, (*kinds[0].sources, number))
+        return cells
+    present = np.unique(cells if mask is None else cells[mask]).tolist()
+    lookup = np.arange(256, dtype=np.uint8)
+    for old in present:
+        if kinds[old].material == void:
+            continue
+        if len(kinds) == 256:
+            raise TooManyKindsError(f"more than {MAXIMUM_KINDS} combinations of materials and sources")
+        lookup[old] = len(kinds)
+        kinds.append(Kind(kinds[old].material, (*kinds[old].sources, number)))
+    if mask is None:
+        return lookup[cells]
+    cells[mask] = lookup[cells[mask]]
+    return cells
+
+
+def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
+    """Set INTERIOR, a few planes at a time."""
+    nz = len(cells)
+    count = planes_at_once(cells.shape)
+    for first in range(0, nz, count):
+        last = min(first + count, nz)
+        below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
+        above = last % nz if periodic[2] else min(last, nz - 1)
+        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
+        planes = column[1:-1]
+        same = (planes == column[:-2]) & (planes == column[2:])
+        for axis, wraps in ((2, periodic[0]), (1, periodic[1])):
+            if planes.shape[axis] == 1:
+                continue
+            kinds, along = np.moveaxis(planes, axis, 0), np.moveaxis(same, axis, 0)
+            steps = kinds[1:] == kinds[:-1]
+            along[1:] &= steps
+            along[:-1] &= steps
+            if wraps:
+                ends = kinds[0] == kinds[-1]
+                along[0] &= ends
+                along[-1] &= ends
+        cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))

@@ -1,0 +1,124 @@
+"""Heat-flux vectors at the centres of cells, from the conductances between them.
+
+What passes between two centres is the conductance between them times their difference, so that two cells of different
+materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material
+that changes with temperature it is their potentials that differ.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.conditions import surface_rise
+from heatsim.physics.enthalpy import Law
+from heatsim.physics.problem import HeatProblem
+
+Array = NDArray[np.float64]
+# Kinds of cells and their temperatures in K, of equal shapes.
+Cells = tuple[NDArray[np.intp], Array]
+
+
+def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int, int], Array], count: int) -> Array:
+    """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z.
+
+    Args:
+        problem: whose conductivities and faces they are.
+        step: number of steps done, for conditions that vary in time.
+        first: the lowest of the planes.
+        planes: gives temperatures in K of planes from … to below …, shape (planes, ny, nx), float64.
+        count: how many planes.
+    """
+    nz = problem.grid.cells[2]
+    wraps = problem.periodic
+    below = planes(first - 1, first) if first > 0 else planes(nz - 1, nz) if wraps[2] else None
+    last = first + count
+    above = planes(last, last + 1) if last < nz else planes(0, 1) if wraps[2] else None
+    T = planes(first, last)
+    kinds = _kinds(problem, first, last)
+    through_face = _faces_at(problem, step)
+    flux = np.empty((*T.shape, 3))
+    for axis in range(3):
+        along = 2 - axis
+        n = T.shape[along]
+        passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
+        inner = np.moveaxis(passed, along, 0)
+        cells, kind = np.moveaxis(T, along, 0), np.moveaxis(kinds, along, 0)
+        inner[1:n] = _passing(problem, axis, (kind[:-1], cells[:-1]), (kind[1:], cells[1:]))
+        ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
+        for side, beside in enumerate(ends):
+            here, own = cells[-side], kind[-side]
+            if beside is not None:
+                place = (first - 1) % nz if side == 0 else last % nz
+                other = _kinds(problem, place, place + 1)[0] if axis == 2 else kind[side - 1]
+                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here))
+                inner[-side] = between if side == 0 else -between
+            else:
+                inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
+                inner[-side] = inwards if side == 0 else -inwards
+        flux[..., axis] = np.moveaxis((inner[:-1] + inner[1:]) / 2.0, 0, along)
+    return flux
+
+
+def _kinds(problem: HeatProblem, first: int, last: int) -> NDArray[np.intp]:
+    if problem.body is None or problem.body.medium.uniform:
+        nx, ny, _ = problem.grid.cells
+        return np.zeros((last - first, ny, nx), dtype=np.intp)
+    return np.asarray(problem.body.medium.cells[first:last] & ~np.uint8(INTERIOR), dtype=np.intp)
+
+
+def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array:
+    """What passes from one of two neighbours to the other in W/m²."""
+    (kind_a, T_a), (kind_b, T_b) = one, other
+    body = problem.body
+    if body is None:
+        return problem.faces.conductivity[axis] / problem.grid.spacing[axis] * (T_a - T_b)
+    medium = body.medium
+    if not medium.varies:
+        return np.asarray(medium.link[axis, kind_a, kind_b] * (T_a - T_b))
+    material = np.array([kind.material for kind in medium.kinds])
+    potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))
+    half_a, half_b = (
+        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - body.reference)
+        for kind, T in (one, other)
+    )
+    within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
+    between = (T_a - T_b) / (half_a + medium.resistance[kind_a, kind_b] + half_b)
+    return np.asarray(np.where(material[kind_a] == material[kind_b], within, between))
+
+
+def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
+    """What flows into the body in W/m²: of a face's number, the rows of it, and their cells' temperatures and kinds."""
+    time, body = problem.timeline.time(step), problem.body
+    if body is None:
+        weights = [problem.faces.surface(face, time) for face in range(6)]
+
+        def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
+            a, b = weights[face]
+            axis = face // 2
+            conductance = 2.0 * problem.faces.conductivity[axis] / problem.grid.spacing[axis]
+            return np.asarray(conductance * ((a - 1.0) * T + b))
+
+        return through_face
+
+    conditions = body.conditions.rows(np.array([time]), 0.0)[0]
+    dt = float(problem.timeline.dts[problem.timeline.interval(step)])
+    beams = body.sources.beam_rows(np.array([time]), dt)
+
+    def through_body_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
+        conductance = 1.0 / body.medium.half[face // 2, kinds]
+        if body.medium.varies:
+            conductance = conductance * body.medium.by_law(Law.conductivity_at, kinds, T - body.reference)
+        numbers = body.conditions.maps[face]
+        condition = np.moveaxis(conditions[numbers[rows] if numbers.size else np.full(T.shape, face)], -1, 0)
+        beam = np.zeros(body.medium.grid.shape[: 2 - face // 2] + body.medium.grid.shape[3 - face // 2 :])
+        for brought in beams:
+            if brought.face == face:
+                (first_u, first_v), (u, v) = brought.first[0], (weight[0] for weight in brought.weights)
+                beam[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        conducts = conductance > 0.0
+        rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
+        return np.asarray(conductance * rise)
+
+    return through_body_face

@@ -1,0 +1,198 @@
+"""The temperatures that can occur in a run, over which materials are followed.
+
+Conduction makes no new extremes: without heat set free in the body the temperature stays between the lowest and the
+highest of the initial field and of what surrounds the body. Heat from sources, beams and given fluxes can raise it, at
+the most by what it would come to if it all stayed in the cell that gets most of it (the comparison principle: Protter
+& Weinberger, *Maximum Principles in Differential Equations*, ch. 3). That bound is wide where the heat is carried
+away, which costs tables nothing; an expression has to make sense all the way, or be given a range of its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, pi
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Problem, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.cell_types import Medium
+from heatsim.physics.conditions import Conditions
+from heatsim.physics.initial import InitialField
+from heatsim.physics.sources import Sources
+from heatsim.physics.time_steps import INSTANT
+from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature
+
+Array = NDArray[np.float64]
+
+# Expressions are followed no further than this without being told: tables would become coarse.
+HOTTEST = 10_000.0
+_PARTS = 64  # of the time between two switching times, over each of which sources are averaged
+_LARGEST_RISE = 1e7  # K; what heats more heats without bounds
+
+
+@dataclass(frozen=True)
+class Occurring:
+    """The temperatures that can occur.
+
+    Attributes:
+        low, high: in K; 0 and infinity where nothing bounds them.
+        heated, cooled: whether heat set free in the body, or taken from it, widens the range.
+    """
+
+    low: float
+    high: float
+    heated: bool = False
+    cooled: bool = False
+
+    @classmethod
+    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium) -> "Occurring":
+        """Look at the initial field, at the conditions and at the sources of a run.
+
+        Args:
+            scenario: whose run it is.
+            start: its initial field.
+            conditions: on faces, patches and surfaces towards void.
+            medium: the kinds of cells, with heat capacities at the reference temperature.
+        """
+        temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
+        low, high = min(temperatures), max(temperatures)
+        if scenario.steady:
+            # Heat collects until it flows off: nothing but the body's resistances bounds the temperature.
+            heated, cooled = _gains_and_losses(scenario, conditions, medium)
+            return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
+        gained, lost = _energies(scenario, conditions, medium)
+        materials = [material for _, material in scenario.palette if material is not None]
+        return cls(
+            low=max(0.0, low - _change(materials, low, -1.0, lost)) if lost else low,
+            high=high + _change(materials, high, 1.0, gained) if gained else high,
+            heated=gained > 0.0,
+            cooled=lost > 0.0,
+        )
+
+    def followed(self, material: Material) -> tuple[float, float]:
+        """Between which of these temperatures (K) a material's functions say something of their own."""
+        low, high = self.low, self.high
+        if material.formulas and material.temperature_range is None:
+            return low, high
+        nodes = [*(material.temperature_range or ()), material.solidus, material.liquidus]
+        for function in (material.conductivity, material.specific_heat):
+            if isinstance(function, MaterialTable):
+                nodes += function.temperatures
+        known = [node for node in nodes if node is not None]
+        return min(max(min(known), low), high), min(max(max(known), low), high)
+
+
+def check(scenario: Scenario, occurring: Occurring) -> None:
+    """See that expressions make sense at every temperature that they are followed to.
+
+    Raises:
+        ScenarioError: one does not; says where, and what to do.
+    """
+    problems = []
+    for name, material in scenario.palette:
+        if material is None:
+            continue
+        place = "material" if scenario.material is not None else f"materials.{name}"
+        low, high = material.temperature_range or (occurring.low, occurring.high)
+        why = _why(occurring, material)
+        for key, formula, quantity in material.formulas:
+            T = formula.samples(low, min(high, HOTTEST))
+            faults = [quantity.range_fault(value) for value in formula.at(T).tolist()]
+            wrong = next((number for number, fault in enumerate(faults) if fault is not None), None)
+            if wrong is not None:
+                value = f"is {float(formula.at(T[wrong]))!r} at {float(T[wrong])!r} K, {why}; {faults[wrong]}"
+                problems.append(Problem(f"{place}.{key}", f"{value}; {_advice(material)}"))
+            elif high > HOTTEST:
+                far = "any temperature" if high == inf else f"{high:.6g} K"
+                problems.append(
+                    Problem(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
+                )
+    if problems:
+        raise ScenarioError(scenario.path, problems)
+
+
+def _why(occurring: Occurring, material: Material) -> str:
+    if material.temperature_range is not None:
+        return "which lies in its temperature_range"
+    if occurring.heated or occurring.cooled:
+        return "which sources, beams and fluxes could bring about if no heat were carried away"
+    return "which initial field and surroundings bring about"
+
+
+def _advice(material: Material) -> str:
+    if material.temperature_range is not None:
+        return "narrow the temperature_range"
+    return (
+        "say with temperature_range = [lowest, highest] how far the expression holds (beyond, its values there do), or "
+        "give a table { temperatures = […], values = […] }"
+    )
+
+
+def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
+    """The lowest and highest temperatures in K that conditions hold or surround the body with."""
+    for condition in conditions.conditions:
+        names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
+        for name in names:
+            function = getattr(condition, name, None)
+            if function is not None:
+                yield from function.extremes(end)
+
+
+def _gains_and_losses(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[bool, bool]:
+    """Whether any source, beam or given flux brings heat at t = 0, and whether any takes it away."""
+    sources, start = Sources(scenario, medium), np.zeros(1)
+    given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
+    given += sources.powers(start, INSTANT)[0].tolist()
+    given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
+    return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
+
+
+def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:
+    """The most heat in J/m³ that a cell can be given and robbed of, by sources, beams and given fluxes."""
+    end, sources = scenario.time.end, Sources(scenario, medium)
+    gained = lost = 0.0
+    if sources.volumetric:
+        for start, stop in pairwise((0.0, *scenario.switching_times, end)):
+            dt = (stop - start) / _PARTS
+            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * medium.heat_capacity
+            gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
+            lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
+    inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
+    for number, condition in enumerate(conditions.conditions):
+        if not isinstance(condition, Flux):
+            continue
+        values = condition.value.at(condition.value.samples(end))
+        faces = [face for face in range(6) if number in conditions.on_face(face)]
+        for face in faces if number != conditions.void else range(6):
+            at = divmod(face, 2)
+            inwards[at] = max(inwards[at], float(values.max()))
+            outwards[at] = max(outwards[at], -float(values.min()))
+    spacing = np.array(scenario.grid.spacing)
+    gained += float((inwards.sum(axis=1) / spacing).sum()) * end
+    lost += float((outwards.sum(axis=1) / spacing).sum()) * end
+    for source in sources.beams:
+        assert source.beam is not None
+        beam, scale = source.beam, source.scale
+        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * float(scale.at(scale.samples(end)).max())
+        gained += max(peak, 0.0) / float(spacing[FACES.index(beam.face) // 2]) * end
+    return gained, lost
+
+
+def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:
+    """By how many K an energy in J/m³ changes the temperature where that takes least; infinite where nothing bounds it.
+
+    An expression that makes no sense somewhere ends the way there: nothing is known of what lies beyond.
+    """
+    steps = np.concatenate(([0.0], np.geomspace(1e-3, _LARGEST_RISE, 4001)))
+    T = np.maximum(start + direction * steps, 0.0)
+    capacity = np.full(len(T), inf)
+    for material in materials:
+        values = material.values(material.specific_heat, T)
+        capacity = np.minimum(capacity, material.density * np.where(values > 0.0, values, 0.0))
+    capacity[np.argmin(capacity > 0.0) if not (capacity > 0.0).all() else len(T) :] = 0.0
+    taken = np.concatenate(([0.0], np.cumsum(0.5 * (capacity[1:] + capacity[:-1]) * np.diff(steps))))
+    if energy >= taken[-1]:
+        return inf
+    return float(steps[min(int(np.searchsorted(taken, energy)), len(steps) - 1)])

@@ -1,0 +1,173 @@
+"""When things are due, and the time steps that lead there.
+
+Due times are 0, the end, all multiples of the intervals between outputs, and the moments at which sources are switched
+on and off. Each interval Δ between two of them is cut
+into equal steps. Times are counted exactly, in whole ticks of a common
+denominator of the decimal numbers given, so that equal intervals have the same dt to the bit and nothing is summed up:
+the time of a step is the interval's start + j·dt.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, gcd, inf, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAXIMUM_DUE_TIMES = 1_000_000
+MAXIMUM_STEPS = 2**53
+# What changes in time is averaged over this many s from t = 0 on where no time passes.
+INSTANT = 1e-9
+
+
+class TimelineError(ValueError):
+    """Time steps that cannot be made; the text says which key and why."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The steps of a run.
+
+    Attributes:
+        times: due times in s, ascending, shape (n + 1,); the first is 0, the last the end.
+        steps: the number of steps done at each due time, shape (n + 1,), int64.
+        dts: the length of the steps in s that lead from each due time to the next, shape (n,).
+    """
+
+    times: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    dts: NDArray[np.float64]
+
+    @classmethod
+    def instant(cls) -> "Timeline":
+        """Of a steady state: everything is due at t = 0, after no steps. What asks for a length gets ``INSTANT``."""
+        return cls(np.zeros(1), np.zeros(1, dtype=np.int64), np.array([INSTANT]))
+
+    @property
+    def last_step(self) -> int:
+        """Number of steps in all."""
+        return int(self.steps[-1])
+
+    @cached_property
+    def step_lengths(self) -> dict[float, int]:
+        """Every dt of the run, in the order of first use, with the number of steps that have it."""
+        return self.lengths_until(self.last_step)
+
+    def lengths_until(self, step: int) -> dict[float, int]:
+        """Every dt of the first ``step`` steps, in the order of first use, with the number of those that have it."""
+        done = np.clip(step - self.steps[:-1], 0, np.diff(self.steps))
+        lengths, first, inverse = np.unique(self.dts[done > 0], return_index=True, return_inverse=True)
+        counts = np.bincount(inverse, weights=done[done > 0])
+        return {float(lengths[i]): int(counts[i]) for i in np.argsort(first)}
+
+    def interval(self, step: int) -> int:
+        """Index of the interval that the step after ``step`` steps belongs to."""
+        return min(bisect_right(self.steps, step) - 1, len(self.dts) - 1)
+
+    def time(self, step: int) -> float:
+        """Time in s after ``step`` steps."""
+        due = bisect_left(self.steps, step)
+        if self.steps[due] == step:
+            return float(self.times[due])
+        i = due - 1
+        return float(self.times[i] + (step - self.steps[i]) * self.dts[i])
+
+    def step_times(self, first: int, last: int) -> NDArray[np.float64]:
+        """Times in s at which steps ``first`` … ``last`` − 1 start, all of one interval."""
+        i = self.interval(first)
+        times: NDArray[np.float64] = self.times[i] + (np.arange(first, last) - int(self.steps[i])) * self.dts[i]
+        return times
+
+    def steps_at(self, every: float) -> NDArray[np.int64]:
+        """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
+        if not self.last_step:
+            return self.steps
+        wanted = [float(t) for t in _multiples(Fraction(repr(every)), Fraction(repr(float(self.times[-1]))))]
+        due = np.searchsorted(self.times, wanted)
+        return np.unique(np.append(self.steps[due], self.steps[-1]))
+
+
+def build(
+    end: float,
+    intervals: Iterable[float],
+    dt: float | str,
+    safety: float,
+    limit: float,
+    moments: Iterable[float] = (),
+) -> Timeline:
+    """Cut the time from 0 to ``end`` (s) into steps.
+
+    Args:
+        end: in s.
+        intervals: whose multiples are due times, in s.
+        dt: "auto", or the time step asked for in s.
+        safety: with "auto", steps are at most this fraction of the limit.
+        limit: the largest stable time step in s.
+        moments: further due times in s, between 0 and the end.
+
+    Raises:
+        TimelineError: a dt that does not divide every interval, or more due times or steps than can be counted.
+    """
+    stop = Fraction(repr(end))
+    due: set[Fraction] = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
+    for every in intervals:
+        if end / every > MAXIMUM_DUE_TIMES:
+            raise TimelineError(
+                f"multiples of {every!r} s up to {end!r} s are more than {MAXIMUM_DUE_TIMES:,} due times; "
+                "make output.every and output.probe_every longer"
+            )
+        due.update(_multiples(Fraction(repr(every)), stop))
+
+    # Whole ticks: exact, and quick for millions of due times.
+    ticks_per_second = lcm(*{time.denominator for time in due})
+    ticks = sorted(time.numerator * (ticks_per_second // time.denominator) for time in due)
+    lengths = [after - before for before, after in pairwise(ticks)]
+    cuts = _cuts(set(lengths), ticks_per_second, dt, safety * limit)
+
+    counts = [cuts[length] for length in lengths]
+    if sum(counts) > MAXIMUM_STEPS:
+        raise TimelineError(
+            f"{sum(counts):.3g} steps are more than can be counted; use coarser cells or a shorter time"
+        )
+    dts = {length: float(Fraction(length, ticks_per_second * cuts[length])) for length in cuts}
+    return Timeline(
+        times=np.array([tick / ticks_per_second for tick in ticks]),
+        steps=np.concatenate(([0], np.cumsum(np.array(counts, dtype=np.int64)))),
+        dts=np.array([dts[length] for length in lengths]),
+    )
+
+
+def _multiples(every: Fraction, end: Fraction) -> list[Fraction]:
+    """every, 2·every, … below the end; one that misses the end by rounding (1/3 written in 16 digits) is the end."""
+    count = int((end - every / 10**9) / every)
+    return [every * i for i in range(count + 1)]
+
+
+def _cuts(lengths: set[int], ticks_per_second: int, dt: float | str, longest: float) -> dict[int, int]:
+    """Into how many steps an interval of each length (ticks) is cut."""
+    if isinstance(dt, str):
+        if longest == inf:
+            return dict.fromkeys(lengths, 1)
+        step = Fraction(longest)
+        return {length: ceil(Fraction(length, ticks_per_second) / step) for length in lengths}
+    asked = Fraction(repr(dt))
+    cuts = {}
+    for length in lengths:
+        ratio = Fraction(length, ticks_per_second) / asked
+        cuts[length] = round(ratio)
+        if cuts[length] < 1 or abs(ratio - cuts[length]) > ratio * Fraction(1, 10**9):
+            raise TimelineError(
+                f"{dt!r} s does not divide the {float(Fraction(length, ticks_per_second))!r} s between two due times; "
+                f"the nearest that divides them all is {_nearest_divisor(lengths, ticks_per_second, asked)!r} s"
+            )
+    return cuts
+
+
+def _nearest_divisor(lengths: set[int], ticks_per_second: int, asked: Fraction) -> float:
+    """The longest time not above ``asked`` that divides all intervals."""
+    common = Fraction(gcd(*lengths), ticks_per_second)
+    return float(common / ceil(common / asked))

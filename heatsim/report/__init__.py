@@ -1,0 +1,1 @@
+"""Report what a run found."""

@@ -1,0 +1,1 @@
+"""Drive runs: one run, an ensemble, what they plan, summarise and resume."""

@@ -1,0 +1,166 @@
+"""Runs on equal grids, advanced together: each to the bits, and with the files, that it has when it is run alone.
+
+The steps of all of them are done by the same launches. Time is cut into rounds, in which each run does steps of its own
+up to its next due one; runs whose next due step is far take part of the way:
+
+        run 0    ─────┤  row        ─────┤  row
+        run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
+        run 2    ────────  half way ────────┤ row
+                 round 1            round 2
+
+So runs whose rows are due at the same times look at their fields at the same moment, however many steps lie in between.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from heatsim.errors import Interrupted
+from heatsim.kernels.ensemble.launches import Turn
+from heatsim.observers.observer import Observer
+from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
+from heatsim.run.simulation import Simulation
+from heatsim.run.time_loop import Batch, Course
+from heatsim.solver.cuda_stepper import CudaStepper
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.field import Field
+
+# Runs that have further to go than this times the way of the one that is first due do a part of it.
+_FARTHEST = 2
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that is over.
+
+    Attributes:
+        number: its place among the simulations given.
+        error: why it failed, or :class:`Interrupted` if a checkpoint was saved; None if it is complete.
+    """
+
+    number: int
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class _Member:
+    simulation: Simulation
+    stepper: CudaStepper
+    course: Course
+    stack: ExitStack
+
+    @property
+    def steps_to_stop(self) -> int:
+        """How many steps it may do before an observer, or its ledger, wants something."""
+        return min(self.course.steps_to_due, self.stepper.steps_to_carry)
+
+
+def run_together(
+    simulations: Sequence[Simulation], watchers: Sequence[Sequence[Observer]], stop: Stop | None = None
+) -> Iterator[Ended]:
+    """Run simulations to their ends, as :meth:`Simulation.run` does each; what becomes of them, as they end.
+
+    One that fails drops out, the others go on.
+
+    Args:
+        simulations: on one GPU, of one kernel, with equal grids, periodic axes, precision and scheme, none of a
+            composite body.
+        watchers: observers of the caller's own for each.
+        stop: interrupts all of them, as a signal does, once it is requested.
+    """
+    with ExitStack() as everything:
+        wanted = everything.enter_context(stop_on_signals(stop))
+        plan = simulations[0].plan
+        steppers = [_cuda_stepper(simulation) for simulation in simulations]
+        together = EnsembleStepper(steppers, plan.kernel, plan.tuned)
+        if not done_unless_stopped(plan.device.elsewhere(together.prepare), wanted):
+            for number, simulation in enumerate(simulations):
+                yield Ended(number, simulation.interrupted_early())
+            return
+        members: dict[int, _Member] = {}
+        for number, (simulation, stepper) in enumerate(zip(simulations, steppers, strict=True)):
+            stack = everything.enter_context(ExitStack())
+            try:
+                course = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=together.choice)
+                members[number] = _Member(simulation, stepper, course, stack)
+            except Exception as error:
+                stack.close()
+                yield Ended(number, error)
+        yield from _over(members)
+
+        batch = Batch()
+        while members and not wanted.requested:
+            yield from _advance(together, members, batch)
+            yield from _over(members)
+        yield from _interrupt(members)
+
+
+def _cuda_stepper(simulation: Simulation) -> CudaStepper:
+    stepper = simulation.stepper()
+    assert isinstance(stepper, CudaStepper), "ensembles run on a GPU"
+    return stepper
+
+
+def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batch) -> Iterator[Ended]:
+    """One round, and whoever is due looks."""
+    nearest = min(member.course.steps_to_due for member in members.values())
+    most = min(batch.steps, _FARTHEST * nearest, together.most_steps)
+    started = time.perf_counter()
+    turns: list[tuple[CudaStepper, Turn]] = []
+    for number, member in list(members.items()):
+        try:
+            turns.append((member.stepper, member.stepper.turn(min(member.steps_to_stop, most))))
+        except Exception as error:
+            yield _drop(members, number, error)
+    if not turns:
+        return
+    together.advance(turns)
+    device = next(iter(members.values())).simulation.plan.device
+    device.synchronise()
+    seconds = time.perf_counter() - started
+    lengths = [turn.steps for _, turn in turns]
+    batch.took(max(lengths), seconds)
+    for member, steps in zip(members.values(), lengths, strict=True):
+        member.course.stepped(member.stepper.step, seconds * steps / sum(lengths))
+    _look_ahead([member.course for member in members.values() if member.course.due])
+    for number, member in list(members.items()):
+        try:
+            member.course.look()
+        except Exception as error:
+            yield _drop(members, number, error)
+
+
+def _look_ahead(courses: Sequence[Course]) -> None:
+    """Find what observers are about to ask for, of all runs by the same launches; each would wait for the device."""
+    if courses:
+        started = time.perf_counter()
+        Field.look_at_all([course.state.field for course in courses])
+        Ledger.look_at_all([course.state.ledger for course in courses])
+        for course in courses:
+            course.timing.observing += (time.perf_counter() - started) / len(courses)
+
+
+def _over(members: dict[int, _Member]) -> Iterator[Ended]:
+    """Ends runs that have done their last step."""
+    for number, member in list(members.items()):
+        if member.course.finished:
+            try:
+                member.simulation.end(member.course)
+                yield _drop(members, number, None)
+            except Exception as error:
+                yield _drop(members, number, error)
+
+
+def _interrupt(members: dict[int, _Member]) -> Iterator[Ended]:
+    for number, member in list(members.items()):
+        try:
+            member.simulation.interrupt(member.course)
+        except (Interrupted, Exception) as error:
+            yield _drop(members, number, error)
+
+
+def _drop(members: dict[int, _Member], number: int, error: Exception | None) -> Ended:
+    members.pop(number).stack.close()
+    return Ended(number, error)

@@ -1,0 +1,116 @@
+"""What summary.json says of a run: what decided its numbers, what came out and where the time went."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from heatsim.kernels.autotune import Choice
+from heatsim.observers import energy, heat_flows
+from heatsim.observers.observer import RunState
+from heatsim.run.plan import Plan
+from heatsim.run.time_loop import Timing
+from heatsim.solver.steady_state import METHOD, SteadyState
+from heatsim.version import version
+
+
+def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
+    """The summary of a run that has come to its end.
+
+    Args:
+        plan: what the run was to do.
+        state: after the last step.
+        timing: where the wall-clock time went.
+        choice: the kernel that did the steps, if one was tried out.
+    """
+    problem = plan.problem
+    summary: dict[str, Any] = {
+        "title": problem.scenario.title,
+        "method": problem.scenario.time.method,
+        "versions": _versions(plan.device.backend),
+        "device": plan.device.name,
+        "backend": plan.device.backend,
+        "precision": problem.precision,
+        "cells": list(problem.grid.cells),
+        "time": state.time,
+        "reference_temperature": state.field.reference,
+        "temperature": _temperature(state),
+        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
+        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
+        "preparing_time": timing.preparing,
+        "observing_time": timing.observing,
+        "waiting_time": timing.waiting,
+    }
+    if state.steady is not None:
+        return summary | _of_steady_state(plan, state, state.steady)
+    return summary | _of_steps(plan, state, choice)
+
+
+def _temperature(state: RunState) -> dict[str, float]:
+    extremes = state.extremes()
+    return {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()}
+
+
+def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:
+    progress = steady.progress
+    return {
+        "kernel": METHOD,
+        "solving_time": state.wall_time,
+        "tolerance": progress.tolerance,
+        "last_correction": progress.correction,
+        "newton_steps": progress.newton_steps,
+        "cycles": progress.cycles,
+        "equivalent_applications": progress.applications,
+        "heat_flows": heat_flows.row(plan.problem, steady),
+    }
+
+
+def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, Any]:
+    problem = plan.problem
+    lengths = problem.timeline.lengths_until(state.step)
+    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    summary: dict[str, Any] = {
+        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
+        "rounding": problem.rounding,
+        "scheme": problem.scheme,
+        "steps": state.step,
+        "dt": list(lengths),
+        "dt_limit": problem.limit.dt,
+        "coefficients": [
+            {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
+            for dt, steps in lengths.items()
+        ],
+        "stepping_time": state.wall_time,
+        "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
+    }
+    if state.beyond:
+        summary["beyond_tables"] = [
+            {"material": name, "temperature": record.temperature, "time": record.time}
+            for (name, _), record in state.beyond.items()
+        ]
+    if problem.scenario.time.stop_below is not None:
+        summary["end_state"] = f"steady at t = {state.time:.10g} s" if state.stopped else "not steady"
+    if plan.device.backend == "cuda" and choice:
+        summary["launch"] = choice.describe()
+    if problem.scenario.output.energy:
+        row = energy.balance(state)
+        summary["energy"] = row
+        summary["energy_bound"] = energy.bound(state)
+    return summary
+
+
+@cache
+def _versions(backend: str) -> Mapping[str, str]:
+    """Versions of what decides the numbers."""
+    import platform
+
+    packages = ["numpy", "h5py"]
+    packages += ["numba"] if backend == "cpu" else ["cupy-cuda13x", "cupy-cuda12x"]
+    versions = {"heatsim": version(), "python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,71 @@
+"""Advance a field by whole steps on the CPU."""
+
+from copy import copy
+
+import numpy as np
+
+from heatsim.kernels.autotune import Choice, Shape
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries, Row
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.stepper import Stepper
+
+
+class CpuStepper(Stepper):
+    """Steps of one problem on one field with a CPU kernel."""
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel that does the steps."""
+        return Choice(Shape(self._spec), "asked for")
+
+    def _prepare(self) -> None:
+        """Have numba compile; the field stays as it is."""
+        arguments = self.arguments
+        if isinstance(arguments, LinearArguments):
+            cell = np.zeros((1, 1, 1), dtype=self.problem.precision)
+            c, f, g = (np.zeros(n, dtype=self.problem.precision) for n in (7, 6, 6))
+            nothing = (np.zeros((0, 0)),) * 6
+            problem = self.problem
+            CPU_KERNELS[self._spec.name](cell, cell.copy(), problem.periodic, c, f, g, 0, nothing, problem.scheme)
+        elif self._spec.name == "numba" and self.problem.timeline.last_step > 0:
+            # The first step, into the spare buffer and copies of the ledger's sums.
+            rehearsal, entries = copy(arguments), arguments.entries
+            faces, beams = ([np.zeros_like(sums) for sums in of] for of in (entries.faces, entries.beams))
+            rehearsal.entries = Entries(faces, beams, np.zeros_like(entries.exposed))
+            field = self.field
+            self.field = copy(field)
+            try:
+                self._step_general(rehearsal, 0, 1)
+            finally:
+                self.field = field
+
+    def _advance(self, until: int) -> None:
+        arguments = self.arguments
+        if isinstance(arguments, GeneralArguments):
+            self._step_general(arguments, self.step, until)
+            return
+        problem, field, timeline = self.problem, self.field, self.problem.timeline
+        dt = float(timeline.dts[timeline.interval(self.step)])
+        sweeps = arguments.host_sweeps(self.step, until)
+        c = np.array(problem.coefficients[dt].c, dtype=problem.precision)
+        field.deviation, field.spare = CPU_KERNELS[self._spec.name](
+            *(field.deviation, field.spare, problem.periodic, c, sweeps["f"], sweeps["g"], int(sweeps["step"][0])),
+            *(self._ledger.faces, problem.scheme),
+        )
+
+    def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
+        problem, field, timeline = self.problem, self.field, self.problem.timeline
+        rows = arguments.rows(first, until)
+        tables = arguments.tables(float(timeline.dts[timeline.interval(first)]))
+        kernel, arrays = COMPOSITE_KERNELS[self._spec.name], arguments.arrays
+        changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
+        row: Row | None = None
+        for step in range(first, until):
+            if row is None or changing:
+                row = arrays.row(rows, step - first, problem.grid)
+            kernel(
+                *(field.deviation, field.spare, problem.periodic, arrays.body, tables, row),
+                *(step & 0xFFFFFFFF, arguments.entries, problem.scheme),
+            )
+            field.swap()

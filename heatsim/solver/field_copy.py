@@ -1,0 +1,109 @@
+"""The field as it was after one step, brought to the host piece by piece while the device goes on stepping.
+
+    step 1000          1001, 1002, …
+    deviation ──copy──► frame ──slab──► window ──► file           on a GPU: copy on the device, window page-locked
+       │                                                          on the CPU: copy in memory, slabs as they are
+       └── stepped on at once
+
+A copy on the device takes a thousandth of the time that writing does; a window of a few MiB is all that the host needs.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.solver.field import Field
+
+SLAB_BYTES = 16 << 20
+
+
+class Frame:
+    """Deviations from a reference temperature that stay as they are.
+
+    One thread at a time reads temperatures, and one, which may be another, deviations.
+
+    Attributes:
+        shape: (nz, ny, nx).
+        precision: "float32" or "float64".
+    """
+
+    def __init__(self, field: Field, room: Any = None) -> None:
+        """Take the field as it is when the work queued so far is done.
+
+        Args:
+            field: what is stepped on.
+            room: a device array like ``field.deviation`` to copy it to, so that it can be stepped on at once; without
+                it the field itself is read, and must stay as it is for as long as the frame is used.
+        """
+        if room is not None:
+            room[...] = field.deviation
+        self.shape, self.precision = field.grid.shape, field.precision
+        self._field = field
+        self._deviation = field.deviation if room is None else room
+        self._download, self._download_of_deviations = Download(field.device), Download(field.device)
+
+    def deviations(self) -> Iterator[NDArray[Any]]:
+        """Deviations in K on the host, from the bottom up, a few planes at a time; each is gone when the next comes."""
+        return slabs(self._download_of_deviations, self._deviation)
+
+    def temperatures(self) -> Iterator[NDArray[Any]]:
+        """Temperatures in K on the host in the field's precision, in the same way."""
+        return slabs(self._download, self._deviation, self._field.temperatures_of)
+
+    def planes(self, first: int, last: int) -> NDArray[np.float64]:
+        """Temperatures in K of the planes from ``first`` to below ``last``, float64, an array of their own."""
+        place = slice(first, last)
+        deviations = self._download.fetch(self._deviation[place], lambda values: self._field.degrees(values, place))
+        found = deviations.astype(np.float64)
+        found += self._field.reference
+        return found
+
+
+class Download:
+    """Brings device arrays to the host, in another thread too and beside the steps that the device goes on with."""
+
+    def __init__(self, device: Device) -> None:
+        """What is queued so far will be done before anything is brought."""
+        self.device = device
+        self._stream: Any = None
+        self._window: Any = None
+        self._bytes = 0
+        if device.backend == "cuda":
+            cuda = device.xp.cuda
+            self._number = cuda.runtime.getDevice()
+            self._ready = cuda.get_current_stream().record()
+
+    def fetch(self, array: Any, convert: Callable[[Any], Any] = lambda array: array) -> NDArray[Any]:
+        """An array on the host, converted on the device before; on a GPU good until the next call."""
+        if self.device.backend == "cpu":
+            return np.asarray(convert(array))
+        cuda = self.device.xp.cuda
+        with cuda.Device(self._number):
+            if self._stream is None:
+                self._stream = cuda.Stream(non_blocking=True)
+                self._stream.wait_event(self._ready)
+            with self._stream:
+                values = convert(array)
+                if self._bytes < values.nbytes:
+                    self._window, self._bytes = cuda.alloc_pinned_memory(values.nbytes), values.nbytes
+                host = np.frombuffer(self._window, dtype=values.dtype, count=values.size).reshape(values.shape)
+                values.get(out=host)
+        return host
+
+
+def _at(convert: Callable[[Any, slice], Any], planes: slice, slab: Any) -> Any:
+    return convert(slab, planes)
+
+
+def slabs(
+    download: Download, array: Any, convert: Callable[[Any, slice], Any] = lambda slab, planes: slab
+) -> Iterator[NDArray[Any]]:
+    """A device array [z, y, x] on the host, a few planes at a time; each is gone when the next comes."""
+    count = max(1, SLAB_BYTES // array[0].nbytes)
+    for first in range(0, len(array), count):
+        planes = slice(first, min(first + count, len(array)))
+        yield download.fetch(array[planes], partial(_at, convert, planes))

@@ -1,0 +1,110 @@
+"""Advance a field by whole steps: what steppers of all backends share."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from heatsim.kernels.autotune import Choice
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.energy_ledger import STEPS_TO_CARRY, Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+
+
+class Stepper(ABC):
+    """Steps of one problem on one field with one kernel.
+
+    Attributes:
+        problem: coefficients, faces and times.
+        field: what is advanced.
+        step: number of steps done, or queued on the device.
+        arguments: what the kernels take besides the field.
+    """
+
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        ledger: Ledger,
+        spec: KernelSpec,
+        step: int = 0,
+        arrays: CompositeArrays | None = None,
+        tuned: bool = False,
+    ) -> None:
+        """Compile nothing yet.
+
+        Args:
+            problem: coefficients, faces and times.
+            field: what is advanced.
+            ledger: gets the heat that passes the surfaces.
+            spec: the kernel.
+            step: number of steps that the field has behind it.
+            arrays: the body's arrays on the field's device; made here if missing.
+            tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
+        """
+        self.problem = problem
+        self.field = field
+        self.step = step
+        self._ledger = ledger
+        self._spec = spec
+        self._tuned = tuned
+        self.arguments: LinearArguments | GeneralArguments = (
+            LinearArguments(problem, field, ledger)
+            if problem.body is None
+            else GeneralArguments(problem, problem.body, field, ledger, arrays)
+        )
+
+    @property
+    @abstractmethod
+    def choice(self) -> Choice:
+        """The kernel that does nearly all steps, and its launch shape."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Choose the kernel and compile it."""
+
+    @abstractmethod
+    def _advance(self, until: int) -> None:
+        """Do the steps before ``until``, all of one interval between due times and one table of arguments."""
+
+    def advance(self, steps: int) -> None:
+        """Do ``steps`` more steps; on a GPU they are queued and may still be running at return.
+
+        Raises:
+            ScenarioError: a condition or source cannot be used at one of the steps.
+        """
+        last = self.step + steps
+        self.field.changed()
+        self._ledger.changed()
+        while self.step < last:
+            interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
+            most = min(self.arguments.steps_per_table, self.steps_to_carry)
+            until = min(last, interval_end, self.step + most)
+            self._advance(until)
+            self.step = until
+            self._carry()
+
+    def prepare(self) -> None:
+        """Compile the kernel. Without this call the first step does."""
+        self._prepare()
+
+    @property
+    def steps_to_carry(self) -> int:
+        """How many steps may follow before the ledger is carried over."""
+        return STEPS_TO_CARRY - self.step % STEPS_TO_CARRY
+
+    def _carry(self) -> None:
+        if self.step % STEPS_TO_CARRY == 0:
+            self._ledger.carry()
+
+
+def make_stepper(problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, **options: Any) -> Stepper:
+    """The stepper for the backend of a kernel; arguments and options are those of :class:`Stepper`."""
+    if spec.backend == "cuda":
+        from heatsim.solver.cuda_stepper import CudaStepper
+
+        return CudaStepper(problem, field, ledger, spec, **options)
+    from heatsim.solver.cpu_stepper import CpuStepper
+
+    return CpuStepper(problem, field, ledger, spec, **options)

@@ -1,0 +1,21 @@
+"""Import PyVista, which reads and writes VTK's files and draws."""
+
+from typing import Any
+
+from heatsim.errors import InputError
+
+
+def import_pyvista() -> Any:
+    """PyVista.
+
+    Raises:
+        InputError: it cannot be imported; says how to install it.
+    """
+    try:
+        import pyvista
+    except ImportError as error:
+        raise InputError(
+            f"PyVista, which draws views in space and writes VTI files, cannot be imported ({error}); "
+            "pip install pyvista"
+        ) from error
+    return pyvista

@@ -1,0 +1,110 @@
+"""Kinds of cells and what passes between them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heatsim.grid import Grid
+from heatsim.physics import cell_types as media
+from heatsim.physics.cell_types import INTERIOR, Substance, TooManyKindsError
+
+COPPER = Substance("copper", (400.0, 300.0, 200.0), 3.4e6)
+IRON = Substance("iron", (80.0, 80.0, 80.0), 3.5e6)
+GRID = Grid((6, 5, 4), (0.6, 1.0, 1.2))
+
+
+def test_two_half_cells_and_a_contact_in_series() -> None:
+    material = np.zeros(GRID.shape, dtype=np.uint8)
+    material[:, :, 3:] = 1
+    found = media.build(GRID, (COPPER, IRON), material, contacts={frozenset((0, 1)): 1e-3})
+    for axis, d in enumerate(GRID.spacing):
+        assert COPPER.conductivity is not None
+        k = COPPER.conductivity[axis]
+        assert found.link[axis, 0, 0] == pytest.approx(k / d, rel=1e-14)
+        expected = 1.0 / (d / 2.0 / k + 1e-3 + d / 2.0 / 80.0)
+        assert found.link[axis, 0, 1] == pytest.approx(expected, rel=1e-14)
+        assert found.link[axis, 1, 0] == pytest.approx(found.link[axis, 0, 1], rel=1e-15)
+        c = found.coefficients(0.5)
+        assert c[axis, 0, 1] == pytest.approx(0.5 * expected / (3.4e6 * d), rel=1e-14)
+        assert c[axis, 1, 0] == pytest.approx(0.5 * expected / (3.5e6 * d), rel=1e-14)
+
+
+def test_nothing_passes_to_void() -> None:
+    material = np.zeros(GRID.shape, dtype=np.uint8)
+    material[0] = 1
+    found = media.build(GRID, (COPPER, media.VOID), material)
+    assert found.void == 1
+    assert not found.link[:, :, 1].any()
+    assert not found.half_cells(1.0)[1].any()
+    assert not found.coefficients(1.0)[:, 1].any()
+    assert found.cell_heat_capacity[1] == 0.0
+
+
+@settings(max_examples=40)
+@given(
+    cells=st.tuples(*[st.integers(1, 5)] * 3),
+    periodic=st.tuples(*[st.booleans()] * 3),
+    seed=st.integers(0, 2**31),
+)
+def test_interior_cells_have_neighbours_of_their_own_kind(
+    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    grid = Grid(cells, (1.0, 1.0, 1.0))
+    material = (rng.random(grid.shape) < 0.15).astype(np.uint8)
+    found = media.build(grid, (COPPER, IRON), material, periodic=periodic)
+    if found.uniform:
+        assert len(np.unique(material)) == 1
+        return
+    kinds = found.cells & ~np.uint8(INTERIOR)
+    assert [found.kinds[kind].material for kind in kinds.ravel().tolist()] == material.ravel().tolist()
+    for z, y, x in np.ndindex(grid.shape):
+        same = True
+        for axis, side in product(range(3), (-1, 1)):
+            place, n = [x, y, z], cells[axis]
+            place[axis] += side
+            if not 0 <= place[axis] < n:
+                if not periodic[axis]:
+                    continue
+                place[axis] %= n
+            same &= bool(material[place[2], place[1], place[0]] == material[z, y, x])
+        assert bool(found.cells[z, y, x] & INTERIOR) == same
+
+
+def test_sources_make_kinds_of_their_own() -> None:
+    """Materials without sources first, then void, then what is heated."""
+    material = np.zeros(GRID.shape, dtype=np.uint8)
+    material[2:] = 1
+    material[3, 4] = 2
+    one, two = np.zeros(GRID.shape, dtype=bool), np.zeros(GRID.shape, dtype=bool)
+    one[1:3] = True
+    two[2:, :2] = True
+    found = media.build(GRID, (COPPER, IRON, media.VOID), material, heated=[one, two])
+    kinds = found.cells & ~np.uint8(INTERIOR)
+    assert found.kinds[0].material == 0
+    assert found.void == found.first_heated - 1
+    for z, y, x in np.ndindex(GRID.shape):
+        kind = found.kinds[int(kinds[z, y, x])]
+        assert kind.material == material[z, y, x]
+        sources = () if kind.material == 2 else tuple(n for n, mask in enumerate((one, two)) if mask[z, y, x])
+        assert kind.sources == sources
+        assert (int(kinds[z, y, x]) >= found.first_heated) == bool(sources)
+    assert found.counts.sum() == GRID.cell_count
+    np.testing.assert_array_equal(found.counts, np.bincount(kinds.ravel()))
+
+
+def test_one_material_heated_everywhere_needs_no_bytes() -> None:
+    found = media.build(GRID, (COPPER,), None, heated=[None])
+    assert found.uniform
+    assert found.first_heated == 0
+    assert found.cells.size == 0
+
+
+def test_more_kinds_than_a_byte_can_tell_apart_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    grid = Grid((16, 16, 16), (1.0, 1.0, 1.0))
+    with pytest.raises(TooManyKindsError, match="127"):
+        media.build(grid, (COPPER,), None, heated=[rng.random(grid.shape) < 0.5 for _ in range(9)])

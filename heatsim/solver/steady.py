@@ -4,7 +4,8 @@
       CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
     until          max |MG(b − A·x)| < 0.1·tolerance                              b − A·x in float64
 
-z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. The residual b − A·x is
+z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. Where a step leaves more
+than half of the error, so does a cycle, and z has to be smaller: by 2·(1 − rate). The residual b − A·x is
 calculated in float64; what conjugate gradients make of it in float32 drifts, so it is calculated afresh whenever it
 has fallen to DRIFT of what it was. A problem that is linear needs one Newton step.
 
@@ -32,6 +33,8 @@ FRACTION, SMALLEST = 1e-4, 1e-3
 DRIFT = 1e-4
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
+# Steps of conjugate gradients after which the rate at which the error falls is known; more than this is not believed.
+_FEW, SLOWEST = 3, 0.99
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
 
 
@@ -97,7 +100,7 @@ class _Search:
         stopped: Callable[[], bool],
     ) -> None:
         self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
-        self._given = tolerance
+        self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
         self._vectors: tuple[Any, ...] = ()
         progress.tolerance = SMALLEST if tolerance is None else tolerance
 
@@ -116,33 +119,41 @@ class _Search:
 
     def _solve(self, system: System, cycle: VCycle) -> bool:
         """Conjugate gradients; whether ``system.x`` is the steady state."""
-        A, x, sweeps = system.operator, system.x, self._sweeps
-        untouched, first, looked_at = True, np.inf, np.inf
+        A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
+        steps, first, self._looked_at = 0, 0.0, np.inf
         while True:
             sweeps.residual(A, x, system.b, self._r)
-            self._progress.applications += 1.0
+            progress.applications += 1.0
             start = rz = self._precondition(cycle)
+            first = progress.correction if steps == 0 else first
             self._p[...] = self._z
-            while True:
-                correction = self._progress.correction
-                first = min(first, correction) if untouched else first
-                if correction < 0.1 * looked_at:
-                    self._look_at_range(system)
-                    looked_at = correction
-                close_enough = correction < MARGIN * self._progress.tolerance
-                if close_enough or rz <= DRIFT**2 * start or (correction < INEXACT * first and not system.exact):
-                    x += self._z
+            trusted = 0
+            while not (found := self._is_found(system)):
+                linearise = not system.exact and progress.correction < INEXACT * first
+                if linearise or rz <= DRIFT**2 * start:
                     break
                 alpha = rz / sweeps.apply(A, self._p, self._Ap)
-                self._progress.applications += 1.0
+                progress.applications += 1.0
                 sweeps.advance(x, self._p, self._r, self._Ap, alpha)
-                untouched, before = False, rz
-                rz = self._precondition(cycle)
+                before, rz = rz, self._precondition(cycle)
                 sweeps.direct(self._p, self._z, rz / before)
-            if close_enough:
-                return system.exact or untouched
+                steps, trusted = steps + 1, trusted + 1
+                if trusted >= _FEW and rz > 0.0:
+                    self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
+            x += self._z
+            if found:
+                return system.exact or steps == 0
             if not system.exact:
                 return False
+
+    def _is_found(self, system: System) -> bool:
+        """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
+        progress = self._progress
+        if self._given is None and progress.correction < 0.1 * self._looked_at:
+            # Early this is too small rather than too large: the first guess has no range.
+            progress.tolerance = max(SMALLEST, FRACTION * self._equations.spread(system))
+            self._looked_at = progress.correction
+        return progress.correction < MARGIN * progress.tolerance * min(1.0, 2.0 * (1.0 - self._rate))
 
     def _precondition(self, cycle: VCycle) -> float:
         """Make z = MG(r); returns r·z.
@@ -165,8 +176,3 @@ class _Search:
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"
             )
         return rz
-
-    def _look_at_range(self, system: System) -> None:
-        """Find the default tolerance. Early it is too small rather than too large: the first guess has no range."""
-        if self._given is None:
-            self._progress.tolerance = max(SMALLEST, FRACTION * self._equations.spread(system))

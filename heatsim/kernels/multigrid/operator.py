@@ -15,6 +15,9 @@ to the temperature of the cell that has the stronger links to others, so the par
 
 Near is the cell beside the other pair. Without this, copper that shares a pair with gel would lose its link to the
 copper below. The last cell of an odd number stays alone and adds no part.
+
+The ground of a cell at the end of its body is reached through the same part of the link inside its pair:
+1/ground' = part/inside + 1/ground. Where a cell is at the end along m axes its ground is taken to be shared by them.
 """
 
 from collections.abc import Sequence
@@ -104,15 +107,20 @@ def coarsen(xp: Any, operator: Operator, factors: Factors) -> Operator:
     """
     links = []
     strength = _strength(xp, operator)
+    resistance, ends = xp.zeros_like(strength), xp.zeros(operator.shape, dtype="int8")
     for axis in range(3):
-        link = operator.links[axis]
-        if factors[axis] == 2:
-            link = _in_series(xp, link, strength, 2 - axis)
+        link, dimension = operator.links[axis], 2 - axis
+        along = xp.moveaxis(link, dimension, 0)
+        parts = _parts(xp, along, xp.moveaxis(strength, dimension, 0)) if factors[axis] == 2 else None
+        _add_ends(xp, along, parts, xp.moveaxis(resistance, dimension, 0), xp.moveaxis(ends, dimension, 0))
+        if parts is not None:
+            link = xp.moveaxis(_in_series(xp, along, parts), 0, dimension)
         for other in range(3):
             if other != axis and factors[other] == 2:
                 link = merge(xp, link, 2 - other)
         links.append(xp.ascontiguousarray(link))
-    ground = operator.ground
+    resistance /= xp.maximum(ends, 1) ** 2
+    ground = operator.ground / (operator.ground * resistance + operator.ground.dtype.type(1.0))
     for axis in range(3):
         if factors[axis] == 2:
             ground = merge(xp, ground, 2 - axis)
@@ -138,25 +146,41 @@ def _strength(xp: Any, operator: Operator) -> Any:
     return strength
 
 
-def _in_series(xp: Any, link: Any, strength: Any, dimension: int) -> Any:
-    """Links between pairs of cells along a dimension of the array."""
-    along, weights = xp.moveaxis(link, dimension, 0), xp.moveaxis(strength, dimension, 0)
-    between, inside = along[0::2], along[1::2]
-    pairs, number = len(inside), link.dtype.type
-    first, second = (xp.maximum(weights[side::2][:pairs] - inside, number(0.0)) for side in (0, 1))
+def _parts(xp: Any, along: Any, strength: Any) -> tuple[Any, Any]:
+    """Resistances from the place that a pair stands for to its first and to its second cell, along dimension 0."""
+    inside = along[1::2]
+    pairs, number = len(inside), along.dtype.type
+    first, second = (xp.maximum(strength[side::2][:pairs] - inside, number(0.0)) for side in (0, 1))
     total = first + second
     # Two cells that nothing joins, of which one is void for instance, meet other pairs by their own links alone.
     joined = (inside > number(0.0)) & (total > number(0.0))
-    total = xp.where(joined, total * inside, number(1.0))
     most = xp.where(joined, number(0.5) / xp.where(joined, inside, number(1.0)), number(0.0))
+    total = xp.where(joined, total * inside, number(1.0))
+    return xp.minimum(second / total, most), xp.minimum(first / total, most)
+
+
+def _add_ends(xp: Any, along: Any, parts: tuple[Any, Any] | None, resistance: Any, ends: Any) -> None:
+    """Note the cells that end their body along dimension 0, and what lies between them and their pair's place."""
+    pairs = len(along) // 2
+    is_first = along <= along.dtype.type(0.0)
+    is_last = xp.roll(is_first, -1, 0)
+    ends += is_first | is_last
+    if parts is not None:
+        resistance[0::2][:pairs] += xp.where(is_first[0::2][:pairs], parts[0], along.dtype.type(0.0))
+        resistance[1::2] += xp.where(is_last[1::2], parts[1], along.dtype.type(0.0))
+
+
+def _in_series(xp: Any, along: Any, parts: tuple[Any, Any]) -> Any:
+    """Links between pairs of cells along dimension 0."""
+    between, number = along[0::2], along.dtype.type
     conducts = between > number(0.0)
     resistance = xp.where(conducts, number(1.0) / xp.where(conducts, between, number(1.0)), number(xp.inf))
-    resistance[:pairs] += xp.minimum(second / total, most)
-    after = xp.minimum(first / total, most)
+    before, after = parts
+    resistance[: len(before)] += before
     resistance[1:] += after[: len(between) - 1]
-    if pairs == len(between):
+    if len(after) == len(between):
         resistance[0] += after[-1]
     merged = number(1.0) / resistance
     if len(merged) == 1:
         merged[...] = number(0.0)
-    return xp.moveaxis(merged, 0, dimension)
+    return merged

@@ -18,9 +18,12 @@ from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.tables import TableWriter
 
 COLUMNS = ("time", "stored", "sources", *FACES, "residual")
+
+_CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
@@ -63,16 +66,21 @@ class Energy(Observer):
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the rows that the checkpoint counts are as they were written."""
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows."""
-        path = state.folder / folder.ENERGY
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         if saved is not None:
             self._bound.restore(saved)
         if saved is None:
-            self._table = TableWriter.create(path, columns(state.problem))
+            self._table = TableWriter.create(path, names)
         else:
-            self._table = TableWriter.reopen(path, columns(state.problem), keep_rows=int(saved["energy_rows"]))
+            self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
@@ -85,9 +93,16 @@ class Energy(Observer):
         """How many rows are in the table, and what the bound of the residual needs."""
         return {"energy_rows": self._table.rows, **self._bound.save()}
 
+    def record(self) -> dict[str, Pieces]:
+        """The running checksum of the table after each row."""
+        rows = self._table.rows
+        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
+
     def flush(self) -> None:
         """Bring the table to disk."""
         self._table.flush()
+        if not self._table.is_in_place:
+            raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""

@@ -19,10 +19,12 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Extremes, Field
 from heatsim.solver.field_copy import Frame
 from heatsim.solver.steady_state import SteadyState
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool
-Values = Mapping[str, Value]
+# What a checkpoint says: values, and arrays about the files that it counts on.
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -215,8 +217,18 @@ class Observer:
     def prepare(self) -> None:
         """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the files hold what the checkpoint counts, before :meth:`start` changes any of them.
+
+        Raises:
+            StorageError: one does not; says which, where, and what to do.
+        """
+
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""
+        """Open what is needed.
+
+        ``saved`` is what :meth:`save` and :meth:`record` gave to the checkpoint that the run resumes from, or None.
+        """
 
     def handle(self, state: RunState) -> None:
         """Look at the field; called after each due step, step 0 included."""
@@ -228,8 +240,19 @@ class Observer:
         """What a checkpoint has to keep for this observer, under names of its own."""
         return {}
 
+    def record(self) -> dict[str, Pieces]:
+        """Arrays that a checkpoint keeps about this observer's files, under names of its own.
+
+        They are read in a thread of the writer's, after all that was handed to the writer before is on the disk.
+        """
+        return {}
+
     def flush(self) -> None:
-        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run."""
+        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run.
+
+        Raises:
+            StorageError: the disk refused, or a file was removed.
+        """
 
     def finish(self, state: RunState) -> None:
         """The run is complete."""

@@ -12,9 +12,18 @@ from heatsim.errors import NotFiniteError
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.physics.interpolation import Interpolation
+from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.tables import TableWriter
+
+_CHECKSUMS = "probe_checksums"
+
+
+def columns(problem: HeatProblem) -> list[str]:
+    """The columns of probes.csv."""
+    return ["time", *problem.scenario.probe_columns]
 
 
 class Probes(Observer):
@@ -26,6 +35,11 @@ class Probes(Observer):
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the rows that the checkpoint counts are as they were written."""
+        path, names = state.folder / folder.PROBES, columns(state.problem)
+        TableWriter.check(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
         problem = state.problem
@@ -36,11 +50,11 @@ class Probes(Observer):
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
 
-        path, columns = state.folder / folder.PROBES, ["time", *problem.scenario.probe_columns]
+        path, names = state.folder / folder.PROBES, columns(problem)
         if saved is None:
-            self._table = TableWriter.create(path, columns)
+            self._table = TableWriter.create(path, names)
         else:
-            self._table = TableWriter.reopen(path, columns, keep_rows=int(saved["probe_rows"]))
+            self._table = TableWriter.reopen(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
 
     def handle(self, state: RunState) -> None:
         """Append a row.
@@ -68,9 +82,16 @@ class Probes(Observer):
         """How many rows are in the table."""
         return {"probe_rows": self._table.rows}
 
+    def record(self) -> dict[str, Pieces]:
+        """The running checksum of the table after each row."""
+        rows = self._table.rows
+        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
+
     def flush(self) -> None:
         """Bring the table to disk."""
         self._table.flush()
+        if not self._table.is_in_place:
+            raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""

@@ -8,29 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 
 _KIND = np.uint8(INTERIOR - 1)
 _MOST_NAMES = 4
-
-
-def refuse_moving_beams(scenario: Scenario) -> None:
-    """See that no beam moves.
-
-    Raises:
-        ScenarioError: names those that do.
-    """
-    message = 'moves; a steady state needs beams that stay: give a path of one point, or method = "euler"'
-    problems = [
-        Problem(f"sources.{number}.beam.path", message)
-        for number, source in enumerate(scenario.sources)
-        if source.beam is not None and len(source.beam.path) > 1
-    ]
-    if problems:
-        raise ScenarioError(scenario.path, problems)
 
 
 def refuse_floating(scenario: Scenario, balance: SteadyBalance) -> None:
@@ -48,15 +32,15 @@ def refuse_floating(scenario: Scenario, balance: SteadyBalance) -> None:
     )
     names = list(_names(scenario, balance, floating))
     if not names:
-        raise ScenarioError(scenario.path, [Problem("boundaries", f"the body is {reason}")])
+        raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body is {reason}")])
     shown = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
     if floating.sum() == sum(balance.medium.counts) - (
         0 if balance.medium.void is None else balance.medium.counts[balance.medium.void]
     ):
-        raise ScenarioError(scenario.path, [Problem("boundaries", f"the body ({shown}) is {reason}")])
+        raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body ({shown}) is {reason}")])
     z, y, x = (int(index[0]) for index in np.nonzero(floating))
     message = f"{shown}: a part of the body that nothing else touches, with cell [{x}, {y}, {z}], is {reason}"
-    raise ScenarioError(scenario.path, [Problem("boundaries", message)])
+    raise ScenarioError(scenario.path, [Mistake("boundaries", message)])
 
 
 def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:

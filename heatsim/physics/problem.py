@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics import time_steps
 from heatsim.physics.body import Body
@@ -23,7 +23,7 @@ from heatsim.physics.coefficients import (
     stability_limit,
 )
 from heatsim.physics.faces import Faces
-from heatsim.physics.grounding import refuse_floating, refuse_moving_beams
+from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Periodic, Scenario
@@ -122,7 +122,6 @@ class HeatProblem:
         """Where no time passes there are no steps, and every body is looked at in the same way."""
         grid, precision = scenario.grid, scenario.solver.precision
         x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in FACES[::2])
-        refuse_moving_beams(scenario)
         body = Body.from_scenario(scenario, (x, y, z))
         refuse_floating(scenario, SteadyBalance(body, 0.0))
         material = scenario.base_material
@@ -185,7 +184,7 @@ class HeatProblem:
                 time = float(times[int(np.argmin(finite))])
                 raise ScenarioError(
                     self.scenario.path,
-                    [Problem(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
+                    [Mistake(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
                 )
         limit = stability_limit(self.grid, self.rates, self.periodic, betas)
         if dt > limit.dt * (1.0 + 1e-9):
@@ -207,4 +206,4 @@ def limit_setter(limit: StabilityLimit, body: Body | None) -> str:
 
 
 def _time_error(scenario: Scenario, message: str) -> ScenarioError:
-    return ScenarioError(scenario.path, [Problem("time.dt", message)])
+    return ScenarioError(scenario.path, [Mistake("time.dt", message)])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.body import Body
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.conditions import EMISSION, FILM, FREE, surface_rise
+from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
 from heatsim.physics.time_steps import INSTANT
 
@@ -58,18 +58,25 @@ class Surface:
     beam: Array
     reference: float
 
-    def exchange(self, T: Array, conducting: Array | float = 1.0) -> tuple[Array, Array]:
+    def exchange(
+        self, T: Array, conducting: Array | float = 1.0, below_held: Array | None = None
+    ) -> tuple[Array, Array]:
         """Heat into each cell in W, that of beams included, and its slope in W/K.
 
         Args:
             T: of the cells, as deviations in K.
             conducting: their conductivities over those at the reference temperature.
+            below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
+                heat through a held face where the conductivity varies.
         """
         half = self.half * conducting
         rise = surface_rise(self.condition, half, self.reference, T, self.beam)
         surface = np.maximum(T + rise + self.reference, 0.0)
         film = self.condition[FILM] + 4.0 * self.condition[EMISSION] * surface**3
-        return self.area * half * rise, self.area * half * film / (self.condition[FREE] * half + film)
+        passing = half * rise
+        if below_held is not None:
+            passing = np.where(self.condition[FREE] > 0.0, passing, self.half * below_held)
+        return self.area * passing, self.area * half * film / (self.condition[FREE] * half + film)
 
     @property
     def grounded(self) -> NDArray[np.bool_]:
@@ -161,7 +168,7 @@ class SteadyBalance:
         scenario = self.body.conditions.scenario
         faces, patches, void = dict.fromkeys(FACES, 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0), 0.0
         for surface, T in zip(self.surfaces, temperatures, strict=True):
-            heat, _ = surface.exchange(T, self.conducting(surface, T))
+            heat, _ = self.exchange(surface, T)
             heat = heat - surface.area * surface.beam
             if surface.name not in faces:
                 void += float(heat.sum())
@@ -172,11 +179,19 @@ class SteadyBalance:
         names = (patch.name for patch in scenario.patches)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
-    def conducting(self, surface: Surface, T: Array) -> Array | float:
-        """Conductivities of a surface's cells over those at the reference temperature, for their deviations in K."""
+    def exchange(self, surface: Surface, T: Array) -> tuple[Array, Array]:
+        """What a surface exchanges at deviations T in K of its cells, and the slope; see :meth:`Surface.exchange`."""
         if not self.medium.varies:
-            return 1.0
-        return self.medium.by_law(Law.conductivity_at, surface.kinds, T + self.shift)
+            return surface.exchange(T)
+        conducting, potential, held = (
+            self.medium.by_law(of, surface.kinds, deviation + self.shift)
+            for of, deviation in (
+                (Law.conductivity_at, T),
+                (Law.potential_at, T),
+                (Law.potential_at, surface.condition[AMBIENT]),
+            )
+        )
+        return surface.exchange(T, conducting, held - potential)
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""
@@ -207,11 +222,13 @@ class SteadyBalance:
             for beam in on_face:
                 (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
                 flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-            numbers = self.body.conditions.maps[face].astype(np.intp)
-            if not numbers.size:
-                numbers = np.full(behind.shape, face)
-            area = np.full(behind.size, medium.grid.cell_volume / medium.grid.spacing[axis])
-            yield self._surface(name, axis, behind.reshape(-1), area, numbers.reshape(-1), rows, flux.reshape(-1))
+            area = medium.grid.cell_volume / medium.grid.spacing[axis]
+            v, u = np.indices(behind.shape)
+            for numbers, fractions in self.body.conditions.shares(face, v, u):
+                some = fractions > 0.0
+                yield self._surface(
+                    *(name, axis, behind[some], area * fractions[some], np.asarray(numbers)[some], rows, flux[some])
+                )
 
     def _void(self, rows: Array) -> Iterator[Surface]:
         medium, condition = self.medium, self.body.conditions.void

@@ -12,7 +12,7 @@ from heatsim.observers.observer import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.solver.steady_state import METHOD, SteadyState
-from heatsim.version import version
+from heatsim.version import NUMERICS, version
 
 
 def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "title": problem.scenario.title,
         "method": problem.scenario.time.method,
         "versions": _versions(plan.device.backend),
+        "numerics": NUMERICS,
         "device": plan.device.name,
         "backend": plan.device.backend,
         "precision": problem.precision,

@@ -8,9 +8,8 @@ from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationIn
 
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
-from heatsim.scenario.context import reading
+from heatsim.scenario.contacts import Contact
 from heatsim.scenario.fields import (
-    NOTED,
     STRICT,
     Cells,
     Device,
@@ -19,6 +18,7 @@ from heatsim.scenario.fields import (
     Fraction,
     InitialTemperature,
     Method,
+    Named,
     Point,
     Precision,
     Rounding,
@@ -27,15 +27,16 @@ from heatsim.scenario.fields import (
     Text,
     TimeStep,
     Tolerance,
+    formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import VOID, Material, MaterialName, Materials, Named
-from heatsim.scenario.patches import Patch
+from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
+from heatsim.scenario.messages import missing_key
+from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
-from heatsim.scenario.problems import missing_key, show
 from heatsim.scenario.quantities import DURATION
-from heatsim.scenario.regions import Contact, Regions, Shaped
-from heatsim.scenario.sources import Source
+from heatsim.scenario.regions import Regions, Shaped
+from heatsim.scenario.sources import Sources
 
 NEVER = float("inf")
 # The temperature in K from which the search for a steady state begins where none is given.
@@ -47,29 +48,16 @@ MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and s
 class Domain(BaseModel):
     """The box and its cells; vectors are (x, y, z), lengths in m.
 
-    ``material`` is what is there before any region is painted: the name of one of several materials, or "void"; None
-    where the scenario has one material without a name.
+    ``material`` is the material before regions are painted: the name of one of several materials, or "void"; None if
+    the scenario has one material without a name.
     """
 
     model_config = STRICT
 
-    size: Annotated[Size, NOTED] = Field(examples=["size = [0.1, 0.1, 0.1]"])
-    cells: Annotated[Cells, NOTED] = Field(examples=["cells = [64, 64, 64]"])
-    origin: Annotated[Point, NOTED] = (0.0, 0.0, 0.0)
+    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"])
+    cells: Cells = Field(examples=["cells = [64, 64, 64]"])
+    origin: Point = (0.0, 0.0, 0.0)
     material: MaterialName | None = Field(default=None, examples=['material = "copper"'])
-
-    @field_validator("material", mode="after")
-    @classmethod
-    def _choose_material(cls, name: str | None, info: ValidationInfo) -> str | None:
-        context = reading(info)
-        known = context.material_names or ()
-        if name is None and len(known) > 1:
-            names = ", ".join(map(show, known))
-            raise ValueError(f"missing; what is there before regions are painted must be said: one of {names}, or void")
-        if name is None and len(known) == 1:
-            name = known[0]
-        context.domain_material = name
-        return name
 
 
 class Initial(BaseModel):
@@ -87,12 +75,13 @@ def _not_given() -> Any:
 
 def _read_end(value: object, info: ValidationInfo) -> float:
     """A steady state has no end: 0."""
-    if info.data.get("method") == "steady" and (value is None or value == 0.0):
+    steady = (info.data or {}).get("method") == "steady"
+    if steady and (value is None or value == 0.0):
         return 0.0
     if value is None:
         raise ValueError(missing_key(_END_EXAMPLE))
     end = DURATION.read(value)
-    return 0.0 if info.data.get("method") == "steady" else end
+    return 0.0 if steady else end
 
 
 class Time(BaseModel):
@@ -105,7 +94,7 @@ class Time(BaseModel):
     model_config = STRICT
 
     method: Method = "euler"
-    end: Annotated[float, PlainValidator(_read_end), NOTED] = Field(default_factory=_not_given, examples=[_END_EXAMPLE])
+    end: Annotated[float, PlainValidator(_read_end)] = Field(default_factory=_not_given, examples=[_END_EXAMPLE])
     tolerance: Tolerance | None = None
     dt: TimeStep = "auto"
     safety: Fraction = 0.9
@@ -114,14 +103,14 @@ class Time(BaseModel):
     @field_validator("tolerance", mode="after")
     @classmethod
     def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
-        if tolerance is not None and info.data.get("method") == "euler":
+        if tolerance is not None and (info.data or {}).get("method") == "euler":
             message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
 
 
 class Solver(BaseModel):
-    """Where and how it is calculated; ``kernel`` is any text here, its name is looked up where kernels are known."""
+    """The device and the numerical method; the catalogue of kernels checks the name ``kernel``."""
 
     model_config = STRICT
 
@@ -132,7 +121,7 @@ class Solver(BaseModel):
 
 
 class Output(BaseModel):
-    """What is written when; s of simulated time, ``checkpoint_wall`` in s of wall-clock time."""
+    """The output and its times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
 
     model_config = STRICT
 
@@ -146,10 +135,9 @@ class Output(BaseModel):
 
 
 class Scenario(BaseModel):
-    """One scenario, complete and checked; made by ``load`` or ``parse``.
+    """One scenario, complete and checked; ``load`` and ``parse`` make it.
 
-    Tables are validated in this order; what a later one is checked against stands in an earlier one. Scenarios are
-    equal when all of their settings are, wherever their files are.
+    Two scenarios are equal if all of their settings are equal; the folder of the file does not matter.
     """
 
     model_config = STRICT
@@ -158,7 +146,7 @@ class Scenario(BaseModel):
     domain: Domain = Field(examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"])
     material: Material | None = Field(default=None, examples=[MATERIAL_EXAMPLE])
     materials: Materials = Field(default=Named(()), examples=["[materials.copper] with the keys of [material]"])
-    regions: Annotated[Regions, NOTED] = Field(
+    regions: Regions = Field(
         default=(),
         examples=[
             "each region under its own heading [[regions]], with a name, a material and one of "
@@ -174,15 +162,15 @@ class Scenario(BaseModel):
     )
     time: Time = Field(examples=["[time] with end = 60.0"])
     initial: Initial = Field(default_factory=_not_given, examples=[_INITIAL_EXAMPLE])
-    boundaries: Annotated[Boundaries, NOTED] = Field(default_factory=Boundaries)
-    patches: tuple[Patch, ...] = Field(
+    boundaries: Boundaries = Field(default_factory=Boundaries)
+    patches: Patches = Field(
         default=(),
         examples=[
             "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
             "and the keys of the type"
         ],
     )
-    sources: tuple[Source, ...] = Field(
+    sources: Sources = Field(
         default=(),
         examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
     )
@@ -206,7 +194,7 @@ class Scenario(BaseModel):
 
     @property
     def input_files(self) -> tuple[Path, ...]:
-        """The files, and folders of files, that the scenario reads, apart from its own; each once."""
+        """The files and folders that the scenario reads besides its own file, without repetition."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
         files = [item.stl.file.path for item in shaped if item.stl is not None]
         files += [region.labels.file.path for region in self.regions if region.labels is not None]
@@ -217,10 +205,10 @@ class Scenario(BaseModel):
 
     @property
     def palette(self) -> tuple[tuple[str, Material | None], ...]:
-        """Every material with its name: the domain's own first, "void" (None) last if anything is void.
+        """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
-        A material without a name is called "material". Where the domain itself is void the materials stand in the
-        order of the file. Of a steady state they are without what only matters while temperatures change.
+        A material without a name is called "material". If the domain is void, the materials have the order of the file.
+        In a steady state they are without what only matters while temperatures change.
         """
         named = [("material", self.material)] if self.material is not None else list(self.materials.items())
         named.sort(key=lambda entry: entry[0] != self.domain.material)
@@ -238,7 +226,7 @@ class Scenario(BaseModel):
 
     @property
     def uses_void(self) -> bool:
-        """Whether there may be cells that do not conduct."""
+        """Whether cells may be void, so that they do not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
 
     @property
@@ -258,7 +246,8 @@ class Scenario(BaseModel):
     @property
     def steady(self) -> bool:
         """Whether a steady state is wanted, and no time passes."""
-        return self.time.method == "steady"
+        # A scenario with mistakes may have no table [time].
+        return bool(self.time) and self.time.method == "steady"
 
     @property
     def switching_times(self) -> tuple[float, ...]:
@@ -268,7 +257,7 @@ class Scenario(BaseModel):
 
     @property
     def probe_columns(self) -> tuple[str, ...]:
-        """The names of the columns of the probes, in their order."""
+        """The names of the columns of probes.csv after the time."""
         return tuple(column for probe in self.probes for column in probe.columns)
 
     def __eq__(self, other: object) -> bool:
@@ -278,48 +267,38 @@ class Scenario(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _note_names(cls, document: Any, info: ValidationInfo) -> Any:
-        reading(info).note_names(document)
-        return document
-
-    @field_validator("material", mode="after")
-    @classmethod
-    def _check_material(cls, material: Material | None, info: ValidationInfo) -> Material | None:
-        names = reading(info).material_names
-        if material is None and not names:
-            raise ValueError(missing_key(MATERIAL_EXAMPLE))
-        if material is not None and names:
-            raise ValueError(
-                f"got [material] beside [materials.{names[0]}]; for one material write [material], for several "
-                "[materials.NAME] for each"
-            )
-        return material
+    def _default_domain_material(cls, document: Any) -> Any:
+        """The only material with a name is the material of the domain."""
+        if not isinstance(document, Mapping):
+            return document
+        domain, materials = document.get("domain"), document.get("materials")
+        if not isinstance(domain, Mapping) or "material" in domain:
+            return document
+        if not isinstance(materials, Mapping) or len(materials) != 1:
+            return document
+        return {**document, "domain": {**domain, "material": next(iter(materials))}}
 
     @field_validator("initial", mode="before")
     @classmethod
     def _guess(cls, initial: object, info: ValidationInfo) -> object:
-        if initial is None and "time" in info.data and info.data["time"].method == "steady":
+        time = (info.data or {}).get("time")
+        if initial is None and time is not None and time.method == "steady":
             return {"temperature": FIRST_GUESS}
         if initial is None:
             raise ValueError(missing_key(_INITIAL_EXAMPLE))
         return initial
 
-    @field_validator("patches", "sources", mode="before")
-    @classmethod
-    def _name_by_number(cls, tables: object, info: ValidationInfo) -> object:
-        """A patch or source without a name is called "patch 1" or "source 1", by its place in the list."""
-        if not isinstance(tables, list | tuple):
-            return tables
-        kind = {"patches": "patch", "sources": "source"}[str(info.field_name)]
-        return [
-            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
-            for number, table in enumerate(tables, 1)
-        ]
+    @model_validator(mode="after")
+    def _set_end_of_formulas(self) -> "Scenario":
+        """Expressions in t are averaged between the jumps that they have up to the end of the run."""
+        for _, formula, _ in formulas_in_time(self):
+            object.__setattr__(formula, "end", self.time.end)
+        return self
 
     @field_validator("output", mode="after")
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
-        """Without ``every`` fields are written at 0 and at the end; without ``probe_every`` rows come with fields."""
+        """The default of ``every`` is the end of the run; the default of ``probe_every`` is ``every``."""
         if "time" not in info.data or info.data["time"].method == "steady":
             return output
         every = info.data["time"].end if output.every == NEVER else output.every

@@ -91,7 +91,7 @@ class Equations:
         """The system whose solution is the next temperature."""
         linear = self._balance.linear
         T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
-        heat, slope = self._exchange(T, np.ones(len(T)))
+        heat, slope = self._exchange(T)
         self._put(self._b, self._own + (heat + slope * T) / self._scale)
         self._put(self._operator.ground, slope / self._scale)
         x = self.temperature if linear else self.temperature.copy()
@@ -120,11 +120,11 @@ class Equations:
         x = system.x if self._conducts is None else system.x[self._conducts]
         return float(x.max() - x.min())
 
-    def _exchange(self, T: Array, conducting: Array) -> tuple[Array, Array]:
-        """Heat in W into the cells at surfaces, and its slope in W/K, at their T and k(T)/k."""
+    def _exchange(self, T: Array) -> tuple[Array, Array]:
+        """Heat in W into the cells at surfaces, and its slope in W/K, at their T."""
         heat, slope = np.zeros(len(T)), np.zeros(len(T))
         for surface, places in zip(self._balance.surfaces, self._places, strict=True):
-            gained, lost = surface.exchange(T[places], conducting[places])
+            gained, lost = self._balance.exchange(surface, T[places])
             heat += np.bincount(places, gained, len(T))
             slope += np.bincount(places, lost, len(T))
         return heat, slope
@@ -145,7 +145,7 @@ class VaryingEquations(Equations):
         T = self._device.to_host(self.temperature)
         self._linearised = found = linearise(balance.medium, balance.periodic, T + balance.shift)
         conducting, weight = (values.reshape(-1)[self._cells] for values in (found.conducting, found.weight))
-        heat, slope = self._exchange(T.reshape(-1)[self._cells], conducting)
+        heat, slope = self._exchange(T.reshape(-1)[self._cells])
         for link, values in zip(self._operator.links, found.links, strict=True):
             link[...] = xp.asarray((values / scale).astype(link.dtype))
         residual = found.gain / scale

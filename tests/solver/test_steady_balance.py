@@ -45,8 +45,10 @@ def solved(
 
 def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
     """T after one explicit step of the oracle, in which the conditions are those of t = 0."""
+    conditions = body.conditions
     arrays = CompositeArrays(
-        device.choose("cpu"), body.medium, body.conditions.maps, body.conditions.void, reference, "float64"
+        *(device.choose("cpu"), body.medium, conditions.maps, conditions.void, reference, "float64"),
+        mixed=conditions.mixed,
     )
     rows = body.rows(np.zeros(1), dt, reference)
     nothing = [np.zeros((0, 0))] * 6
@@ -63,11 +65,14 @@ def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
     [
         bodies.WALL,
         STILL,
+        STILL.replace(
+            "min = [0.005, 0.005], max = [0.01, 0.01] }\ntype", "min = [0.0053, 0.0047], max = [0.0102, 0.01] }\ntype"
+        ).replace("max = [0.015, 0.003]", "max = [0.0146, 0.0034]"),
         STILL.replace("x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {').replace(
             '[[patches]]\nname = "cold strip"\nface = "x_min"', '[[patches]]\nname = "cold strip"\nface = "y_max"'
         ),
     ],
-    ids=["wall", "everything", "periodic"],
+    ids=["wall", "everything", "patches off the grid", "periodic"],
 )
 def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
     """The oracle of transient kernels knows contacts, patches, radiation, void, sources and beams by itself."""
@@ -166,9 +171,8 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
 
 
 def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
-    """k = 20 + 0.08·(T − 300), between 300 K and 800 K: φ is a straight line; faces bring an error of second order."""
-    errors = []
-    for n in (20, 40):
+    """k = 20 + 0.08·(T − 300), between 300 K and 800 K: φ is a straight line, and the grid has no error."""
+    for n in (5, 40):
         text = f"""
         domain = {{ size = [0.1, 0.1, 0.1], cells = [{n}, 1, 1] }}
         time = {{ method = "steady" }}
@@ -188,6 +192,5 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08
-        errors.append(float(np.abs(equations.temperature.ravel() - known).max()))
-    assert errors[1] <= 1e-3 * 500.0
-    assert np.log2(errors[0] / errors[1]) >= 1.7
+        # Laws are tabulated to 1e-6 of the range.
+        assert np.abs(equations.temperature.ravel() - known).max() <= 1e-6 * 500.0

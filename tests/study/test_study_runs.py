@@ -23,9 +23,9 @@ from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Crew
 from heatsim.study.definition import read
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
+from heatsim.study.workers import LocalWorkers
 
 
 def prepared(at: Path, *overrides: str) -> Path:
@@ -125,6 +125,16 @@ def test_responses_may_change_without_a_run_being_done_again(finished: Path) -> 
     )
 
 
+def test_a_table_that_was_changed_after_its_run_counts_as_a_failed_run(finished: Path) -> None:
+    path = finished / "out" / "runs" / "0002" / run_folder.PROBES
+    content = path.read_bytes()
+    path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    table = study(finished).to_pydict()
+    assert table["status"] == ["done", "failed", *4 * ["done"]]
+    assert "probes.csv: was changed since the run ended" in table["message"][1]
+    assert table["warmest"][1] is None
+
+
 def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Where its folder should be is a file: nothing can be written there.
     out = prepared(tmp_path)
@@ -218,7 +228,7 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert (process.returncode, stdout) == (130, "")
     assert len(err.splitlines()) == 1
     assert "of 6 runs are done" in err
-    assert "go on with the same `heatsim study` command again" in err
+    assert "continue with the same `heatsim study` command again" in err
     unfinished = [at for at in (out / "runs").iterdir() if not study_folder.is_done(at)]
     assert any(checkpoint.read_last_good(at)[0] is not None for at in unfinished)
     statuses = pyarrow.parquet.read_table(out / "results.parquet").column("status").to_pylist()
@@ -226,14 +236,14 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_python_hears_of_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    events = Crew.events
+    events = LocalWorkers.events
 
-    def interrupted(self: Crew) -> Any:
+    def interrupted(self: LocalWorkers) -> Any:
         for event in events(self):
             signal.raise_signal(signal.SIGINT)
             yield event
 
-    monkeypatch.setattr(Crew, "events", interrupted)
+    monkeypatch.setattr(LocalWorkers, "events", interrupted)
     with pytest.raises(Interrupted, match="of 6 runs are done"):
         study(tmp_path)
 

@@ -21,7 +21,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     """The row of energy.csv by column, without the time."""
     flows = state.flows
     surfaces = {**flows.faces, **flows.patches}
-    if problem.body is not None and problem.body.medium.exposure is not None:
+    if problem.body is not None and problem.body.medium.exposed_cells:
         surfaces["void"] = flows.void
     # A source may have the name of a patch.
     sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}

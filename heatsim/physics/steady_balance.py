@@ -7,6 +7,8 @@ and with its derivative by the temperature T of the cell behind it,
 
     exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
 
+Where a surface is larger than the smooth one that it stands for, K is weighted as in
+:mod:`heatsim.physics.link_weights`.
 This file is the only place where the solver of steady states meets bodies, conditions and sources.
 """
 
@@ -23,6 +25,7 @@ from heatsim.physics.body import Body
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
+from heatsim.physics.link_weights import kinds_around, link_factors
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -42,6 +45,7 @@ class Surface:
         kinds: what they are.
         area: in m², shape (n,).
         half: conductance K of the half cell behind it in W/(m² K) at the reference temperature, shape (n,).
+        weight: area of the cells' faces over the smooth area that they stand for, shape (n,).
         numbers: of the conditions, shape (n,).
         condition: the six numbers of each, shape (6, n).
         beam: flux of beams in W/m², shape (n,).
@@ -53,6 +57,7 @@ class Surface:
     kinds: NDArray[np.intp]
     area: Array
     half: Array
+    weight: Array
     numbers: NDArray[np.intp]
     condition: Array
     beam: Array
@@ -70,13 +75,13 @@ class Surface:
                 heat through a held face where the conductivity varies.
         """
         half = self.half * conducting
-        rise = surface_rise(self.condition, half, self.reference, T, self.beam)
+        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam)
         surface = np.maximum(T + rise + self.reference, 0.0)
         film = self.condition[FILM] + 4.0 * self.condition[EMISSION] * surface**3
         passing = half * rise
         if below_held is not None:
             passing = np.where(self.condition[FREE] > 0.0, passing, self.half * below_held)
-        return self.area * passing, self.area * half * film / (self.condition[FREE] * half + film)
+        return self.area * passing, self.area * half * film / (self.condition[FREE] * half * self.weight + film)
 
     @property
     def grounded(self) -> NDArray[np.bool_]:
@@ -139,6 +144,9 @@ class SteadyBalance:
         for axis, d in enumerate(medium.grid.spacing):
             table = (medium.link[axis] * (volume / d / scale)).astype(precision)
             link = _between(xp, medium, 2 - axis, table)
+            if medium.exposure is not None and medium.exposure.contacts:
+                cells = xp.asarray(medium.exposure.cells)
+                link.reshape(-1)[cells] *= xp.asarray(link_factors(medium)[:, 2 * axis].astype(precision))
             first = xp.moveaxis(link, 2 - axis, 0)
             if not self.periodic[axis] or len(first) == 1:
                 first[0] = 0.0
@@ -227,33 +235,41 @@ class SteadyBalance:
             for numbers, fractions in self.body.conditions.shares(face, v, u):
                 some = fractions > 0.0
                 yield self._surface(
-                    *(name, axis, behind[some], area * fractions[some], np.asarray(numbers)[some], rows, flux[some])
+                    *(name, axis, behind[some], area * fractions[some], np.ones(int(some.sum()))),
+                    *(np.asarray(numbers)[some], rows, flux[some]),
                 )
 
     def _void(self, rows: Array) -> Iterator[Surface]:
         medium, condition = self.medium, self.body.conditions.void
-        if medium.exposure is None or condition is None:
+        if condition is None or medium.exposure is None or not medium.exposed_cells:
             return
-        cells = medium.exposure.cells
-        nz, ny, nx = medium.grid.shape
-        z, y, x = np.unravel_index(cells, (nz, ny, nx))
-        for axis, n in enumerate((nx, ny, nz)):
-            surfaces = np.zeros(len(cells))
-            for side in (-1, 1):
-                beside = [x, y, z]
-                beside[axis] = beside[axis] + side
-                inside = (beside[axis] >= 0) & (beside[axis] < n) | self.periodic[axis]
-                beside[axis] = beside[axis] % n
-                surfaces += inside & (medium.cells[beside[2], beside[1], beside[0]] & _KIND == medium.void)
-            some = surfaces > 0.0
-            area = (surfaces * medium.exposure.area[:, axis])[some] * (
-                medium.grid.cell_volume / medium.grid.spacing[axis]
-            )
-            numbers = np.full(len(area), condition)
-            yield self._surface("void", axis, cells[some], area, numbers, rows, np.zeros(len(area)))
+        cells, ratios = medium.exposure.cells, medium.exposure.area
+        own, around = kinds_around(medium, cells)
+        for side in range(6):
+            axis = side // 2
+            passes = (own != medium.void) & (around[:, side] == medium.void) & (ratios[:, side] > 0.0)
+            passes &= self._inside(cells, side)
+            count = int(passes.sum())
+            area = np.full(count, medium.grid.cell_volume / medium.grid.spacing[axis])
+            weight, numbers = 1.0 / ratios[passes, side], np.full(count, condition)
+            yield self._surface("void", axis, cells[passes], area, weight, numbers, rows, np.zeros(count))
+
+    def _inside(self, cells: Cells, side: int) -> NDArray[np.bool_]:
+        """Whether the neighbours towards x−, x+, …, z+ are inside of the box, or joined to it by an axis that wraps."""
+        axis, grid = side // 2, self.medium.grid
+        place = cells // int(np.prod(grid.cells[:axis])) % grid.cells[axis]
+        return np.asarray(self.periodic[axis] | (place != (grid.cells[axis] - 1 if side % 2 else 0)))
 
     def _surface(
-        self, name: str, axis: int, cells: Cells, area: Array, numbers: NDArray[np.intp], rows: Array, beam: Array
+        self,
+        name: str,
+        axis: int,
+        cells: Cells,
+        area: Array,
+        weight: Array,
+        numbers: NDArray[np.intp],
+        rows: Array,
+        beam: Array,
     ) -> Surface:
         """A surface of those of the cells that conduct."""
         medium = self.medium
@@ -261,9 +277,11 @@ class SteadyBalance:
         if not medium.uniform:
             kinds = (medium.cells.reshape(-1)[cells] & _KIND).astype(np.intp)
         conducts = np.isfinite(medium.half[axis, kinds])
-        cells, kinds, area, numbers, beam = (values[conducts] for values in (cells, kinds, area, numbers, beam))
+        cells, kinds, area, weight, numbers, beam = (
+            values[conducts] for values in (cells, kinds, area, weight, numbers, beam)
+        )
         half = 1.0 / medium.half[axis, kinds]
-        return Surface(name, cells, kinds, area, half, numbers, rows[numbers].T, beam, self.reference)
+        return Surface(name, cells, kinds, area, half, weight, numbers, rows[numbers].T, beam, self.reference)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def linearise(medium: Medium, periodic: tuple[bool, bool, bool], T: Array) -> Li
         alike = material[kinds] == material[before(kinds)]
         half = medium.half[axis, kinds] / conducting
         inner = medium.link[axis, before(kinds), kinds] * area
-        outer = area / (half + before(half) + medium.resistance[before(kinds), kinds])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            resistance = medium.resistance[before(kinds), kinds] / _ratios(medium, axis)
+        outer = area / (half + before(half) + np.where(resistance > 0.0, resistance, 0.0))
         if not periodic[axis] or T.shape[dimension] == 1:
             for values in (inner, outer):
                 np.moveaxis(values, dimension, 0)[0] = 0.0
@@ -70,6 +72,14 @@ def linearise(medium: Medium, periodic: tuple[bool, bool, bool], T: Array) -> Li
         gain += flow - np.roll(flow, -1, dimension)
         links.append(np.where(alike, inner * weight, outer))
     return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)
+
+
+def _ratios(medium: Medium, axis: int) -> Array:
+    """Smooth over voxel area of each cell's face towards the cell before it, 1 where nothing is weighted."""
+    ratios = np.ones(medium.grid.cell_count)
+    if medium.exposure is not None and medium.exposure.contacts:
+        ratios[medium.exposure.cells] = medium.exposure.area[:, 2 * axis]
+    return ratios.reshape(medium.grid.shape)
 
 
 def moved(medium: Medium, linearised: Linearised, v: Array) -> Array:

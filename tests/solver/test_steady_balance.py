@@ -66,13 +66,16 @@ def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
         bodies.WALL,
         STILL,
         STILL.replace(
+            "[[contacts]]", '[[contacts]]\nbetween = ["copper", "glass"]\nresistance = 1e-3\n[[contacts]]', 1
+        ),
+        STILL.replace(
             "min = [0.005, 0.005], max = [0.01, 0.01] }\ntype", "min = [0.0053, 0.0047], max = [0.0102, 0.01] }\ntype"
         ).replace("max = [0.015, 0.003]", "max = [0.0146, 0.0034]"),
         STILL.replace("x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {').replace(
             '[[patches]]\nname = "cold strip"\nface = "x_min"', '[[patches]]\nname = "cold strip"\nface = "y_max"'
         ),
     ],
-    ids=["wall", "everything", "patches off the grid", "periodic"],
+    ids=["wall", "everything", "contact around a sphere", "patches off the grid", "periodic"],
 )
 def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
     """The oracle of transient kernels knows contacts, patches, radiation, void, sources and beams by itself."""
@@ -134,7 +137,7 @@ materials.steel = { conductivity = { temperatures = [300.0, 800.0], values = [20
 materials.brick = { conductivity = "4 - 0.003*(T - 300)", density = 2000.0, specific_heat = 900.0, latent_heat = 1e5, solidus = 400.0, liquidus = 401.0, temperature_range = [200.0, 1300.0] }
 materials.glass = { conductivity = [1.0, 2.0, 1.5], density = 2500.0, specific_heat = 800.0 }
 regions = [
-    { name = "core", material = "brick", box = { min = [0.03, 0.0, 0.0], max = [0.06, 0.05, 0.03] } },
+    { name = "core", material = "brick", sphere = { centre = [0.045, 0.025, 0.02], radius = 0.014 } },
     { name = "pane", material = "glass", box = { min = [0.06, 0.0, 0.0], max = [0.08, 0.03, 0.04] } },
     { name = "hole", material = "void", box = { min = [0.04, 0.02, 0.01], max = [0.05, 0.05, 0.02] } },
 ]

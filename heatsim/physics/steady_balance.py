@@ -2,14 +2,8 @@
 
     Σ link·(T_neighbour − T) + exchange(T) + source = 0        for every cell
 
-Values that change in time are those of t = 0. A surface exchanges, by the balance of :mod:`heatsim.physics.conditions`
-and with its derivative by the temperature T of the cell behind it,
-
-    exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
-
-Where a surface is larger than the smooth one that it stands for, K is weighted as in
-:mod:`heatsim.physics.link_weights`.
-This file is the only place where the solver of steady states meets bodies, conditions and sources.
+Values that change in time are those of t = 0. This file and steady_surfaces.py are the only places where the solver of
+steady states meets bodies, conditions and sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,75 +17,16 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.body import Body
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FREE, surface_rise
+from heatsim.physics.conditions import AMBIENT
 from heatsim.physics.enthalpy import Law
-from heatsim.physics.link_weights import kinds_around, link_factors
+from heatsim.physics.link_weights import link_factors
+from heatsim.physics.steady_surfaces import Surface, find_surfaces
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
-Cells = NDArray[np.int64]
 
 _CELLS_AT_ONCE = 2**22
 _KIND = np.uint8(INTERIOR - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """A face of the box, or the surfaces across one axis towards void.
-
-    Attributes:
-        name: the face's, or "void".
-        cells: the cells behind it, by their index in the flattened grid; shape (n,).
-        kinds: what they are.
-        area: in m², shape (n,).
-        half: conductance K of the half cell behind it in W/(m² K) at the reference temperature, shape (n,).
-        weight: area of the cells' faces over the smooth area that they stand for, shape (n,).
-        numbers: of the conditions, shape (n,).
-        condition: the six numbers of each, shape (6, n).
-        beam: flux of beams in W/m², shape (n,).
-        reference: the temperature in K that deviations are counted from.
-    """
-
-    name: str
-    cells: Cells
-    kinds: NDArray[np.intp]
-    area: Array
-    half: Array
-    weight: Array
-    numbers: NDArray[np.intp]
-    condition: Array
-    beam: Array
-    reference: float
-
-    def exchange(
-        self, T: Array, conducting: Array | float = 1.0, below_held: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Heat into each cell in W, that of beams included, and its slope in W/K.
-
-        Args:
-            T: of the cells, as deviations in K.
-            conducting: their conductivities over those at the reference temperature.
-            below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
-                heat through a held face where the conductivity varies.
-        """
-        half = self.half * conducting
-        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam)
-        surface = np.maximum(T + rise + self.reference, 0.0)
-        film = self.condition[FILM] + 4.0 * self.condition[EMISSION] * surface**3
-        passing = half * rise
-        if below_held is not None:
-            passing = np.where(self.condition[FREE] > 0.0, passing, self.half * below_held)
-        return self.area * passing, self.area * half * film / (self.condition[FREE] * half * self.weight + film)
-
-    @property
-    def grounded(self) -> NDArray[np.bool_]:
-        """Whether what passes depends on the temperature of the cell, shape (n,)."""
-        return np.asarray((self.condition[FILM] > 0.0) | (self.condition[EMISSION] > 0.0))
-
-    @property
-    def radiates(self) -> bool:
-        """Whether any of it radiates."""
-        return bool((self.condition[EMISSION] > 0.0).any())
 
 
 class SteadyBalance:
@@ -114,8 +49,7 @@ class SteadyBalance:
         self.body, self.medium, self.periodic, self.reference = body, body.medium, body.periodic, reference
         capacities = self.medium.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
-        rows = body.conditions.rows(np.zeros(1), reference)[0]
-        self.surfaces = (*self._faces(rows), *self._void(rows))
+        self.surfaces = find_surfaces(body, reference)
 
     @property
     def shift(self) -> float:
@@ -215,73 +149,6 @@ class SteadyBalance:
                 flux = float(rows.weights[0][0].sum() * rows.weights[1][0].sum())
                 powers[source.name] = flux * grid.cell_volume / grid.spacing[rows.face // 2]
         return powers
-
-    def _faces(self, rows: Array) -> Iterator[Surface]:
-        medium = self.medium
-        places = np.arange(medium.grid.cell_count).reshape(medium.grid.shape)
-        beams = self.body.sources.beam_rows(np.zeros(1), INSTANT)
-        for face, name in enumerate(FACES):
-            axis = face // 2
-            on_face = [beam for beam in beams if beam.face == face]
-            if self.periodic[axis] or not (on_face or self.body.conditions.exchanging(face)):
-                continue
-            behind = np.moveaxis(places, 2 - axis, 0)[-(face % 2)]
-            flux = np.zeros(behind.shape)
-            for beam in on_face:
-                (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
-                flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-            area = medium.grid.cell_volume / medium.grid.spacing[axis]
-            v, u = np.indices(behind.shape)
-            for numbers, fractions in self.body.conditions.shares(face, v, u):
-                some = fractions > 0.0
-                yield self._surface(
-                    *(name, axis, behind[some], area * fractions[some], np.ones(int(some.sum()))),
-                    *(np.asarray(numbers)[some], rows, flux[some]),
-                )
-
-    def _void(self, rows: Array) -> Iterator[Surface]:
-        medium, condition = self.medium, self.body.conditions.void
-        if condition is None or medium.exposure is None or not medium.exposed_cells:
-            return
-        cells, ratios = medium.exposure.cells, medium.exposure.area
-        own, around = kinds_around(medium, cells)
-        for side in range(6):
-            axis = side // 2
-            passes = (own != medium.void) & (around[:, side] == medium.void) & (ratios[:, side] > 0.0)
-            passes &= self._inside(cells, side)
-            count = int(passes.sum())
-            area = np.full(count, medium.grid.cell_volume / medium.grid.spacing[axis])
-            weight, numbers = 1.0 / ratios[passes, side], np.full(count, condition)
-            yield self._surface("void", axis, cells[passes], area, weight, numbers, rows, np.zeros(count))
-
-    def _inside(self, cells: Cells, side: int) -> NDArray[np.bool_]:
-        """Whether the neighbours towards x−, x+, …, z+ are inside of the box, or joined to it by an axis that wraps."""
-        axis, grid = side // 2, self.medium.grid
-        place = cells // int(np.prod(grid.cells[:axis])) % grid.cells[axis]
-        return np.asarray(self.periodic[axis] | (place != (grid.cells[axis] - 1 if side % 2 else 0)))
-
-    def _surface(
-        self,
-        name: str,
-        axis: int,
-        cells: Cells,
-        area: Array,
-        weight: Array,
-        numbers: NDArray[np.intp],
-        rows: Array,
-        beam: Array,
-    ) -> Surface:
-        """A surface of those of the cells that conduct."""
-        medium = self.medium
-        kinds = np.zeros(len(cells), dtype=np.intp)
-        if not medium.uniform:
-            kinds = (medium.cells.reshape(-1)[cells] & _KIND).astype(np.intp)
-        conducts = np.isfinite(medium.half[axis, kinds])
-        cells, kinds, area, weight, numbers, beam = (
-            values[conducts] for values in (cells, kinds, area, weight, numbers, beam)
-        )
-        half = 1.0 / medium.half[axis, kinds]
-        return Surface(name, cells, kinds, area, half, weight, numbers, rows[numbers].T, beam, self.reference)
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def test_values_in_time_are_those_of_the_start_and_it_is_said(tmp_path: Path) ->
     np.testing.assert_array_equal(simulation.temperature, known.temperature)
     first, second = simulation.warnings
     assert "taken at t = 0: boundaries.x_max.ambient, sources.0.during (on)" in first
-    assert "no use for time.end, output.every" in second
+    assert "does not use time.end, output.every" in second
     assert not known.warnings
     off = run(tmp_path, "sources.0.during=[1.0, 5.0]", output="off")
     np.testing.assert_allclose(off.temperature, 290.0, atol=1e-3)

@@ -14,8 +14,12 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
     if changing:
         notes.append(f"values that change in time are taken at t = 0: {', '.join(changing)}")
     unused = [f"{table}.{name}" for table, name in TRANSIENT_KEYS if name in getattr(scenario, table).model_fields_set]
+    defaults = type(scenario.solver)()
+    unused += [
+        f"solver.{name}" for name in ("kernel", "rounding") if getattr(scenario.solver, name) != getattr(defaults, name)
+    ]
     if unused:
-        notes.append(f"a steady state has no use for {', '.join(unused)}")
+        notes.append(f"a steady state does not use {', '.join(unused)}")
     return notes
 
 

@@ -9,6 +9,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
+from heatsim.kernels.multigrid import operator
 from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.operator import Operator, choose_factors, coarsen
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
@@ -192,6 +193,17 @@ def test_a_held_face_moves_away_from_the_centres_of_coarse_cells() -> None:
     np.testing.assert_allclose(coarse[0, 0, 1:-1], 8.0, rtol=0.2)
     np.testing.assert_allclose(coarse[0, 0, 0], 12.0, rtol=0.3)
     assert not coarse[1:, 1:, 1:].any()
+
+
+def test_slabs_of_cells_make_the_same_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    links, ground = random_body((11, 12, 13), 6, periodic=True, void=0.2)
+    fine, _ = operator_of(links, ground)
+    whole = coarsen(np, fine, (2, 1, 2)), coarsen(np, fine, (2, 2, 2))
+    monkeypatch.setattr(operator, "_CELLS_AT_ONCE", 500)
+    for known, factors in zip(whole, ((2, 1, 2), (2, 2, 2)), strict=True):
+        found = coarsen(np, fine, factors)
+        for mine, other in zip((*found.links, found.ground), (*known.links, known.ground), strict=True):
+            np.testing.assert_array_equal(mine, other)
 
 
 def test_strong_axes_are_coarsened_first() -> None:

@@ -20,7 +20,7 @@ The ground of a cell at the end of its body is reached through the same part of 
 1/ground' = part/inside + 1/ground. Where a cell is at the end along m axes its ground is taken to be shared by them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -34,6 +34,7 @@ Factors = tuple[int, int, int]
 STRONG = 0.15
 # Levels of this many cells or fewer are solved by their inverse.
 COARSEST = 256
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,26 +106,47 @@ def coarsen(xp: Any, operator: Operator, factors: Factors) -> Operator:
         operator: of the fine cells.
         factors: 1 or 2 for each axis.
     """
-    links = []
     strength = _strength(xp, operator)
     resistance, ends = xp.zeros_like(strength), xp.zeros(operator.shape, dtype="int8")
+    shape = tuple(-(-n // factor) for n, factor in zip(operator.shape, factors[::-1], strict=True))
+    links = []
     for axis in range(3):
-        link, dimension = operator.links[axis], 2 - axis
-        along = xp.moveaxis(link, dimension, 0)
-        parts = _parts(xp, along, xp.moveaxis(strength, dimension, 0)) if factors[axis] == 2 else None
-        _add_ends(xp, along, parts, xp.moveaxis(resistance, dimension, 0), xp.moveaxis(ends, dimension, 0))
-        if parts is not None:
-            link = xp.moveaxis(_in_series(xp, along, parts), 0, dimension)
-        for other in range(3):
-            if other != axis and factors[other] == 2:
-                link = merge(xp, link, 2 - other)
-        links.append(xp.ascontiguousarray(link))
+        dimension, link = 2 - axis, xp.empty(shape, dtype=strength.dtype)
+        # A slab at a time across the axis, so that temporary arrays stay small.
+        across = 0 if dimension else 1
+        for fine, coarse in _slabs(operator, across, factors[2 - across]):
+            place = (slice(None),) * across + (fine,)
+            along, weights, ohms, ended = (
+                xp.moveaxis(values[place], dimension, 0)
+                for values in (operator.links[axis], strength, resistance, ends)
+            )
+            parts = _parts(xp, along, weights) if factors[axis] == 2 else None
+            _add_ends(xp, along, parts, ohms, ended)
+            merged = xp.moveaxis(along if parts is None else _in_series(xp, along, parts), 0, dimension)
+            for other in range(3):
+                if other != axis and factors[other] == 2:
+                    merged = merge(xp, merged, 2 - other)
+            link[(slice(None),) * across + (coarse,)] = merged
+        links.append(link)
+    del strength
     resistance /= xp.maximum(ends, 1) ** 2
-    ground = operator.ground / (operator.ground * resistance + operator.ground.dtype.type(1.0))
+    resistance *= operator.ground
+    resistance += resistance.dtype.type(1.0)
+    ground = operator.ground / resistance
+    del resistance
     for axis in range(3):
         if factors[axis] == 2:
             ground = merge(xp, ground, 2 - axis)
     return Operator((links[0], links[1], links[2]), xp.ascontiguousarray(ground))
+
+
+def _slabs(operator: Operator, dimension: int, factor: int) -> Iterator[tuple[slice, slice]]:
+    """Slabs of the fine cells across a dimension of the array, and of the coarse cells that these make."""
+    n = operator.shape[dimension]
+    thickness = 2 * max(1, _CELLS_AT_ONCE * n // (2 * operator.size))
+    for first in range(0, n, thickness):
+        last = min(first + thickness, n)
+        yield slice(first, last), slice(first // factor, -(-last // factor))
 
 
 def merge(xp: Any, values: Any, dimension: int) -> Any:

@@ -146,10 +146,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
 
 
-def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> "subprocess.Popen[str]":
-    """``heatsim ARGUMENTS`` as a process of its own."""
+def start(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
+) -> "subprocess.Popen[str]":
+    """``heatsim ARGUMENTS`` as a process of its own; ``safe_path``: like the installed command, not from the cwd."""
     return subprocess.Popen(
-        [sys.executable, "-m", "heatsim", *map(str, arguments)],
+        [sys.executable, *["-P"] * safe_path, "-m", "heatsim", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,8 +161,10 @@ def start(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-
     )
 
 
-def command(*arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8") -> tuple[int, str, str]:
+def command(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
+) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of ``heatsim ARGUMENTS``."""
-    process = start(*arguments, cwd=cwd, encoding=encoding)
+    process = start(*arguments, cwd=cwd, encoding=encoding, safe_path=safe_path)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from run_folders import gaussian, write_run
 
+from heatsim.cli import main
 from heatsim.errors import FolderError, InputError
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
@@ -91,3 +92,33 @@ def test_heat_flux_and_materials_go_with_the_temperature(tmp_path: Path) -> None
     np.testing.assert_array_equal(mesh.cell_data["heat_flux"].reshape(flux.shape), flux)
     np.testing.assert_array_equal(mesh.cell_data["material"].reshape(GRID.shape), materials)
     assert mesh.active_scalars_name == "temperature"
+
+
+@pytest.mark.parametrize("most", [600, 2000])
+def test_a_full_disk_leaves_the_earlier_export_as_it_was(
+    tmp_path: Path, most: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    resource = pytest.importorskip("resource", reason="no limits on this system")
+    folder = write_run(tmp_path / "run", Grid((16, 12, 10), GRID.size, GRID.origin), times=TIMES)
+    command = ["export", str(folder)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def on_a_full_disk() -> int:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        try:
+            return main(command)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert on_a_full_disk() == 1
+    assert not list((folder / run_folder.EXPORT).iterdir())
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"heatsim: {folder / run_folder.EXPORT}: could not be written: ")
+    assert err.count("\n") == 1
+
+    assert main(command) == 0
+    whole = {path: path.read_bytes() for path in (folder / run_folder.EXPORT).iterdir()}
+    assert len(whole) == 4
+    assert on_a_full_disk() == 1
+    assert {path: path.read_bytes() for path in (folder / run_folder.EXPORT).iterdir()} == whole

@@ -49,7 +49,7 @@ MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
         *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
-        *("temporal_composite/boxes", "temporal_composite/box_contents"),
+        *("temporal_composite/boxes", "temporal_composite/box_contents", "numba_cache"),
     )
 }
 

@@ -14,7 +14,7 @@ from heatsim.device import Device
 from heatsim.errors import CapacityError, DeviceError, FolderError, InputError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.run.plan import size
+from heatsim.run.capacity import size
 
 __all__ = [
     "EnsembleMeasurement",

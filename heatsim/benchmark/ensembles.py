@@ -18,7 +18,7 @@ from heatsim.kernels import autotune, catalog, launch, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import Stack, Turn
-from heatsim.run.plan import size
+from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
 _SEED = 22

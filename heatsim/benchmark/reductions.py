@@ -22,7 +22,7 @@ from heatsim.grid import Grid
 from heatsim.kernels.reductions import compiled, fused
 from heatsim.kernels.reductions.fused import STATISTICS, Pass, Statistics
 from heatsim.kernels.reductions.ladder import LADDER, Summing
-from heatsim.run.plan import size
+from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
 _SEED = 21

@@ -58,11 +58,13 @@ def plan(
 ) -> int:
     """Show what a run would do and need, without running it: c0…c6, time step, memory, disk, time."""
     from heatsim.physics.problem import HeatProblem
+    from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan, describe
     from heatsim.scenario import load
 
-    problem = HeatProblem.from_scenario(load(scenario, all_overrides(overrides, device, kernel, precision)))
-    planned = Plan.of(problem)
+    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    check_room(read)
+    planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned))
     planned.check_capacity(output or Path("outputs") / scenario.stem)
     return 0

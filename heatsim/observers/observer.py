@@ -23,6 +23,25 @@ Value = int | float | str | bool
 Values = Mapping[str, Value]
 
 
+@dataclass(frozen=True)
+class Record:
+    """A temperature that was never lower, or never higher.
+
+    Attributes:
+        temperature: in K.
+        time: in s.
+        cell: (x, y, z), where it was looked for.
+    """
+
+    temperature: float
+    time: float
+    cell: tuple[int, int, int] | None = None
+
+    def as_list(self) -> list[float]:
+        """The numbers one after the other."""
+        return [self.temperature, self.time, *(self.cell or ())]
+
+
 @dataclass
 class RunState:
     """A run as its observers see it.
@@ -38,6 +57,9 @@ class RunState:
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
+        lowest: the lowest temperature at the due times so far.
+        beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
+            "high").
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         writer: what fields and checkpoints are written by while the run goes on.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
@@ -53,6 +75,8 @@ class RunState:
     wall_time: float = 0.0
     arrays: CompositeArrays | None = None
     stopped: bool = False
+    lowest: Record | None = None
+    beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
@@ -148,6 +172,15 @@ class RunState:
             return self.field.extremes()
         lowest, highest = self.arrays.extremes(self.field.deviation)
         return Extremes(lowest + self.field.reference, highest + self.field.reference)
+
+    def lowest_cell(self, kind: int | None = None) -> tuple[int, int, int]:
+        """The first cell (x, y, z) with the lowest value, of a composite body among those of a kind."""
+        deviation, (_, ny, nx) = self.field.deviation, self.field.grid.shape
+        if self.arrays is None or kind is None:
+            number = int(deviation.argmin())
+        else:
+            number = self.arrays.lowest_cell(deviation, kind)
+        return number % nx, number // nx % ny, number // (nx * ny)
 
     def mean(self) -> float:
         """Mean temperature in K over the volume, void left out."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.physics.changes import last_change
 
 _CELLS_AT_ONCE = 2**24
 
@@ -16,6 +17,9 @@ class Steady(Observer):
     What a cell changes in a step may be less than float32 can tell apart; from row to row it is not lost. Of a material
     that changes with temperature it is the heat in kelvins that is compared: one that melts changes, however slowly its
     temperature does.
+
+    What acts on the body must have changed for the last time before the rows that are compared: a source that is
+    switched on later leaves a field quiet until then.
     """
 
     def due(self, state: RunState) -> NDArray[np.int64]:
@@ -24,19 +28,21 @@ class Steady(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Remember the field; a resumed run has it from its checkpoint."""
+        self._last_change = last_change(state.problem.scenario)
         if state.compared is None:
             state.compared = (state.step, state.field.deviation.copy())
 
     def handle(self, state: RunState) -> None:
-        """Ask for the end if the largest change was slower than ``time.stop_below``."""
+        """Ask for the end if nothing changes from outside and the field changed more slowly than ``stop_below``."""
         stop_below, compared = state.problem.scenario.time.stop_below, state.compared
         assert stop_below is not None, "asked for"
         assert compared is not None, "remembered at the start"
         step, before = compared
         if step == state.step:
             return
-        seconds = state.time - state.problem.timeline.time(step)
-        state.stopped = largest_difference(state.field.deviation, before) / seconds < stop_below
+        since = state.problem.timeline.time(step)
+        slow = largest_difference(state.field.deviation, before) / (state.time - since) < stop_below
+        state.stopped = slow and since >= self._last_change
         # Not into the array that is there: a checkpoint may be on its way that holds it.
         state.compared = (state.step, state.field.deviation.copy())
 

@@ -69,11 +69,11 @@ class Body:
         """Paint the regions and tell the kinds of cells apart.
 
         Raises:
-            ScenarioError: a region paints no cell, a source heats none, there are too many kinds of cells, or a
-                material makes no sense at a temperature that can occur.
+            ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
+                cells, or a material makes no sense at a temperature that can occur.
         """
         conditions = Conditions.from_scenario(scenario)
-        painted = scenario.regions or any(source.shape is not None for source in scenario.sources)
+        painted = scenario.regions or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
         parts = paint(scenario) if painted else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
         start = InitialField.from_scenario(scenario, parts) if varies else None
@@ -162,24 +162,43 @@ class Body:
         nx, ny, nz = grid.cells
         rates = medium.rates()
         inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
+        if medium.uniform and not any(numbers.size for numbers in self.conditions.maps):
+            cells, special = self._different_cells()
+            yield cells[special], self._rates_of(cells[special], rates, films)
+            others = cells[~special][:1]
+            yield others, np.broadcast_to(np.asarray(inner, dtype=np.float64), len(others))
+            return
         seen = np.zeros(len(medium.kinds), dtype=bool)
         sides = np.zeros((ny, nx), dtype=bool)
         if not self.periodic[0]:
             sides[:, [0, -1]] = True
         if not self.periodic[1]:
             sides[[0, -1]] = True
-        for z in range(nz):
-            ends = sides | (not self.periodic[2] and z in (0, nz - 1)) | (1 in grid.cells)
-            plane = np.full((ny, nx), INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z]
-            special = ends | (plane < INTERIOR)
-            cells = np.flatnonzero(special) + z * ny * nx
+        count = media.planes_at_once(grid.shape)
+        for first in range(0, nz, count):
+            z = np.arange(first, min(first + count, nz))
+            shape = (len(z), ny, nx)
+            planes = np.full(shape, INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z[0] : z[-1] + 1]
+            ends = np.isin(z, (0, nz - 1)) & (not self.periodic[2])
+            special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
+            cells = np.flatnonzero(special) + first * ny * nx
             yield cells, self._rates_of(cells, rates, films)
-            kinds = (plane & ~np.uint8(INTERIOR))[~special]
-            for kind in np.unique(kinds).tolist():
+            kinds = planes & ~np.uint8(INTERIOR)
+            for kind in np.unique(kinds[~special]).tolist():
                 if not seen[kind]:
                     seen[kind] = True
-                    one = np.flatnonzero(~special & ((plane & ~np.uint8(INTERIOR)) == kind))[:1] + z * ny * nx
+                    one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
                     yield one, np.asarray(inner)[[kind]]
+
+    def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first, second and last cells along each axis, and which of them are at a face: no others differ."""
+        nx, ny, nz = self.medium.grid.cells
+        along = (sorted({0, min(1, n - 1), n - 1}) for n in (nz, ny, nx))
+        z, y, x = (place.reshape(-1) for place in np.meshgrid(*along, indexing="ij"))
+        special = np.full(x.shape, 1 in self.medium.grid.cells)
+        for place, n, periodic in zip((x, y, z), (nx, ny, nz), self.periodic, strict=True):
+            special |= (not periodic) & ((place == 0) | (place == n - 1))
+        return np.asarray((z * ny + y) * nx + x, dtype=np.int64), special
 
     def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
         medium, grid = self.medium, self.medium.grid

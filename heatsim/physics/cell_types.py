@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 INTERIOR = 0x80  # bit of a cell's byte
 MAXIMUM_KINDS = 127
+_CELLS_AT_ONCE = 2**18
 
 
 class TooManyKindsError(ValueError):
@@ -210,6 +211,11 @@ class Medium:
         return np.asarray(np.where(conducts, 1.0 / np.where(conducts, self.heat_capacity, 1.0), 0.0))
 
 
+def planes_at_once(shape: tuple[int, ...]) -> int:
+    """How many planes [y, x] of a grid of this shape to look at together: temporaries stay small, and loops short."""
+    return max(1, _CELLS_AT_ONCE // (shape[1] * shape[2]))
+
+
 def build(
     grid: Grid,
     palette: Sequence[Substance],
@@ -314,23 +320,25 @@ def _heat(
 
 
 def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
-    """Set INTERIOR, plane by plane: a plane is compared with the one below while that is not marked yet."""
+    """Set INTERIOR, a few planes at a time."""
     nz = len(cells)
-    first, below = cells[0].copy(), cells[-1 if periodic[2] else 0].copy()
-    for z in range(nz):
-        plane = cells[z].copy()
-        above = cells[z + 1] if z + 1 < nz else (first if periodic[2] else plane)
-        same = (plane == below) & (plane == above)
-        for axis, wraps in ((1, periodic[0]), (0, periodic[1])):
-            if plane.shape[axis] == 1:
+    count = planes_at_once(cells.shape)
+    for first in range(0, nz, count):
+        last = min(first + count, nz)
+        below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
+        above = last % nz if periodic[2] else min(last, nz - 1)
+        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
+        planes = column[1:-1]
+        same = (planes == column[:-2]) & (planes == column[2:])
+        for axis, wraps in ((2, periodic[0]), (1, periodic[1])):
+            if planes.shape[axis] == 1:
                 continue
-            steps = np.moveaxis(plane, axis, 0)[1:] == np.moveaxis(plane, axis, 0)[:-1]
-            along = np.moveaxis(same, axis, 0)
+            kinds, along = np.moveaxis(planes, axis, 0), np.moveaxis(same, axis, 0)
+            steps = kinds[1:] == kinds[:-1]
             along[1:] &= steps
             along[:-1] &= steps
             if wraps:
-                ends = np.moveaxis(plane, axis, 0)[0] == np.moveaxis(plane, axis, 0)[-1]
+                ends = kinds[0] == kinds[-1]
                 along[0] &= ends
                 along[-1] &= ends
-        cells[z] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))
-        below = plane
+        cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))

@@ -102,7 +102,7 @@ class Conditions:
     @property
     def constant(self) -> bool:
         """Whether none varies in time."""
-        return all(function.constant for condition in self.conditions for function in _functions(condition))
+        return all(function.constant for condition in self.conditions for function in time_functions(condition))
 
     def on_face(self, face: int) -> list[int]:
         """The numbers of the conditions on a face."""
@@ -123,7 +123,9 @@ class Conditions:
         rows = np.zeros((len(times), len(self.conditions), 6))
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
-            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in _functions(condition))
+            film, ambient, flux, emissivity, surroundings = (
+                function.at(times) for function in time_functions(condition)
+            )
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
@@ -145,14 +147,14 @@ class Conditions:
         """
         films = np.zeros(len(self.conditions))
         for number, condition in enumerate(self.conditions):
-            film, _, _, emissivity, _ = _functions(condition)
+            film, _, _, emissivity, _ = time_functions(condition)
             films[number] = float(film.at(film.samples(end)).max())
             if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
                 films[number] = np.inf
         return films
 
 
-def _functions(condition: Condition) -> Sequence[TimeFunction]:
+def time_functions(condition: Condition) -> Sequence[TimeFunction]:
     """Film conductance, ambient, flux, emissivity and surroundings of a condition."""
     match condition:
         case Temperature():

@@ -12,6 +12,7 @@ from heatsim.errors import Problem, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics.shapes import Block, Mask, Solid
 from heatsim.scenario import Beam, Region, Scenario, Source, face_axes, load_labels
+from heatsim.scenario.materials import VOID
 from heatsim.scenario.problems import show
 from heatsim.scenario.regions import SHAPES, Shaped
 
@@ -43,9 +44,9 @@ def paint(scenario: Scenario) -> Parts:
     """Paint all regions in their order.
 
     Raises:
-        ScenarioError: a region lies outside the domain, paints no cell or has an open surface; or a source, or a region
-            that a probe looks at, has no cell that conducts; or a point of a probe or the path of a beam lies in void.
-            Carries all of these.
+        ScenarioError: a region lies outside the domain, paints no cell or has an open surface; or all cells are void;
+            or a source, or a region that a probe looks at, has no cell that conducts; or a point of a probe or the path
+            of a beam lies in void. Carries all of these.
     """
     grid = scenario.grid
     names = [name for name, _ in scenario.palette]
@@ -71,9 +72,20 @@ def paint(scenario: Scenario) -> Parts:
     )
     if not problems:
         problems = [*_idle_sources(scenario, parts), *_empty_probes(scenario, parts)]
+    if not problems and scenario.uses_void and parts.material_cells[-1] == grid.cell_count:
+        problems = [_nothing_conducts(scenario)]
     if problems:
         raise ScenarioError(scenario.path, problems)
     return parts
+
+
+def _nothing_conducts(scenario: Scenario) -> Problem:
+    """The mistake of a scenario whose cells are all void."""
+    void = [region.name for region in scenario.regions if VOID in region.materials]
+    key = "regions" if void else "domain.material"
+    found = f"by {', '.join(map(show, void))}" if void else 'because the domain is "void" and no region is painted'
+    remedy = "make the void smaller, or paint a region of a material after it"
+    return Problem(key, f"all {scenario.grid.cell_count:,} cells are void, {found}: nothing conducts; {remedy}")
 
 
 def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:

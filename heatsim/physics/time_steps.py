@@ -47,9 +47,14 @@ class Timeline:
 
     @cached_property
     def step_lengths(self) -> dict[float, int]:
-        """Every dt used, in the order of first use, with the number of steps that have it."""
-        lengths, first, inverse = np.unique(self.dts, return_index=True, return_inverse=True)
-        counts = np.bincount(inverse, weights=np.diff(self.steps))
+        """Every dt of the run, in the order of first use, with the number of steps that have it."""
+        return self.lengths_until(self.last_step)
+
+    def lengths_until(self, step: int) -> dict[float, int]:
+        """Every dt of the first ``step`` steps, in the order of first use, with the number of those that have it."""
+        done = np.clip(step - self.steps[:-1], 0, np.diff(self.steps))
+        lengths, first, inverse = np.unique(self.dts[done > 0], return_index=True, return_inverse=True)
+        counts = np.bincount(inverse, weights=done[done > 0])
         return {float(lengths[i]): int(counts[i]) for i in np.argsort(first)}
 
     def interval(self, step: int) -> int:

@@ -1,14 +1,15 @@
 """Pictures of what a run wrote, drawn without a display from its folder alone."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, InputError
+from heatsim.errors import FolderError, InputError, StorageError
+from heatsim.grid import FACES
 from heatsim.render import curves, pictures
 from heatsim.render.scales import TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time, ticks
 from heatsim.render.scene import Scene, View, drawn_size, finish_trial, start_trial
@@ -176,16 +177,24 @@ def _draw_tables(folder: Path, figures: Path, title: str) -> Iterator[Path]:
         times = probes.pop("time")
         curves.draw_temperatures(figures / "probes.png", pictures.title_of(title, "probes"), times, probes)
         yield figures / "probes.png"
-    energy = _read_columns(folder / run_folder.ENERGY)
+    energy = _read_columns(folder / run_folder.ENERGY, ("time", "stored", "sources", *FACES, "residual"))
     if energy and len(energy["time"]):
         bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
+        bound = bound if isinstance(bound, float) else None
         curves.draw_energy(figures / "energy.png", pictures.title_of(title, "energy balance"), energy, bound)
         yield figures / "energy.png"
 
 
-def _read_columns(path: Path) -> dict[str, NDArray[np.float64]]:
-    """A table's columns by name; none where the run wrote no such table."""
+def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:
+    """A table's columns by name; none where the run wrote no such table.
+
+    Raises:
+        StorageError: it cannot be read, or a column that is wanted is missing.
+    """
     if not path.exists():
         return {}
     names, rows = tables.read(path)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise StorageError(f"{path}: has no column {', '.join(missing)}; it was not written by heatsim")
     return dict(zip(names, rows.T, strict=True))

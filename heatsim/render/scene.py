@@ -74,8 +74,9 @@ def start_trial() -> subprocess.Popen[bytes]:
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         # VTK would try an X server first, and complain on stderr that there is none.
         os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    # -P: a module in the current folder, which may come from elsewhere, is not PyVista.
     return subprocess.Popen(
-        [sys.executable, "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, "-P", "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 

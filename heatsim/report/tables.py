@@ -102,10 +102,15 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
         yield "steps", f"{summary['steps']:,}" + (f" to {summary['time']:g} s" if "time" in summary else "")
+    if "end_state" in summary:
+        yield "end state", str(summary["end_state"])
     if "stepping_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
         yield "speed", f"{summary['cells_per_second'] / 1e9:.4g} GCells/s while stepping"
+    lowest = summary.get("lowest_temperature")
+    if lowest:
+        yield "lowest", f"{_kelvin(lowest['temperature'])} K at {lowest['time']:g} s in cell {lowest['cell']}"
     temperature = summary.get("temperature")
     if temperature:
         low, high, mean = (_kelvin(temperature.get(key)) for key in ("min", "max", "mean"))

@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from heatsim import device as devices
@@ -13,9 +14,10 @@ from heatsim.kernels.temporal_composite import correction
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
+from heatsim.run.capacity import ADVICE, size
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY
 from heatsim.solver.field_copy import SLAB_BYTES
-from heatsim.storage.folder import bytes_on_disk
+from heatsim.storage.folder import bytes_on_disk, check_names
 
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
 _VALUES_MOVED = 2
@@ -128,19 +130,20 @@ class Plan:
 
         Raises:
             CapacityError: it does not; says what is there and what would help.
+            FolderError: the folder cannot have such a name.
         """
-        advice = 'use fewer cells, precision "float32" or a larger machine'
+        check_names(folder)
         free = self.device.free_memory()
         needed = self.device_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
         if needed > free:
             raise CapacityError(
                 f"{self.problem.scenario.path}: needs {size(needed)} of memory on {self.device.name}, which has "
-                f"{size(free)} free; {advice}"
+                f"{size(free)} free; {ADVICE}"
             )
         if self.device.backend == "cuda" and self.host_bytes > devices.host_memory():
             raise CapacityError(
                 f"{self.problem.scenario.path}: needs {size(self.host_bytes)} of host memory beside, "
-                f"{size(devices.host_memory())} are free; {advice}"
+                f"{size(devices.host_memory())} are free; {ADVICE}"
             )
         existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
         free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
@@ -157,15 +160,6 @@ class Plan:
         itemsize = 4 if self.problem.precision == "float32" else 8
         moved = self.problem.timeline.last_step * self.problem.grid.cell_count * itemsize * _VALUES_MOVED
         return moved / _copy_bandwidth(self.device)
-
-
-def size(count: float) -> str:
-    """A number of bytes in the largest unit that leaves at least 1."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    return f"{count:.4g} TiB"
 
 
 def _copy_bandwidth(device: devices.Device) -> float:
@@ -196,7 +190,7 @@ def describe(plan: Plan) -> str:
         problem.scenario.title,
         f"grid         {cells} cells of {spacing} m",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
-        f"limit        dt ≤ {limit.dt:.6g} s, set by cell [{x}, {y}, {z}]",
+        f"limit        {_limit(limit.dt)}" + (f", set by cell [{x}, {y}, {z}]" if isfinite(limit.dt) else ""),
         f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
     ]
     for dt, steps in list(timeline.step_lengths.items())[:_LENGTHS_SHOWN]:
@@ -216,6 +210,11 @@ def describe(plan: Plan) -> str:
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
 
 
+def _limit(dt: float) -> str:
+    """A stability limit in s as text."""
+    return f"dt ≤ {dt:.6g} s" if isfinite(dt) else "any dt is stable: no heat is conducted"
+
+
 def _materials(problem: HeatProblem) -> list[str]:
     """Every material with the time step it allows and its coefficients, and the cells of every region."""
     scenario = problem.scenario
@@ -229,7 +228,7 @@ def _materials(problem: HeatProblem) -> list[str]:
         at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
-            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone dt ≤ {material.limit:.6g} s",
+            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone {_limit(material.limit)}",
         ]
         if law is not None:
             (low, high), (least, most), (least_cp, most_cp) = (

@@ -16,6 +16,7 @@ from heatsim.errors import FolderError, Interrupted
 from heatsim.kernels.autotune import Choice
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
+from heatsim.observers.extreme_temperatures import ExtremeTemperatures, temperature_warnings
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
@@ -24,6 +25,7 @@ from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import check_room
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.run.resume import differences, settings
@@ -38,7 +40,6 @@ from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
-_BELOW_ZERO = -0.01  # K; rounding does not come so far below 0
 
 
 @dataclass
@@ -130,6 +131,7 @@ class Simulation:
         resuming: bool = False,
     ) -> "Simulation":
         started = time.perf_counter()
+        check_room(scenario)
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem)
         plan.check_capacity(target)
@@ -138,7 +140,8 @@ class Simulation:
             initial = InitialField.from_scenario(scenario)
             reference = initial.reference
         else:
-            initial, reference = None, float(saved.values["reference"])
+            with checkpoint.understanding(target):
+                initial, reference = None, float(saved.values["reference"])
         temperatures = Field(plan.device, problem.grid, problem.precision, reference)
         ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
@@ -157,7 +160,8 @@ class Simulation:
             state.total()  # sees that it is finite
             state.initial_total = state.content()
         else:
-            simulation._restore(saved)
+            with checkpoint.understanding(target):
+                simulation._restore(saved)
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -301,17 +305,12 @@ class Simulation:
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
             )
-        lowest = self.state.extremes().lowest
-        if lowest < _BELOW_ZERO:
-            self.warnings.append(
-                f"the lowest temperature is {lowest:.6g} K, below absolute zero: given fluxes or sources take out more "
-                "heat than there is; make them smaller or shorter"
-            )
+        self.warnings += temperature_warnings(self.state)
         folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog()]
+        observers: list[Observer] = [Watchdog(), ExtremeTemperatures()]
         if scenario.time.stop_below is not None:
             observers.append(Steady())  # before those that write: it may be the last time
         if scenario.output.fields:
@@ -350,7 +349,10 @@ class Simulation:
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
                 "will agree to rounding, not to the bit"
             )
-        self.state.field.load_deviations(saved.arrays["deviation"])
+        deviation = saved.arrays["deviation"]
+        if deviation.shape != self.state.field.grid.shape:
+            raise ValueError(f"deviations of shape {deviation.shape}")
+        self.state.field.load_deviations(deviation)
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])

@@ -1,6 +1,7 @@
 """What summary.json says of a run: what decided its numbers, what came out and where the time went."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -23,6 +24,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         choice: the kernel that did the steps, if one was tried out.
     """
     problem, extremes = plan.problem, state.extremes()
+    lengths = problem.timeline.lengths_until(state.step)
     names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
     summary: dict[str, Any] = {
         "title": problem.scenario.title,
@@ -36,14 +38,15 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "cells": list(problem.grid.cells),
         "time": state.time,
         "steps": state.step,
-        "dt": list(problem.timeline.step_lengths),
+        "dt": list(lengths),
         "dt_limit": problem.limit.dt,
         "coefficients": [
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
-            for dt, steps in problem.timeline.step_lengths.items()
+            for dt, steps in lengths.items()
         ],
         "reference_temperature": state.field.reference,
         "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
+        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
         "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
         "preparing_time": timing.preparing,
         "stepping_time": state.wall_time,
@@ -51,6 +54,13 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "waiting_time": timing.waiting,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
+    if state.beyond:
+        summary["beyond_tables"] = [
+            {"material": name, "temperature": record.temperature, "time": record.time}
+            for (name, _), record in state.beyond.items()
+        ]
+    if problem.scenario.time.stop_below is not None:
+        summary["end_state"] = f"steady at t = {state.time:.10g} s" if state.stopped else "not steady"
     if plan.device.backend == "cuda" and choice:
         summary["launch"] = choice.describe()
     if problem.scenario.output.energy:

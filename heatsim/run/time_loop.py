@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.storage.checkpoint import understanding
 
 # Device work is queued for about this long before the clock and signals are looked at.
 BATCH_SECONDS = 0.25
@@ -76,8 +77,9 @@ class Course:
         self._observers = observers
         self._due = [observer.due(state) for observer in observers]
         with self._observing():
-            for observer in observers:
-                observer.start(state, saved)
+            with understanding(state.folder) if saved is not None else nullcontext():
+                for observer in observers:
+                    observer.start(state, saved)
             if saved is None:
                 self._notify()
         self._begun = replace(timing)

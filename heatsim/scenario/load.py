@@ -1,5 +1,7 @@
 """A TOML file read into a ``Scenario``, with all of its mistakes told at once."""
 
+import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,7 @@ from heatsim.scenario.problems import (
     unknown_key,
 )
 
+LONGEST = 2**26  # bytes of a scenario file
 FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
 
 
@@ -78,7 +81,7 @@ def read_document(file: Path) -> dict[str, Any]:
     """
     try:
         # A byte order mark, which some editors write, is no part of the text.
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(_content(file).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ScenarioError(file, [Problem("", f"there is no such file{_nearest_file(file)}")]) from None
     except UnicodeDecodeError as error:
@@ -91,6 +94,27 @@ def read_document(file: Path) -> dict[str, Any]:
         raise ScenarioError(file, [Problem("", f"cannot be read: {error.strerror or error}")]) from None
     except ValueError as error:
         raise ScenarioError(file, [Problem("", f"not readable as TOML: {error}")]) from None
+
+
+def _content(file: Path) -> bytes:
+    """All bytes of a regular file; anything else could go on for ever, or never begin.
+
+    Raises:
+        ScenarioError: it is no regular file, or longer than any scenario.
+        OSError: it cannot be read.
+    """
+
+    def without_waiting(path: str, flags: int) -> int:
+        return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe waits for a writer
+
+    with open(file, "rb", opener=without_waiting) as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ScenarioError(file, [Problem("", "is a pipe or a device; give the scenario as a file of TOML text")])
+        if status.st_size > LONGEST:
+            size = f"{status.st_size:,} bytes; a scenario has at most {LONGEST:,}"
+            raise ScenarioError(file, [Problem("", f"has {size}: keep large data in files that it names")])
+        return stream.read(LONGEST)
 
 
 def _nearest_file(file: Path) -> str:

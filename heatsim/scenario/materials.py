@@ -228,6 +228,17 @@ class Material(BaseModel):
             (key, value, quantity) for key, value, quantity in properties if isinstance(value, MaterialFormula)
         )
 
+    @property
+    def table_ends(self) -> tuple[tuple[str, float, float], ...]:
+        """Between which temperatures (K) tables, and expressions with a temperature_range, say something: by key."""
+        ends = []
+        for key, function in (("conductivity", self.conductivity), ("specific_heat", self.specific_heat)):
+            if isinstance(function, MaterialTable):
+                ends.append((key, function.temperatures[0], function.temperatures[-1]))
+            elif isinstance(function, MaterialFormula) and self.temperature_range is not None:
+                ends.append((key, *self.temperature_range))
+        return tuple(ends)
+
     def values(self, function: float | MaterialFunction, temperatures: ArrayLike) -> Array:
         """Values of one of the material's properties at temperatures in K, of the same shape."""
         if not isinstance(function, MaterialFunction):

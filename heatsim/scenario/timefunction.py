@@ -33,6 +33,10 @@ class TimeFunction:
         """Times in [0, end] among which to look for the smallest and largest value, in ascending order."""
         raise NotImplementedError
 
+    def last_change(self, end: float) -> float:
+        """The time in s from which on the value stays what it is at ``end`` (s); 0 where it never changes."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Constant(TimeFunction):
@@ -52,6 +56,10 @@ class Constant(TimeFunction):
     def samples(self, end: float) -> NDArray[np.float64]:
         """Time 0 alone."""
         return np.zeros(1)
+
+    def last_change(self, end: float) -> float:
+        """0."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,13 @@ class Formula(TimeFunction):
             return np.zeros(1)
         between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
         return np.concatenate(([0.0], np.sort(between) * end, [end]))
+
+    def last_change(self, end: float) -> float:
+        """The sample that follows the last one with another value than at ``end``."""
+        times = self.samples(end)
+        values = self.at(times)
+        others = np.flatnonzero(values != values[-1])
+        return float(times[others[-1] + 1]) if len(others) else 0.0
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,19 @@ class Table(TimeFunction):
             nodes = nodes[nodes < self.times[-1]]
             last = float(np.nextafter(self.times[-1], 0.0))
         return np.unique(np.concatenate(([0.0], nodes, [last])))
+
+    def last_change(self, end: float) -> float:
+        """The end of the last piece of the table, before ``end``, over which the value changes."""
+        starts, stops = self._nodes[:-1], self._nodes[1:]
+        changes = self._heights[:-1] != self._heights[1:]
+        if self.repeat:
+            # The last two laps, and the jumps at which they start again.
+            period = self.times[-1]
+            laps = period * np.array([[max(end // period - 1.0, 0.0)], [end // period]])
+            jumps = np.where(self._heights[0] != self._heights[-1], laps[:, 0], 0.0)
+            starts, stops = (np.append(laps + times, jumps) for times in (starts, stops))
+            changes = np.append(np.tile(changes, 2), [True, True])
+        return float(np.minimum(stops[changes & (starts < end)], end).max(initial=0.0))
 
 
 def read_time_function(value: object, quantity: Quantity, end: float | None) -> TimeFunction:

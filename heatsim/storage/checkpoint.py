@@ -20,9 +20,9 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -35,6 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 from heatsim.errors import StorageError
 from heatsim.storage.disk import part_of, reason, reserve, sync_folder, write_at, writing
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
+from heatsim.storage.own_files import check_contained
 
 Value = int | float | str | bool
 
@@ -144,6 +145,22 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     raise StorageError(f"{'; '.join(problems)}; start again with `heatsim run … --overwrite`")
 
 
+@contextmanager
+def understanding(folder: Path) -> Iterator[None]:
+    """Run a block that takes over what a checkpoint in `folder` says.
+
+    Raises:
+        StorageError: something is missing in the checkpoint, or is not what it should be.
+    """
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise StorageError(
+            f"{folder / CHECKPOINT}: is whole but cannot be understood ({type(error).__name__}: {reason(error)}); it "
+            "was not written by this version of heatsim. Start again with `heatsim run … --overwrite`"
+        ) from error
+
+
 def _create(path: Path, checkpoint: Checkpoint, large: Mapping[str, Pieces]) -> list[tuple[int, Pieces]]:
     """Write everything but the large arrays, which get their places: the first byte of each, in ascending order."""
     for name, value in checkpoint.values.items():
@@ -202,10 +219,11 @@ def _pass(file: io.FileIO, start: int, end: int, checksum: int) -> int:
 def _read_contents(path: Path) -> Checkpoint:
     try:
         with h5py.File(path, "r", locking=False) as file:
+            check_contained(file)
             values = json.loads(file["values"][()].decode())
             arrays = {name: np.asarray(dataset[()]) for name, dataset in file["arrays"].items()}
-    except (OSError, RuntimeError) as error:
-        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+    except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}; it was not written by heatsim") from error
     return Checkpoint(arrays, values)
 
 

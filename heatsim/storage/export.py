@@ -1,18 +1,24 @@
 """Fields for programs that read VTK's XML files: one VTI file a time, and a PVD file that lists all of them."""
 
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import reason
+from heatsim.storage.disk import FULL, part_of, reason, sync_folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.pyvista import import_pyvista
 
 FORMATS = ("vti", "pvd")
+_LAST = b"</VTKFile>\n"
 
 
 def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
@@ -35,57 +41,107 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
     if format not in FORMATS:
         raise InputError(f"--format {format!r} is not known; allowed are {' and '.join(FORMATS)}")
     run_folder.require_run(folder)
-    pyvista = import_pyvista()
+    import_pyvista()
     target = folder / run_folder.EXPORT
     with FieldReader(folder / run_folder.FIELDS) as reader:
         if len(reader) == 0:
             raise FolderError(f"{folder / run_folder.FIELDS}: holds no fields yet; let the run go on first")
-        _clear(target)
         digits = max(4, len(str(len(reader) - 1)))
-        paths = []
-        nx, ny, nz = reader.grid.cells
-        for index, time in enumerate(reader.times):
-            image = pyvista.ImageData(
-                dimensions=(nx + 1, ny + 1, nz + 1), spacing=reader.grid.spacing, origin=reader.grid.origin
-            )
-            image.cell_data["temperature"] = reader.read(index).reshape(-1)
-            if reader.has_heat_flux:
-                image.cell_data["heat_flux"] = reader.read_heat_flux(index).reshape(-1, 3)
-            if reader.materials:
-                image.cell_data["material"] = reader.read_materials().reshape(-1)
-            image.set_active_scalars("temperature", preference="cell")
-            image.field_data["TimeValue"] = np.array([time])
-            path = target / f"temperature_{index:0{digits}d}.vti"
-            try:
-                image.save(path)
-            except OSError as error:
-                raise StorageError(f"{path}: could not be written: {reason(error)}") from error
-            if not path.is_file():
-                raise StorageError(f"{path}: could not be written; is the disk full?")
-            paths.append(path)
+        paths = [target / f"temperature_{index:0{digits}d}.vti" for index in range(len(reader))]
         if format == "pvd":
-            paths.append(_write_collection(target / "temperature.pvd", paths, reader.times.tolist()))
+            paths.append(target / "temperature.pvd")
+        try:
+            _make_room(target, paths)
+            for index, path in enumerate(paths[: len(reader)]):
+                _write_image(part_of(path), _image(reader, index))
+            if format == "pvd":
+                _write_collection(part_of(paths[-1]), paths[:-1], reader.times.tolist())
+            _replace(target, paths)
+        except OSError as error:
+            _remove(map(part_of, paths))
+            remedy = "free some disk space" if error.errno in FULL else "check the disk and its permissions"
+            raise StorageError(
+                f"{target}: could not be written: {reason(error)}; {remedy} and export again. What an earlier export "
+                "left there is as it was"
+            ) from error
+        except BaseException:
+            _remove(map(part_of, paths))
+            raise
     return paths
 
 
-def _clear(target: Path) -> None:
-    try:
-        target.mkdir(exist_ok=True)
-        for pattern in ("temperature_*.vti", "temperature.pvd"):
-            for path in target.glob(pattern):
+def _image(reader: FieldReader, index: int) -> Any:
+    """The cells at a time, as PyVista's ImageData."""
+    nx, ny, nz = reader.grid.cells
+    image = import_pyvista().ImageData(
+        dimensions=(nx + 1, ny + 1, nz + 1), spacing=reader.grid.spacing, origin=reader.grid.origin
+    )
+    image.cell_data["temperature"] = reader.read(index).reshape(-1)
+    if reader.has_heat_flux:
+        image.cell_data["heat_flux"] = reader.read_heat_flux(index).reshape(-1, 3)
+    if reader.materials:
+        image.cell_data["material"] = reader.read_materials().reshape(-1)
+    image.set_active_scalars("temperature", preference="cell")
+    image.field_data["TimeValue"] = np.array([reader.times[index]])
+    return image
+
+
+def _write_image(path: Path, image: Any) -> None:
+    """Write a VTI file and see that all of it is on the disk.
+
+    Raises:
+        OSError: it is not. VTK itself only counts errors, and does not see all of them.
+    """
+    from vtkmodules.vtkCommonMisc import vtkErrorCode
+    from vtkmodules.vtkIOXML import vtkXMLImageDataWriter
+
+    writer: Any = vtkXMLImageDataWriter()
+    errors: list[object] = []
+    for reporter in (writer, writer.GetExecutive()):
+        reporter.AddObserver("ErrorEvent", lambda *arguments: errors.append(arguments))  # in place of a text on stderr
+    writer.SetFileName(str(path))
+    writer.SetInputData(image)
+    written = writer.Write()
+    if not written or errors or writer.GetErrorCode():
+        full = writer.GetErrorCode() == vtkErrorCode.OutOfDiskSpaceError or not shutil.disk_usage(path.parent).free
+        number = errno.ENOSPC if full else errno.EIO
+        raise OSError(number, os.strerror(number), str(path))
+    with open(path, "r+b") as file:
+        file.seek(-min(len(_LAST), os.fstat(file.fileno()).st_size), os.SEEK_END)
+        if file.read() != _LAST:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        os.fsync(file.fileno())
+
+
+def _make_room(target: Path, paths: Iterable[Path]) -> None:
+    target.mkdir(exist_ok=True)
+    _remove(map(part_of, paths))  # left by a killed export; or links, which VTK would follow
+
+
+def _replace(target: Path, paths: Sequence[Path]) -> None:
+    """Put the new files in the place of those of an earlier export."""
+    for path in paths:
+        os.replace(part_of(path), path)
+    for pattern in ("temperature_*.vti", "temperature.pvd"):
+        for path in target.glob(pattern):
+            if path not in paths:
                 path.unlink()
-    except OSError as error:
-        raise StorageError(f"{target}: could not be prepared: {reason(error)}") from error
+    sync_folder(target)
 
 
-def _write_collection(path: Path, parts: list[Path], times: list[float]) -> Path:
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _write_collection(path: Path, parts: list[Path], times: list[float]) -> None:
     root = ElementTree.Element("VTKFile", type="Collection", version="0.1")
     collection = ElementTree.SubElement(root, "Collection")
     for part, time in zip(parts, times, strict=True):
         ElementTree.SubElement(collection, "DataSet", timestep=repr(time), part="0", file=part.name)
     ElementTree.indent(root)
-    try:
-        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        raise StorageError(f"{path}: could not be written: {reason(error)}") from error
-    return path
+    with open(path, "wb") as file:
+        ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+        file.flush()
+        os.fsync(file.fileno())

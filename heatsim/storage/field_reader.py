@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage.disk import reason
+from heatsim.storage.own_files import check_contained
 from heatsim.storage.vtkhdf import (
     HEAT_FLUX,
     MATERIAL,
@@ -51,6 +52,7 @@ class FieldReader:
             self._file = h5py.File(path, "r", locking=False)
         try:
             with self._reading():
+                check_contained(self._file)
                 root = self._file[ROOT]
                 count = int(root["Steps"].attrs["NSteps"])
                 self.grid = read_grid(root)
@@ -188,7 +190,7 @@ class FieldReader:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
             raise StorageError(
                 f"{self.path}: could not be read: {reason(error)}; it is damaged or was not written by heatsim"
             ) from error

@@ -23,6 +23,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage.disk import part_of, reason, resume_command, write_whole
+from heatsim.storage.own_files import refuse_links
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -135,6 +136,20 @@ def claim(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def check_names(folder: Path) -> None:
+    """See that the files of a run can have their names in `folder`, which need not be there yet.
+
+    Raises:
+        FolderError: the system does not take such names, for instance because they are too long.
+    """
+    try:
+        os.lstat(part_of(folder / PREVIOUS))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise FolderError(f"{folder}: cannot be the folder of a run: {reason(error)}; choose another folder") from None
+
+
 def bytes_on_disk(folder: Path) -> int:
     """What the files of a run in `folder` take up on the disk, room set aside for fields included; no pictures."""
     total = 0
@@ -151,13 +166,15 @@ def require_run(folder: Path) -> Path:
     """Return `folder` if a run wrote it.
 
     Raises:
-        FolderError: it is not there or is not the folder of a run.
+        FolderError: it is not there, is not the folder of a run, or has a symbolic link among the run's files.
     """
     advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
+    check_names(folder)
     if not folder.is_dir():
         raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
     if not (folder / SCENARIO).is_file():
         raise FolderError(f"{folder}: is not the folder of a heatsim run, {SCENARIO} is missing; {advice}")
+    refuse_links([folder / name for name in (*FILES, FAILURE, FIGURES, EXPORT)])
     return folder
 
 

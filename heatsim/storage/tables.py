@@ -70,7 +70,7 @@ class TableWriter(Closing):
             with open(path, "rb") as lines:
                 found = lines.read(len(header))
                 if found != header:
-                    raise StorageError(f"{path}: begins with {found!r} where {header!r} was expected; {again}")
+                    raise StorageError(f"{path}: begins otherwise, {','.join(columns)} was expected; {again}")
                 for row in range(keep_rows):
                     if not lines.readline().endswith(b"\n"):
                         raise StorageError(f"{path}: holds {row} rows, the checkpoint counts {keep_rows}; {again}")
@@ -137,7 +137,10 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
         text = content[: content.rfind(b"\n") + 1].decode()
     except FileNotFoundError:
         raise FolderError(f"{path}: is not there; give the folder of a run that wrote it") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise StorageError(f"{path}: could not be read: line {number} is no UTF-8 text; it is damaged") from None
+    except OSError as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -149,6 +152,9 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
             if len(line) != len(columns):
                 raise StorageError(f"{path}: line {lines.line_num} has {len(line)} values for {len(columns)} columns")
             rows.append([float(value) for value in line])
-    except (ValueError, csv.Error) as error:
-        raise StorageError(f"{path}: line {lines.line_num}: {error}") from error
+    except (ValueError, csv.Error):
+        # What stands there may be anything, and is not for a terminal.
+        raise StorageError(
+            f"{path}: line {lines.line_num}: could not convert its values to numbers; it is damaged"
+        ) from None
     return columns, np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))

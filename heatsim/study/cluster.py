@@ -5,7 +5,9 @@ folder, the lease, names the start of the study that they work for: when it is g
 checkpoints and stop.
 """
 
+import logging
 import queue
+import socket
 import threading
 import time
 import uuid
@@ -44,12 +46,20 @@ class Cluster:
             import distributed
         except ImportError:
             raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
+        # What Dask would log of a scheduler that goes away is told here, by one message.
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
+            _call_at(address)
             connect: Any = distributed.Client
             self._client = connect(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, TimeoutError) as error:
             raise DeviceError(
                 f"--cluster {address}: no Dask scheduler answers there ({error}); start one with `dask scheduler`"
+            ) from None
+        except ValueError:
+            raise DeviceError(
+                f"--cluster {address}: is not the address of a Dask scheduler; write for example tcp://10.0.0.1:8786"
             ) from None
         self._address = address
         self._token = uuid.uuid4().hex
@@ -58,9 +68,16 @@ class Cluster:
         self._lease: Path | None = None
 
     def wait_for_workers(self, stopped: Callable[[], bool]) -> int:
-        """The number of workers, as soon as there are any; 0 if ``stopped`` says so before."""
+        """The number of workers, as soon as there are any; 0 if ``stopped`` says so before.
+
+        Raises:
+            RunError: the scheduler is gone.
+        """
         while not stopped():
-            workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+            try:
+                workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+            except OSError:
+                raise self._gone() from None
             if workers:
                 return workers
             time.sleep(_TICK)
@@ -109,9 +126,7 @@ class Cluster:
                 news = self._news.get(timeout=_TICK)
             except queue.Empty:
                 if self._client.status in ("closed", "closing"):
-                    raise RunError(
-                        f"the Dask scheduler at {self._address} is gone; go on with {study_folder.AGAIN}"
-                    ) from None
+                    raise self._gone() from None
                 yield None
                 continue
             if isinstance(news, Event):
@@ -133,6 +148,11 @@ class Cluster:
             self._client.close(timeout=_SECONDS_TO_CONNECT)
         return ended
 
+    def _gone(self) -> RunError:
+        return RunError(
+            f"the Dask scheduler at {self._address} is gone, or dropped tasks; go on with {study_folder.AGAIN}"
+        )
+
     def _heard(self, message: tuple[float, dict[str, Any]]) -> None:
         _, content = message
         # Dask adds names of its own.
@@ -143,7 +163,7 @@ class Cluster:
         assert self._lease is not None
         paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
         if future.status == "cancelled":
-            raise RunError(f"the Dask scheduler at {self._address} dropped tasks; go on with {study_folder.AGAIN}")
+            raise self._gone()
         if future.status == "error":
             # Dask gives a task up after its worker has died several times.
             message = f"the group's task failed on the cluster: {future.exception()}"
@@ -156,6 +176,21 @@ class Cluster:
                 yield Event(number, None, DONE)
             elif failure is not None:
                 yield Event(number, None, FAILED, failure[0])
+
+
+def _call_at(address: str) -> None:
+    """See that something listens at an address: a client of Dask that cannot connect leaves threads behind.
+
+    Raises:
+        ValueError: it is no address of a scheduler.
+        OSError: nothing listens there.
+    """
+    from distributed.comm.addressing import get_address_host_port
+
+    host, port = get_address_host_port(address)
+    if not host or not 0 < port < 2**16:
+        raise ValueError(address)
+    socket.create_connection((host, port), _SECONDS_TO_CONNECT).close()
 
 
 def run_task(study: str, numbers: list[int], token: str) -> None:

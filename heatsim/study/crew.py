@@ -148,7 +148,8 @@ class Crew:
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[slot % len(self._gpus)]
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker ends)
         process = subprocess.Popen(
-            [sys.executable, "-m", "heatsim.study.worker", str(self._study.absolute())],
+            # -P: modules in the current folder are not what they are called.
+            [sys.executable, "-P", "-m", "heatsim.study.worker", str(self._study.absolute())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -9,6 +9,7 @@ from typing import Any
 
 from heatsim.errors import Problem, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.problems import did_you_mean, show
@@ -60,15 +61,19 @@ class Definition:
         return parse(document, self.path)
 
 
-def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, dict[int, HeatProblem]]:
+def read(
+    path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False
+) -> tuple[Definition, dict[int, HeatProblem]]:
     """Read a study's file and derive the problem of each of its runs, by number.
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
         overrides: "key.path=value" texts that replace or add to what the file says.
+        elsewhere: whether other machines do the runs.
 
     Raises:
         ScenarioError: carries every mistake of the file, and every run that is refused with its reasons.
+        CapacityError: a run is larger than the machine, seen before work is done on it.
     """
     file = Path(path)
     document = read_document(file)
@@ -90,7 +95,7 @@ def read(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Definition, d
         problems += _ends(definition, table) + _repeated(definition.points)
     if problems:
         raise ScenarioError(path, problems)
-    found, refused = _derive(definition, table)
+    found, refused = _derive(definition, table, elsewhere)
     if refused:
         raise ScenarioError(path, _told_once(definition, refused))
     return definition, found
@@ -153,13 +158,16 @@ def _repeated(given: Iterable[Point]) -> list[Problem]:
     return problems
 
 
-def _derive(definition: Definition, table: StudyTable) -> tuple[dict[int, HeatProblem], dict[int, list[Problem]]]:
+def _derive(
+    definition: Definition, table: StudyTable, elsewhere: bool
+) -> tuple[dict[int, HeatProblem], dict[int, list[Problem]]]:
     found: dict[int, HeatProblem] = {}
     refused: dict[int, list[Problem]] = {}
     for number in definition.numbers:
         try:
             scenario = definition.scenario(number)
             problems = _missing_probes(scenario, table)
+            check_room(scenario, elsewhere)
             found[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
             problems = list(error.problems)

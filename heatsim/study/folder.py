@@ -17,6 +17,7 @@ from heatsim.errors import FolderError, RunError, StorageError
 from heatsim.scenario.problems import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import part_of, reason, write_whole
+from heatsim.storage.own_files import refuse_links
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
 
@@ -53,8 +54,11 @@ def open_study(study: Path, definition: Definition, *, extend: bool = False, ove
         The definition with the points in the order of their numbers.
 
     Raises:
-        FolderError: the folder holds something else; says what differs and what to do.
+        FolderError: the folder holds something else, or a symbolic link in place of a file of the study or of the
+            folder of a run; says what differs and what to do.
     """
+    refuse_links([study / name for name in (*_FILES, RUNS, FIGURES)])
+    refuse_links([run_path(study, number) for number in definition.numbers])
     if not (study / STUDY).exists():
         _refuse_other_files(study)
     elif overwrite:

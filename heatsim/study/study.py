@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
-from heatsim.run.plan import Plan, size
+from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions
@@ -93,7 +94,7 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: a cluster has workers of its own")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
-        definition, problems = definitions.read(path, overrides)
+        definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         repeated = repeated_columns(definition)
         if repeated:
             raise ScenarioError(path, repeated)

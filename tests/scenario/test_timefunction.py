@@ -143,3 +143,29 @@ def test_wrong_table_is_refused_at_its_place(table, place, fragment):
     (error,) = caught.value.errors()
     assert error["loc"] == place
     assert fragment in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("function", "last"),
+    [
+        (Constant(3.0), 0.0),
+        (Table((1.0, 4.0), (2.0, 2.0)), 0.0),
+        (Table((1.0, 4.0, 6.0), (2.0, 3.0, 3.0)), 4.0),
+        (Table((1.0, 4.0, 60.0), (2.0, 3.0, 4.0)), 10.0),
+        (Table((1.0, 4.0, 40.0, 60.0), (2.0, 3.0, 3.0, 4.0)), 4.0),
+        (Table((0.0, 1.0, 2.0, 3.0, 4.0), (0.0, 0.0, 1.0, 0.0, 0.0), repeat=True), 10.0),
+        (Table((0.0, 1.0, 4.0), (0.0, 1.0, 1.0), repeat=True), 9.0),
+        (Table((0.0, 1.0, 2.5), (0.0, 1.0, 1.0), repeat=True), 8.5),
+        (Table((0.0, 5.0, 20.0), (0.0, 1.0, 1.0), repeat=True), 5.0),
+        (Table((0.0, 1.0), (5.0, 5.0), repeat=True), 0.0),
+        (read("where(t < 2, 5, 6)", FLUX), 2.0),
+        (read("where(abs(t - 3) < 1, 5, 6)", FLUX), 4.0),
+        (read("5 + sin(t)", FLUX), 10.0),
+        (read("7", FLUX), 0.0),
+    ],
+)
+def test_the_last_change(function, last):
+    found = function.last_change(10.0)
+    # An expression is looked at at 4,098 times.
+    between = 10.0 * 3.0 / 4096 if isinstance(function, Formula) else 0.0
+    assert last <= found <= last + between

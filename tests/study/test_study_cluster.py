@@ -35,7 +35,7 @@ def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """The address of a scheduler and the processes of its two workers."""
+    """The address of a scheduler, and the processes of its two workers and of itself."""
     at = tmp_path / "dask"
     at.mkdir()
     port_file = at / "scheduler.json"
@@ -45,7 +45,7 @@ def scheduler(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[byte
         until(port_file.exists, processes[0])
         words = ["distributed.cli.dask_worker", "--scheduler-file", str(port_file), "--nthreads", "1"]
         processes += [dask(at, *words, "--no-dashboard", "--no-nanny") for _ in range(2)]
-        yield json.loads(port_file.read_text())["address"], processes[1:]
+        yield json.loads(port_file.read_text())["address"], [*processes[1:], processes[0]]
     finally:
         for process in reversed(processes):
             process.kill()
@@ -119,3 +119,45 @@ def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(DeviceError, match=r"--cluster tcp://127.0.0.1:9: no Dask scheduler answers there") as caught:
         study.run()
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://127.0.0.1:notaport",
+        "tcp://127.0.0.1",
+        "tcp://:8786",
+        "smoke://127.0.0.1:8786",
+        "tcp://a:99999",
+        "",
+    ],
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(DeviceError) as caught:
+        cluster.Cluster(address)
+    wanted = "is not the address of a Dask scheduler; write for example tcp://10.0.0.1:8786"
+    assert str(caught.value) == f"--cluster {address}: {wanted}"
+
+
+def test_what_is_no_address_is_one_message(tmp_path: Path) -> None:
+    words = ["--output", tmp_path / "out", "--cluster", "tcp://127.0.0.1:notaport"]
+    code, out, err = runs.command("study", study_text.write(tmp_path), *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("heatsim: --cluster tcp://127.0.0.1:notaport: is not the address")
+    assert err.count("\n") == 1
+
+
+def test_a_scheduler_that_dies_is_one_message(
+    tmp_path: Path, scheduler: tuple[str, list["subprocess.Popen[bytes]"]]
+) -> None:
+    address, processes = scheduler
+    out = tmp_path / "out"
+    process = runs.start("study", study_text.write(tmp_path), "--output", out, "--cluster", address, *OPTIONS)
+    until(lambda: list((out / "runs").glob("*/checkpoint.h5")), process)
+    processes[-1].kill()
+    stdout, err = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (1, "")
+    assert err == (
+        f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; go on with the same `heatsim study` "
+        "command again\n"
+    )

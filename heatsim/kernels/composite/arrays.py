@@ -143,6 +143,35 @@ class CompositeArrays:
                 lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
         return lowest, highest
 
+    def extremes_of_kinds(self, deviation: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and highest value of what the field holds of each kind; inf and −inf for void."""
+        kinds = len(self.medium.kinds)
+        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
+        for planes in _slabs(deviation):
+            for kind in range(kinds):
+                if kind != self.body.void:
+                    low, high = (self._of_kind(deviation, planes, kind, fill) for fill in (np.inf, -np.inf))
+                    lowest[kind] = min(lowest[kind], float(low.min()))
+                    highest[kind] = max(highest[kind], float(high.max()))
+        return lowest, highest
+
+    def lowest_cell(self, deviation: Any, kind: int) -> int:
+        """The first cell of a kind, [z, y, x] counted through, with the lowest value of what the field holds of it."""
+        best, cell = np.inf, 0
+        for planes in _slabs(deviation):
+            slab = self._of_kind(deviation, planes, kind, np.inf).reshape(-1)
+            place = int(slab.argmin())
+            if float(slab[place]) < best:
+                best, cell = float(slab[place]), planes.start * deviation[0].size + place
+        return cell
+
+    def _of_kind(self, deviation: Any, planes: slice, kind: int, fill: float) -> Any:
+        """Some planes with ``fill`` in place of cells of other kinds."""
+        slab = deviation[planes]
+        if not self.body.cells.size:
+            return slab
+        return self.device.xp.where((self.body.cells[planes] & KIND) == kind, slab, slab.dtype.type(fill))
+
     def mean(self, deviation: Any) -> float:
         """The mean deviation in temperature of cells that are not void."""
         total, count = 0.0, 0

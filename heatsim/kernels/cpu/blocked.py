@@ -42,6 +42,7 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
+from heatsim.kernels.numba_cache import kept
 from heatsim.kernels.source_key import source_key
 
 _OTHER_SOURCES = source_key((rows,))
@@ -103,7 +104,7 @@ class Tile(NamedTuple):
     end_step: int
 
 
-@njit(cache=True, **OPTIONS)
+@kept(**OPTIONS)
 def advance(
     plan: Plan,
     T: Any,

@@ -23,6 +23,7 @@ from heatsim.kernels.cpu.rows import (
     sum_increments,
     sum_seven_term,
 )
+from heatsim.kernels.numba_cache import kept
 from heatsim.kernels.source_key import source_key
 from heatsim.physics import cell_types, conditions
 from heatsim.physics.cell_types import INTERIOR
@@ -30,7 +31,7 @@ from heatsim.physics.cell_types import INTERIOR
 _OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, cell_types))
 
 
-@njit(parallel=True, cache=True, nogil=True, error_model="numpy")
+@kept(parallel=True, nogil=True, error_model="numpy")
 def advance(
     T: Any,
     driving: Any,

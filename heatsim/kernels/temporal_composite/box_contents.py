@@ -12,8 +12,9 @@ Vectors whose cells meet another kind in the same way are stepped as vectors; wh
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from heatsim.kernels.numba_cache import kept
 
 LISTED = 16  # ways of a box
 PORTION = 16  # infos that are copied at once
@@ -24,7 +25,7 @@ _MOST_CELLS = 1 << 16  # of a box, as its places have 16 bits
 _BANKS = 32  # of shared memory
 
 
-@njit(cache=True)
+@kept()
 def contents(
     boxes: NDArray[np.int32],
     cells: NDArray[np.uint8],
@@ -152,7 +153,7 @@ def contents(
     return rows, ways, infos, table[:used].copy()
 
 
-@njit(cache=True)
+@kept()
 def _is_plain(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
@@ -172,7 +173,7 @@ def _is_plain(
     return bool(byte >= _INTERIOR and place_of[byte & _KIND] >= 0)
 
 
-@njit(cache=True)
+@kept()
 def _way(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
@@ -225,13 +226,13 @@ def _way(
     return True, listed and not at_end and other != void, listed, kind | other << 8 | differing << 16
 
 
-@njit(cache=True)
+@kept()
 def _portions(row: NDArray[np.int32]) -> int:
     """Portions of the infos of a box."""
     return (int(row[12]) * int(row[11]) + PORTION - 1) // PORTION
 
 
-@njit(cache=True)
+@kept()
 def _list_kinds(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
@@ -258,7 +259,7 @@ def _list_kinds(
     return used
 
 
-@njit(cache=True)
+@kept()
 def _halo(
     axis: int, first: int, size: int, shape: tuple[int, int, int], wraps: tuple[bool, bool, bool], steps: int
 ) -> tuple[int, int]:
@@ -268,7 +269,7 @@ def _halo(
     return min(steps, first), min(steps, shape[axis] - first - size)
 
 
-@njit(cache=True)
+@kept()
 def _deal(found: NDArray[np.uint32], table: NDArray[np.uint32], used: int) -> int:
     """Put entries into the table so that those beside each other lie in different banks; how many there are then."""
     counts = np.zeros(_BANKS + 1, np.int64)

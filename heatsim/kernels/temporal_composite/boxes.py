@@ -6,8 +6,9 @@ All positions are counted in bricks of 4 × 4 × 4 cells, the last of an axis sh
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from heatsim.kernels.numba_cache import kept
 
 BRICK = 4
 _INTERIOR = 0x80
@@ -16,7 +17,7 @@ _KIND = 0x7F
 _WORTH = 5.0
 
 
-@njit(cache=True)
+@kept()
 def mark(
     cells: NDArray[np.uint8],
     patch_x: int,
@@ -61,7 +62,7 @@ def mark(
                     _mark_around(needed, z, y, x, reach, (nz, ny, nx), wraps)
 
 
-@njit(cache=True)
+@kept()
 def _mark_around(
     needed: NDArray[np.bool_],
     z: int,
@@ -80,7 +81,7 @@ def _mark_around(
                 needed[at_z // BRICK, at_y // BRICK, at_x // BRICK] = True
 
 
-@njit(cache=True)
+@kept()
 def _place(i: int, n: int, wraps: bool) -> int:
     """A position of an axis of n cells; beyond an end the end, or what is there where it wraps."""
     if wraps:
@@ -88,7 +89,7 @@ def _place(i: int, n: int, wraps: bool) -> int:
     return min(max(i, 0), n - 1)
 
 
-@njit(cache=True)
+@kept()
 def cover(
     needed: NDArray[np.bool_],
     shape: tuple[int, int, int],
@@ -152,7 +153,7 @@ def cover(
     return rows
 
 
-@njit(cache=True)
+@kept()
 def _volume(
     start: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -167,7 +168,7 @@ def _volume(
     return volume
 
 
-@njit(cache=True)
+@kept()
 def _stored(
     start: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -182,7 +183,7 @@ def _stored(
     return plane * vector * _length(0, start, size, shape, wraps, steps)
 
 
-@njit(cache=True)
+@kept()
 def _length(
     axis: int,
     start: NDArray[np.int64],
@@ -197,7 +198,7 @@ def _length(
     return int(last - first + halo)
 
 
-@njit(cache=True)
+@kept()
 def _layer(
     needed: NDArray[np.bool_], taken: NDArray[np.bool_], start: NDArray[np.int64], size: NDArray[np.int64], axis: int
 ) -> int:

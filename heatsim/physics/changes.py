@@ -1,0 +1,44 @@
+"""When what acts on a body changes for the last time."""
+
+from collections.abc import Iterator
+from math import hypot
+
+from heatsim.grid import FACES
+from heatsim.physics.conditions import time_functions
+from heatsim.scenario import Beam, Scenario, Source
+from heatsim.scenario.timefunction import TimeFunction
+
+
+def last_change(scenario: Scenario) -> float:
+    """The time in s from which on conditions, sources and beams stay what they are at the end of the run; 0 for none.
+
+    An expression counts as changing until its last sample that differs from its value at the end.
+    """
+    end = scenario.time.end
+    return max((min(time, end) for time in _last_changes(scenario)), default=0.0)
+
+
+def _last_changes(scenario: Scenario) -> Iterator[float]:
+    end, boundaries = scenario.time.end, scenario.boundaries
+    conditions = [*map(boundaries.face, FACES), *(patch.condition for patch in scenario.patches), boundaries.void]
+    functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
+    yield from (function.last_change(end) for function in functions)
+    for source in scenario.sources:
+        yield source.scale.last_change(end)
+        yield from _switched(source, end)
+        if source.beam is not None:
+            yield from (time for time in _moves(source.beam) if time < end)
+
+
+def _switched(source: Source, end: float) -> Iterator[float]:
+    """When a source is switched on and off, before the end."""
+    if source.during is not None:
+        yield from (edge for edge in source.during if edge < end)
+
+
+def _moves(beam: Beam) -> Iterator[float]:
+    """When the spot of a beam sets out, and when it reaches the end of its path and goes out."""
+    yield beam.start
+    if beam.speed is not None and len(beam.path) > 1:
+        length = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in zip(beam.path, beam.path[1:], strict=False))
+        yield beam.start + length / beam.speed

@@ -1,0 +1,108 @@
+"""Damaged files in numba's cache, and folders that cannot be written to: compiled again, said in one line."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from heatsim.kernels import numba_cache
+
+SOURCE = "def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n"
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], int]:
+    """Uses two kept functions as a new process would; how often they were found in the folder given."""
+    path = tmp_path / "functions.py"
+    path.write_text(SOURCE)
+    specification = importlib.util.spec_from_file_location("functions", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    monkeypatch.setitem(sys.modules, "functions", module)
+    specification.loader.exec_module(module)
+
+    def process(folder: Path) -> int:
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+        monkeypatch.setattr(numba_cache, "_told", set())
+        twice, thrice = numba_cache.kept(nogil=True)(module.twice), numba_cache.kept()(module.thrice)
+        assert (twice(21), twice(1.5), thrice(7)) == (42, 3.0, 21)
+        return sum(sum(function.stats.cache_hits.values()) for function in (twice, thrice))
+
+    return process
+
+
+def damaged(content: bytes, harm: str) -> bytes:
+    middle = len(content) // 2
+    changed = bytearray(content)
+    changed[middle : middle + 1] = bytes([content[middle] ^ 1])
+    zeros = content[: middle - 20] + bytes(40) + content[middle + 20 :]
+    return {"empty": b"", "half": content[:middle], "text": b"no\n", "flip": bytes(changed), "zeros": zeros}[harm]
+
+
+def test_damaged_files_are_replaced(
+    tmp_path: Path, start: Callable[[Path], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = tmp_path / "cache"
+    assert start(cache) == 0
+    assert start(cache) == 3
+    whole = {path: path.read_bytes() for path in cache.rglob("*.nb?")}
+    assert len(whole) == 2 + 3  # an index a function, and code for each signature
+    assert capsys.readouterr() == ("", "")
+    for suffix in (".nbi", ".nbc"):
+        for harm in ("empty", "half", "text", "zeros", "flip"):
+            for path, content in whole.items():
+                path.write_bytes(damaged(content, harm) if path.suffix == suffix else content)
+            found = start(cache)
+            out, err = capsys.readouterr()
+            assert out == ""
+            # A changed digit of the index may be another key or source, whose code is compiled without a word.
+            if suffix == ".nbc" or harm in ("empty", "half", "text"):
+                assert found == 0
+                assert err.count("\n") == 1
+                assert err.startswith(f"heatsim: warning: compiled code in {cache}")
+                assert err.endswith("; it is compiled and kept again\n")
+            assert start(cache) == 3
+            assert capsys.readouterr() == ("", "")
+
+
+def test_a_folder_that_cannot_be_written_to(
+    tmp_path: Path, start: Callable[[Path], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nowhere(function: object) -> None:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(numba_cache._Code, "__init__", lambda self, function: nowhere(function))
+        assert start(tmp_path / "cache") == 0
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert err.startswith("heatsim: warning: compiled code cannot be kept (RuntimeError: cannot cache function")
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.core.caching.IndexDataCacheFile._save_index", full)
+        assert start(tmp_path / "cache") == 0
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "cannot be kept in" in err
+        assert "No space left on device" in err
+    # An index that can neither be read nor replaced.
+    assert start(tmp_path / "cache") == 0
+    for path in (tmp_path / "cache").rglob("*.nbi"):
+        path.write_bytes(b"")
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.core.caching.IndexDataCacheFile._save_index", full)
+        assert start(tmp_path / "cache") == 0
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_is_kept_is_called_like_what_numba_keeps(tmp_path: Path, start: Callable[[Path], Any]) -> None:
+    start(tmp_path / "cache")
+    names = sorted(path.name.split("-")[0] for path in (tmp_path / "cache").rglob("*.nb?"))
+    assert names == ["functions.thrice"] * 2 + ["functions.twice"] * 3

@@ -1,0 +1,169 @@
+"""The lowest temperature of all rows, and materials beyond their tables: exact in insulated cells that sources heat."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+from conftest import Simulate
+
+from heatsim import Simulation
+from heatsim.errors import Interrupted
+from heatsim.storage import folder
+
+# Four cells along x, two of each material; nothing passes between them: the contact insulates.
+TEXT = """
+[domain]
+size = [0.04, 0.01, 0.01]
+cells = [4, 1, 1]
+material = "steel"
+
+[materials.steel]
+conductivity = { temperatures = [300.0, 400.0], values = [20.0, 30.0] }
+density = 2000.0
+specific_heat = 500.0
+
+[materials.wax]
+conductivity = "0.2 + T/1e5"
+density = 1000.0
+specific_heat = 1000.0
+temperature_range = [250.0, 350.0]
+
+[[regions]]
+name = "wax"
+material = "wax"
+box = { min = [0.02, 0.0, 0.0], max = [0.04, 0.01, 0.01] }
+
+[[contacts]]
+between = ["steel", "wax"]
+resistance = 1e20
+
+[initial]
+temperature = 320.0
+
+[time]
+end = 300.0
+
+[solver]
+device = "cpu"
+kernel = "numpy"
+precision = "float64"
+
+[output]
+probe_every = 50.0
+fields = false
+figures = false
+
+[[sources]]
+region = "wax"
+power_density = WAX
+during = [0.0, 100.0]
+
+[[sources]]
+region = "wax"
+power_density = -WAX
+during = [100.0, 200.0]
+"""
+# J/(m³ K), of both materials.
+CAPACITY = 1e6
+
+
+def summary_of(simulation: Simulation) -> dict[str, object]:
+    found = json.loads((simulation.folder / folder.SUMMARY).read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def change(text: str, power: float) -> str:
+    return text.replace("-WAX", repr(-power)).replace("WAX", repr(power))
+
+
+def test_what_was_below_absolute_zero_between_start_and_end_is_told(simulate: Simulate) -> None:
+    """Robbed of 400 K and given them back."""
+    simulation = simulate(change(TEXT, -4e6))
+    np.testing.assert_allclose(simulation.temperature, 320.0, atol=1e-9)
+    below, beyond = simulation.warnings
+    assert below.startswith(
+        "the lowest temperature is -80 K, below absolute zero, at t = 100 s in cell [2, 0, 0]: given fluxes or sources"
+    )
+    assert beyond.startswith('material "wax" came to -80 K at t = 100 s, but its conductivity begins at 250 K')
+    lowest = summary_of(simulation)["lowest_temperature"]
+    assert lowest == {"temperature": pytest.approx(-80.0, abs=1e-9), "time": 100.0, "cell": [2, 0, 0]}
+
+
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+def test_the_lowest_of_a_body_of_one_material(simulate: Simulate, kernel: str) -> None:
+    """40 W/m² out of a cell of 1 cm make 4 K/s; a table gives them back."""
+    text = f"""
+[domain]
+size = [0.02, 0.01, 0.03]
+cells = [2, 1, 3]
+[material]
+conductivity = 1e-12
+density = 1.0
+specific_heat = 1000.0
+[initial]
+temperature = "300 + 1e3*z"
+[boundaries]
+x_max = {{ type = "flux", value = {{ times = [0.0, 99.0, 101.0, 200.0], values = [-40.0, -40.0, 40.0, 40.0] }} }}
+[time]
+end = 200.0
+dt = 1.0
+[solver]
+device = "cpu"
+kernel = "{kernel}"
+precision = "float64"
+[output]
+probe_every = 100.0
+figures = false
+"""
+    simulation = simulate(text)
+    lowest = summary_of(simulation)["lowest_temperature"]
+    # The lowest plane has 305 K. The step from 99 s on counts with the value at its start, like all others before.
+    assert lowest == {"temperature": pytest.approx(305.0 - 400.0, abs=1e-3), "time": 100.0, "cell": [1, 0, 0]}
+    assert "below absolute zero, at t = 100 s in cell [1, 0, 0]" in simulation.warnings[0]
+
+
+def test_a_material_beyond_its_table_is_told(simulate: Simulate) -> None:
+    simulation = simulate(change(TEXT, 1e6))
+    (warning,) = simulation.warnings
+    assert warning == (
+        'material "wax" came to 420 K at t = 100 s, but its conductivity ends at 350 K: the value there was used '
+        "beyond; extend the table or the temperature_range"
+    )
+    (found,) = summary_of(simulation)["beyond_tables"]  # type: ignore[misc]
+    assert found == {"material": "wax", "temperature": pytest.approx(420.0, abs=1e-9), "time": 100.0}
+
+
+def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
+    """The wax comes to the very end of its range, 350 K; that steel has the other ends is no matter."""
+    simulation = simulate(change(TEXT, 3e5))
+    assert not simulation.warnings
+    assert "beyond_tables" not in summary_of(simulation)
+    assert summary_of(simulation)["lowest_temperature"] == {"temperature": 320.0, "time": 0.0, "cell": [0, 0, 0]}
+
+
+def test_void_has_no_lowest_temperature(simulate: Simulate) -> None:
+    """What is void keeps 100 K, which are neither the body's nor beyond anything."""
+    void = '[[regions]]\nname = "hole"\nmaterial = "void"\ninitial_temperature = 100.0\n'
+    box = "box = { min = [0.03, 0.0, 0.0], max = [0.04, 0.01, 0.01] }\n"
+    simulation = simulate(change(TEXT, 1e5).replace("[[contacts]]", void + box + "\n[[contacts]]"))
+    assert not simulation.warnings
+    assert summary_of(simulation)["lowest_temperature"] == {"temperature": 320.0, "time": 0.0, "cell": [0, 0, 0]}
+
+
+def test_a_resumed_run_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = runs.write(tmp_path, change(TEXT, -4e6))
+    whole = Simulation.from_scenario(path, output=tmp_path / "whole")
+    whole.run()
+    last = whole.plan.problem.timeline.last_step
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, last - 1, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(path, output=tmp_path / "broken").run()
+    resumed = Simulation.resume(tmp_path / "broken")
+    resumed.run()
+    assert resumed.warnings == whole.warnings
+    for name in ("lowest_temperature", "beyond_tables"):
+        assert summary_of(resumed)[name] == summary_of(whole)[name]

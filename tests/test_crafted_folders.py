@@ -1,0 +1,244 @@
+"""Folders of runs that come from elsewhere: nothing outside of them is read, replaced or executed."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.cli import main
+from heatsim.errors import Interrupted
+from heatsim.storage import checkpoint, folder
+from heatsim.storage.disk import part_of
+
+OWN = (*folder.FILES, folder.FAILURE)
+PRECIOUS = b"precious\n" * 100
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an interrupted run."""
+    at = tmp_path_factory.mktemp("half")
+    with pytest.MonkeyPatch.context() as patch:
+        runs.after_step(patch, 9, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(runs.write(at), output=at / "run").run()
+    return at / "run"
+
+
+@pytest.fixture
+def crafted(tmp_path: Path, half: Path) -> Path:
+    shutil.copytree(half, tmp_path / "crafted")
+    return tmp_path / "crafted"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    """What a command says that does not work."""
+    capsys.readouterr()
+    assert main([str(word) for word in words]) in (1, 2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("heatsim: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize("command", ["resume", "render", "export"])
+@pytest.mark.parametrize("name", [*OWN, *(f"{name}.part" for name in OWN)])
+def test_links_among_the_files_of_a_run_are_refused(
+    crafted: Path, command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = crafted.parent / "victim"
+    if (crafted / name).exists():
+        os.replace(crafted / name, victim)
+    else:
+        victim.write_bytes(PRECIOUS)
+    before = victim.read_bytes()
+    (crafted / name).symlink_to(victim)
+    assert f"{crafted / name}: is a symbolic link" in refused(capsys, command, crafted)
+    assert victim.read_bytes() == before
+    assert (crafted / name).is_symlink()
+
+
+@pytest.mark.parametrize("name", [part_of(Path(folder.SUMMARY)).name, part_of(Path(folder.CHECKPOINT)).name])
+def test_links_to_nowhere_are_refused(crafted: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (crafted / name).symlink_to(crafted.parent / "new")
+    assert "is a symbolic link" in refused(capsys, "resume", crafted)
+    assert not (crafted.parent / "new").exists()
+
+
+@pytest.mark.parametrize(("command", "name"), [("render", folder.FIGURES), ("export", folder.EXPORT)])
+def test_links_in_place_of_folders_are_refused(
+    crafted: Path, command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = crafted.parent / "elsewhere"
+    elsewhere.mkdir()
+    mine = [elsewhere / "slices_t_mine.png", elsewhere / "temperature_mine.vti"]
+    for path in mine:
+        path.write_bytes(PRECIOUS)
+    (crafted / name).symlink_to(elsewhere)
+    assert f"{crafted / name}: is a symbolic link" in refused(capsys, command, crafted)
+    assert all(path.read_bytes() == PRECIOUS for path in mine)
+    assert sorted(elsewhere.iterdir()) == mine
+
+
+@pytest.mark.parametrize(("command", "name"), [("render", "probes.png"), ("export", "temperature_0000.vti.part")])
+def test_links_in_place_of_pictures_and_exports_are_replaced(crafted: Path, command: str, name: str) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
+    victim = crafted.parent / "victim"
+    victim.write_bytes(PRECIOUS)
+    at = crafted / (folder.FIGURES if command == "render" else folder.EXPORT)
+    at.mkdir()
+    (at / name).symlink_to(victim)
+    if command == "render":
+        (crafted / folder.FIELDS).unlink()
+    assert main([command, str(crafted)]) == 0
+    assert victim.read_bytes() == PRECIOUS
+    assert not (at / name).is_symlink()
+
+
+def replace_field(path: Path, make: Callable[[h5py.Group, str, Any], object]) -> None:
+    with h5py.File(path, "r+") as file:
+        root, name = file["VTKHDF"], "CellData/temperature"
+        values = root[name][...]
+        del root[name]
+        make(root, name, values)
+
+
+def outside(root: h5py.Group) -> Path:
+    return Path(root.file.filename).parents[1] / "other.h5"
+
+
+def external_link(root: h5py.Group, name: str, values: Any) -> None:
+    with h5py.File(outside(root), "w") as other:
+        other["x"] = values
+    root[name] = h5py.ExternalLink(str(outside(root)), "/x")
+
+
+def soft_link(root: h5py.Group, name: str, values: Any) -> None:
+    root["elsewhere"] = values
+    root[name] = h5py.SoftLink("/VTKHDF/elsewhere")
+
+
+def external_data(root: h5py.Group, name: str, values: Any) -> None:
+    outside(root).write_bytes(values.tobytes())
+    root.create_dataset(name, values.shape, values.dtype, external=[(str(outside(root)), 0, values.nbytes)])
+
+
+def virtual_data(root: h5py.Group, name: str, values: Any) -> None:
+    with h5py.File(outside(root), "w") as other:
+        other["x"] = values
+    layout = h5py.VirtualLayout(values.shape, values.dtype)
+    layout[...] = h5py.VirtualSource(str(outside(root)), "x", values.shape)
+    root.create_virtual_dataset(name, layout)
+
+
+@pytest.mark.parametrize("command", ["resume", "render", "export"])
+@pytest.mark.parametrize("make", [external_link, soft_link, external_data, virtual_data])
+def test_hdf5_files_that_lead_out_of_themselves_are_refused(
+    crafted: Path, command: str, make: Callable[[h5py.Group, str, Any], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace_field(crafted / folder.FIELDS, make)
+    other = crafted.parent / "other.h5"
+    before = other.read_bytes() if other.exists() else b""
+    assert folder.FIELDS in refused(capsys, command, crafted)
+    assert (other.read_bytes() if other.exists() else b"") == before
+
+
+def crafted_checkpoint(run: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:
+    """A checkpoint with a right checksum that says something else."""
+    saved, _ = checkpoint.read_last_good(run)
+    assert saved is not None
+    arrays, values = dict(saved.arrays), dict(saved.values)
+    change(arrays, values)
+    checkpoint.write(run, checkpoint.Checkpoint(arrays, values))
+
+
+CHECKPOINTS: list[Callable[[dict[str, Any], dict[str, Any]], object]] = [
+    lambda arrays, values: values.pop("step"),
+    lambda arrays, values: values.pop("snapshots"),
+    lambda arrays, values: values.pop("extreme_temperatures"),
+    lambda arrays, values: values.pop("scenario"),
+    lambda arrays, values: values.update(step="many"),
+    lambda arrays, values: values.update(extreme_temperatures="[[1], 5]"),
+    lambda arrays, values: values.update(scenario="{"),
+    lambda arrays, values: arrays.pop("deviation"),
+    lambda arrays, values: arrays.update(deviation=np.zeros((1, 1, 1))),
+    lambda arrays, values: arrays.pop("ledger_x_min"),
+]
+
+
+@pytest.mark.parametrize("change", CHECKPOINTS, ids=range(len(CHECKPOINTS)))
+def test_a_checkpoint_of_another_kind_is_a_message(
+    crafted: Path, change: Callable[[dict[str, Any], dict[str, Any]], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    crafted_checkpoint(crafted, change)
+    err = refused(capsys, "resume", crafted, "--quiet")
+    assert folder.CHECKPOINT in err
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file["VTKHDF"].attrs.__delitem__("WholeExtent"),
+        lambda file: file["VTKHDF"].attrs.__setitem__("WholeExtent", [1]),
+        lambda file: file["VTKHDF/Steps"].attrs.__setitem__("NSteps", "many"),
+        lambda file: file["VTKHDF"].__delitem__("Steps"),
+        lambda file: file.__delitem__("VTKHDF"),
+        lambda file: (file.__delitem__("VTKHDF"), file.create_dataset("VTKHDF", data=[1.0])),
+    ],
+    ids=range(6),
+)
+@pytest.mark.parametrize("command", ["resume", "render"])
+def test_fields_of_another_kind_are_a_message(
+    crafted: Path, command: str, harm: Callable[[h5py.File], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with h5py.File(crafted / folder.FIELDS, "r+") as file:
+        harm(file)
+    assert folder.FIELDS in refused(capsys, command, crafted)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "7", '{"energy_bound": "much"}', "{"])
+def test_a_summary_of_another_kind_is_no_traceback(
+    crafted: Path, content: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (crafted / folder.SUMMARY).write_text(content)
+    (crafted / folder.FIELDS).unlink()
+    assert main(["render", str(crafted)]) in (0, 1)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [folder.PROBES, folder.ENERGY])
+def test_a_table_without_its_columns_is_a_message(crafted: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (crafted / folder.FIELDS).unlink()
+    (crafted / name).write_text("a,b\n1.0,2.0\n")
+    assert f"{name}: has no column time" in refused(capsys, "render", crafted)
+
+
+@pytest.mark.parametrize("name", [folder.PROBES, folder.ENERGY])
+def test_what_is_wrong_in_a_damaged_table_is_not_printed(
+    crafted: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (crafted / folder.FIELDS).unlink()
+    path = crafted / name
+    header, first, *rest = path.read_bytes().split(b"\n")
+    for damaged in (b"\x1b[31m\x00\x07", "\u202e7".encode(), b"\xff\xfe"):
+        path.write_bytes(b"\n".join([header, damaged + first, *rest]))
+        err = refused(capsys, "render", crafted)
+        assert name in err
+        assert err[:-1].isprintable()
+        assert "\\x" not in err
+
+
+def test_a_module_in_the_current_folder_is_not_executed(crafted: Path) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
+    for name in ("pyvista", "vtk", "heatsim", "numpy", "json"):
+        (crafted / f"{name}.py").write_text(f"open({str(crafted / 'executed')!r}, 'w')\nraise SystemExit\n")
+    runs.command("render", ".", cwd=crafted, safe_path=True)
+    assert not (crafted / "executed").exists()

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_MOST_SHOWN = 100  # problems of a scenario that a message lists
+_MOST_SHOWN = 100  # mistakes that a message lists
 
 
 class HeatsimError(Exception):
@@ -32,7 +32,7 @@ class InputError(HeatsimError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class Mistake:
     """One mistake in a scenario: where it is and what to do about it.
 
     ``key`` is the dotted path (``boundaries.x_min.value``), empty for the file as a whole;
@@ -47,17 +47,17 @@ class Problem:
 
 
 class ScenarioError(InputError):
-    """A scenario that cannot be used; ``problems`` holds every mistake found."""
+    """A scenario that cannot be used; ``mistakes`` holds every mistake found."""
 
-    def __init__(self, path: Path | str, problems: Sequence[Problem]) -> None:
+    def __init__(self, path: Path | str, mistakes: Sequence[Mistake]) -> None:
         self.path = Path(path)
-        self.problems = tuple(problems)
-        if len(self.problems) == 1:
-            text = f"{path}: {self.problems[0]}"
+        self.mistakes = tuple(mistakes)
+        if len(self.mistakes) == 1:
+            text = f"{path}: {self.mistakes[0]}"
         else:
-            lines = "".join(f"\n  {problem}" for problem in self.problems[:_MOST_SHOWN])
-            left = len(self.problems) - _MOST_SHOWN
-            text = f"{path}: {len(self.problems)} problems{lines}" + (f"\n  … and {left} more" if left > 0 else "")
+            lines = "".join(f"\n  {mistake}" for mistake in self.mistakes[:_MOST_SHOWN])
+            left = len(self.mistakes) - _MOST_SHOWN
+            text = f"{path}: {len(self.mistakes)} mistakes{lines}" + (f"\n  … and {left} more" if left > 0 else "")
         super().__init__(text)
 
 

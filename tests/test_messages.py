@@ -18,8 +18,8 @@ from heatsim.errors import (
     HeatsimError,
     InputError,
     Interrupted,
+    Mistake,
     NotFiniteError,
-    Problem,
     RunError,
     ScenarioError,
     StorageError,
@@ -81,7 +81,7 @@ def test_all_mistakes_of_a_file_are_told_together(tmp_path: Path, capsys: pytest
     scenario = runs.write(tmp_path, text.replace("end = 10.0", "end = -1"))
     assert main(["run", str(scenario), "--set", "output.evry=1"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"heatsim: {scenario}: 4 problems\n")
+    assert err.startswith(f"heatsim: {scenario}: 4 mistakes\n")
     for key in ("material.density: ", "boundaries.y_min.type: ", "time.end: ", "output.evry: "):
         assert err.count(f"\n  {key}") == 1
     assert "(from --set)" in err
@@ -234,7 +234,7 @@ def test_a_run_that_goes_on_with_another_backend_is_told_about_its_bits(
 
 
 def test_a_hundred_problems_are_enough_to_begin_with() -> None:
-    error = ScenarioError("a.toml", [Problem(f"probes.{number}", "missing") for number in range(1000)])
-    assert len(error.problems) == 1000
+    error = ScenarioError("a.toml", [Mistake(f"probes.{number}", "missing") for number in range(1000)])
+    assert len(error.mistakes) == 1000
     lines = str(error).splitlines()
-    assert (lines[0], lines[100], lines[-1]) == ("a.toml: 1000 problems", "  probes.99: missing", "  … and 900 more")
+    assert (lines[0], lines[100], lines[-1]) == ("a.toml: 1000 mistakes", "  probes.99: missing", "  … and 900 more")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from heatsim.device import Backend
 from heatsim.errors import DeviceError
 from heatsim.scenario import suggest
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 
 
 @dataclass(frozen=True)

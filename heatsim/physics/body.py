@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types as media
 from heatsim.physics import temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
@@ -93,7 +93,7 @@ class Body:
                 exposed=conditions.void is not None,
             )
         except TooManyKindsError as error:
-            raise ScenarioError(scenario.path, [Problem("sources", str(error))]) from None
+            raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
         if start is not None:
             medium = medium.with_palette(_laws(scenario, start, conditions, medium))
         films = conditions.largest_films(scenario.time.end)
@@ -130,7 +130,7 @@ class Body:
                     f"{dt!r} s is beyond the stability limit {limit:.6g} s that the convection coefficients reach near "
                     f"t = {float(times[0])!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
                 )
-                raise ScenarioError(self.conditions.scenario.path, [Problem("time.dt", message)])
+                raise ScenarioError(self.conditions.scenario.path, [Mistake("time.dt", message)])
         heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt)
         return Rows(conditions, heat, tuple(self.sources.beam_rows(times, dt)))
 

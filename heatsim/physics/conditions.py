@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.scenario import (
     Constant,
@@ -69,7 +69,7 @@ class Conditions:
         """
         if len(scenario.patches) > MAXIMUM_PATCHES:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
-            raise ScenarioError(scenario.path, [Problem("patches", message)])
+            raise ScenarioError(scenario.path, [Mistake("patches", message)])
         nz, ny, nx = scenario.grid.shape
         shapes = ((nz, ny), (nz, nx), (ny, nx))
         maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
@@ -137,7 +137,7 @@ class Conditions:
             if not physical.all():
                 time = float(times[int(np.argmin(physical))])
                 message = f"is not a finite, physical value at t = {time!r} s"
-                raise ScenarioError(self.scenario.path, [Problem(self.keys[number], message)])
+                raise ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
         return rows
 
     def largest_films(self, end: float) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.regions import Parts, paint
 from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
 
@@ -113,7 +113,7 @@ def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
     except ValueError as error:
         (path,) = scenario.input_files
         message = f"{path} was changed or removed while it was read: it {error}; put it back and start again"
-        raise ScenarioError(scenario.path, [Problem("initial.temperature", message)]) from None
+        raise ScenarioError(scenario.path, [Mistake("initial.temperature", message)]) from None
 
 
 def _check(scenario: Scenario, first: int, slab: Array) -> None:
@@ -124,4 +124,4 @@ def _check(scenario: Scenario, first: int, slab: Array) -> None:
         problem = (
             f"is {float(slab[k, j, i])!r} K at ({point}) m, cell [{i}, {j}, {first + k}]; allowed: finite and ≥ 0 K"
         )
-        raise ScenarioError(scenario.path, [Problem("initial.temperature", problem)])
+        raise ScenarioError(scenario.path, [Mistake("initial.temperature", problem)])

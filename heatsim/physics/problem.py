@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics import time_steps
 from heatsim.physics.body import Body
@@ -156,7 +156,7 @@ class HeatProblem:
                 time = float(times[int(np.argmin(finite))])
                 raise ScenarioError(
                     self.scenario.path,
-                    [Problem(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
+                    [Mistake(f"boundaries.{FACES[face]}", f"is not a finite, physical value at t = {time!r} s")],
                 )
         limit = stability_limit(self.grid, self.rates, self.periodic, betas)
         if dt > limit.dt * (1.0 + 1e-9):
@@ -178,4 +178,4 @@ def limit_setter(limit: StabilityLimit, body: Body | None) -> str:
 
 
 def _time_error(scenario: Scenario, message: str) -> ScenarioError:
-    return ScenarioError(scenario.path, [Problem("time.dt", message)])
+    return ScenarioError(scenario.path, [Mistake("time.dt", message)])

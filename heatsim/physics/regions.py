@@ -8,12 +8,12 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics.shapes import Block, Mask, Solid
 from heatsim.scenario import Beam, Region, Scenario, Source, face_axes, load_labels
 from heatsim.scenario.materials import VOID
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 from heatsim.scenario.regions import SHAPES, Shaped
 
 Bytes = NDArray[np.uint8]
@@ -52,7 +52,7 @@ def paint(scenario: Scenario) -> Parts:
     names = [name for name, _ in scenario.palette]
     material = np.full(grid.shape, names.index(scenario.domain.material or names[0]), dtype=np.uint8)
     owner = np.zeros(grid.shape, dtype=np.uint8)
-    problems: list[Problem] = []
+    problems: list[Mistake] = []
     for index, region in enumerate(scenario.regions):
         key = f"regions.{index}"
         if region.labels is not None:
@@ -63,7 +63,7 @@ def paint(scenario: Scenario) -> Parts:
                 material[block][mask] = names.index(region.materials[0])
                 owner[block][mask] = index + 1
         except ValueError as error:
-            problems.append(Problem(f"{key}.{_place(region)}", str(error)))
+            problems.append(Mistake(f"{key}.{_place(region)}", str(error)))
     parts = Parts(
         material,
         owner,
@@ -79,13 +79,13 @@ def paint(scenario: Scenario) -> Parts:
     return parts
 
 
-def _nothing_conducts(scenario: Scenario) -> Problem:
+def _nothing_conducts(scenario: Scenario) -> Mistake:
     """The mistake of a scenario whose cells are all void."""
     void = [region.name for region in scenario.regions if VOID in region.materials]
     key = "regions" if void else "domain.material"
     found = f"by {', '.join(map(show, void))}" if void else 'because the domain is "void" and no region is painted'
     remedy = "make the void smaller, or paint a region of a material after it"
-    return Problem(key, f"all {scenario.grid.cell_count:,} cells are void, {found}: nothing conducts; {remedy}")
+    return Mistake(key, f"all {scenario.grid.cell_count:,} cells are void, {found}: nothing conducts; {remedy}")
 
 
 def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
@@ -138,12 +138,12 @@ def _whole(grid: Grid) -> Iterator[tuple[Block, Mask]]:
         yield (slice(first, last), slice(0, ny), slice(0, nx)), np.ones((last - first, ny, nx), dtype=bool)
 
 
-def _paint_labels(region: Region, index: int, names: list[str], material: Bytes, owner: Bytes) -> list[Problem]:
+def _paint_labels(region: Region, index: int, names: list[str], material: Bytes, owner: Bytes) -> list[Mistake]:
     assert region.labels is not None
     try:
         found = load_labels(region.labels.file.path)
     except ValueError as error:  # Changed since the scenario was read.
-        return [Problem(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
+        return [Mistake(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
     planes = max(1, _CELLS_PER_SLAB // found[0].size)
     for first in range(0, len(found), planes):
         block = found[first : first + planes]
@@ -161,7 +161,7 @@ def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator
         yield block, heated if number is None else heated & (parts.owner[block] == number)
 
 
-def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Problem]:
+def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
     for index, source in enumerate(scenario.sources):
         key = f"sources.{index}"
         if source.beam is not None:
@@ -170,27 +170,27 @@ def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Problem]:
             if missed is not None:
                 message = f"{show(source.name)} falls on void at {_point(missed)}, where a beam heats nothing"
                 remedy = "keep the path on cells that conduct at this face of the box"
-                yield Problem(f"{key}.beam.path", f"{message}; {remedy}")
+                yield Mistake(f"{key}.beam.path", f"{message}; {remedy}")
             continue
         try:
             heats = any(heated.any() for _, heated in _source_blocks(source, scenario, parts))
         except ValueError as error:
-            yield Problem(f"{key}.{_place(source)}", str(error))
+            yield Mistake(f"{key}.{_place(source)}", str(error))
             continue
         if not heats:
             key += ".region" if source.region is not None else "" if source.shape is None else f".{_place(source)}"
-            yield Problem(key, f"{show(source.name)} has no cell that conducts: {_reason(source.region)}")
+            yield Mistake(key, f"{show(source.name)} has no cell that conducts: {_reason(source.region)}")
 
 
-def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Problem]:
+def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
     for index, probe in enumerate(scenario.probes):
         if probe.region is not None and not region_mask(probe.region, scenario, parts).any():
             message = f"got {show(probe.region)}, which has no cell that conducts: {_reason(probe.region)}"
-            yield Problem(f"probes.{index}.region", message)
+            yield Mistake(f"probes.{index}.region", message)
         lost = next((point for point in probe.points if _in_void(point, scenario, parts)), None)
         if lost is not None:
             message = f"got {_point(lost)}, which lies in void, where there is no temperature; move it into a part"
-            yield Problem(f"probes.{index}.{'point' if probe.line is None else 'line'}", message)
+            yield Mistake(f"probes.{index}.{'point' if probe.line is None else 'line'}", message)
 
 
 def _spots(beam: Beam, scenario: Scenario) -> Iterator[tuple[float, float, float]]:

@@ -13,7 +13,7 @@ from math import ceil, erf, hypot, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES, Grid
 from heatsim.physics.cell_types import Medium
 from heatsim.scenario import Beam, Scenario, Source, Table, TimeFunction, face_axes
@@ -116,7 +116,7 @@ class Sources:
         if not np.isfinite(scale).all():
             time = float(times[int(np.argmin(np.isfinite(scale)))])
             number = self.scenario.sources.index(source)
-            problem = Problem(f"sources.{number}.scale", f"is not finite in the step from t = {time!r} s")
+            problem = Mistake(f"sources.{number}.scale", f"is not finite in the step from t = {time!r} s")
             raise ScenarioError(self.scenario.path, [problem])
         return scale
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.scenario import Stl
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 from heatsim.scenario.quantities import LARGEST
 
 # Of the part's size: corners nearer than this are one, if that closes the surface. Programs that write coordinates as

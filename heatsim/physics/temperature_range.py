@@ -15,7 +15,7 @@ from math import inf, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.conditions import Conditions
@@ -98,11 +98,11 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
             wrong = next((number for number, fault in enumerate(faults) if fault is not None), None)
             if wrong is not None:
                 value = f"is {float(formula.at(T[wrong]))!r} at {float(T[wrong])!r} K, {why}; {faults[wrong]}"
-                problems.append(Problem(f"{place}.{key}", f"{value}; {_advice(material)}"))
+                problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
                 far = "any temperature" if high == inf else f"{high:.6g} K"
                 problems.append(
-                    Problem(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
+                    Mistake(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
                 )
     if problems:
         raise ScenarioError(scenario.path, problems)

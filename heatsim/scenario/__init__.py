@@ -12,16 +12,18 @@ from heatsim.scenario.boundaries import (
     Temperature,
     radiates,
 )
+from heatsim.scenario.contacts import Contact
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.labels import load_labels
+from heatsim.scenario.labels import Labels, load_labels
 from heatsim.scenario.load import load, parse, read_document
-from heatsim.scenario.materials import VOID, Material, MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.materials import VOID, Material
+from heatsim.scenario.messages import suggest
 from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
-from heatsim.scenario.problems import suggest
-from heatsim.scenario.regions import Box, Contact, Cylinder, Labels, Region, Shape, Sphere, Stl
+from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import write_resolved
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction

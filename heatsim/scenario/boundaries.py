@@ -5,12 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from heatsim.grid import FACES
-from heatsim.scenario.context import reading
 from heatsim.scenario.fields import STRICT, CoefficientInTime, EmissivityInTime, FluxInTime, TemperatureInTime
-from heatsim.scenario.materials import VOID
 from heatsim.scenario.timefunction import Constant
 
-# Stands for what another key gives until that is known.
+# The default of a key whose value comes from another key.
 UNNAMED: Any = None
 
 
@@ -35,7 +33,7 @@ class Flux(BaseModel):
 class Convection(BaseModel):
     """A face that exchanges coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K.
 
-    With an emissivity it also radiates against ``surroundings`` (K), which are as warm as the ambient unless given.
+    With an emissivity it also radiates to ``surroundings`` (K), whose default is the ambient temperature.
     """
 
     model_config = STRICT
@@ -87,21 +85,21 @@ FACE_TYPES: dict[str, type[BaseModel]] = {
     "periodic": Periodic,
 }
 Face = Annotated[Temperature | Flux | Convection | Radiation | Insulated | Periodic, Field(discriminator="type")]
-# What a surface can have that lies on no face of the box, or on a part of one.
+# The conditions of a patch, and of a surface towards void.
 Surface = Annotated[Temperature | Flux | Convection | Radiation | Insulated, Field(discriminator="type")]
 
 
 def radiates(condition: Face) -> bool:
-    """Whether heat is radiated through a face, at one time at least."""
+    """Whether a condition radiates, at any time."""
     return isinstance(condition, Radiation) or (
         isinstance(condition, Convection) and condition.emissivity != Constant(0.0)
     )
 
 
 class Boundaries(BaseModel):
-    """The conditions on the six faces; a face that the file does not name has the condition ``default``.
+    """The conditions on the six faces; ``default`` is the condition of every face that the file does not name.
 
-    ``void`` is the condition on every surface between a cell that conducts and one that is void.
+    ``void`` is the condition on every surface between a conducting cell and a void cell.
     """
 
     model_config = STRICT
@@ -132,23 +130,10 @@ class Boundaries(BaseModel):
     def _pair_periodic(cls, upper: Face, info: ValidationInfo) -> Face:
         opposite = str(info.field_name).replace("max", "min")
         lower = info.data.get(opposite)
-        # Where `default` is wrong, what it stands for on this face is not known.
+        # If `default` is wrong, the condition of a face without its own key is unknown.
         if lower is not None and "default" in info.data and (lower.type == "periodic") != (upper.type == "periodic"):
             raise ValueError(
                 f'got type "{upper.type}" while boundaries.{opposite} has type "{lower.type}"; '
                 'both faces of an axis must be "periodic", or neither'
             )
         return upper
-
-    @field_validator("void", mode="after")
-    @classmethod
-    def _check_void(cls, condition: Surface, info: ValidationInfo) -> Surface:
-        context = reading(info)
-        if (
-            not isinstance(condition, Insulated)
-            and context.regions is not None
-            and context.domain_material != VOID
-            and not any(VOID in region.materials for region in context.regions)
-        ):
-            raise ValueError(f'got type "{condition.type}" while no region has the material "{VOID}": nothing is void')
-        return condition

@@ -1,4 +1,4 @@
-"""Formulas in a scenario: read by a whitelist, evaluated with NumPy, never run as code."""
+"""Formulas in a scenario: parsed with a whitelist and evaluated with NumPy, never executed as code."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heatsim.scenario.problems import did_you_mean, show
+from heatsim.scenario.messages import did_you_mean, show
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 100
@@ -22,7 +22,7 @@ CONSTANTS = {"pi": np.float64(np.pi), "e": np.float64(np.e)}
 
 
 def _truth(value: Any) -> Any:
-    """Comparisons give 1.0 and 0.0: NumPy refuses to subtract booleans."""
+    """1.0 or 0.0 for a comparison, because NumPy does not subtract booleans."""
     return np.asarray(value).astype(np.float64)
 
 
@@ -84,10 +84,10 @@ ALLOWED = (
 class Expression:
     """A formula such as "300 + 80*exp(-x^2)" in the variables ``names``.
 
-    Equal texts in equal variables are equal. ``used`` holds the variables that the text mentions.
+    Expressions with equal texts and variables are equal. ``used`` has the variables in the text.
 
     Raises:
-        ValueError: a text that is too long, nested too deeply or outside the whitelist; the message is the user's.
+        ValueError: the text is too long, nested too deeply or outside the whitelist; the message is for the user.
     """
 
     text: str
@@ -103,10 +103,10 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
 
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
-        """The values at the points given, one array for each variable.
+        """The values at points, which are given as one array for each variable.
 
-        The arrays are broadcast against each other and the result has their common shape, for a constant expression
-        too. Values can be infinite or NaN, without a warning: whoever uses them looks.
+        The result has the common shape of the arrays, for a constant expression too. Values can be infinite or NaN,
+        without a warning; the caller checks them.
         """
         if set(arrays) != set(self.names):
             raise TypeError(f"variables {sorted(arrays)} given, {sorted(self.names)} needed")
@@ -129,7 +129,7 @@ def _parse(text: str) -> ast.expr:
     source = plain.replace("^", "**")
     try:
         with warnings.catch_warnings():
-            # Python comments on spellings such as "1or 2"; they are refused or understood like any other.
+            # Python warns about spellings such as "1or 2"; here they are read like any other text.
             warnings.simplefilter("ignore")
             return ast.parse(source, mode="eval").body
     except SyntaxError as error:
@@ -142,7 +142,7 @@ def _parse(text: str) -> ast.expr:
 
 
 def _check(tree: ast.expr, names: tuple[str, ...]) -> None:
-    """Refuse whatever is not on the whitelist; walks without recursion, so that depth cannot overflow the stack."""
+    """Refuse everything outside the whitelist; an explicit stack handles any depth."""
     count = 0
     stack: list[tuple[ast.AST, int]] = [(tree, 1)]
     while stack:
@@ -180,7 +180,7 @@ def _operands(node: ast.AST, names: tuple[str, ...]) -> list[ast.expr]:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
                 known = tuple(FUNCTIONS)
-                raise ValueError(f"{show(name)} is no function that is known; {ALLOWED}{did_you_mean(name, known)}")
+                raise ValueError(f"{show(name)} is not a known function; {ALLOWED}{did_you_mean(name, known)}")
             _, fewest, most = FUNCTIONS[name]
             if not fewest <= len(arguments) <= most:
                 wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
@@ -220,7 +220,7 @@ def _truth_of(value: Any) -> Any:
 
 
 def _constant(number: int | float) -> np.float64:
-    """Floats throughout: a tower of powers of Python's integers would never end, one of floats is infinite."""
+    """A float: nested powers of Python's integers would never end, those of floats are infinite."""
     try:
         return np.float64(number)
     except OverflowError:

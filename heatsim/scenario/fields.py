@@ -1,15 +1,16 @@
-"""The kinds of fields that the models are made of: what each accepts and says."""
+"""The field types of the models: each reads one kind of value and words its mistakes."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, PlainValidator, ValidationInfo
+from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
-from heatsim.scenario.context import note, reading
+from heatsim.scenario.context import folder_of
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
-from heatsim.scenario.problems import did_you_mean, fault, has_control_characters, refuse, show
+from heatsim.scenario.messages import did_you_mean, fault, has_control_characters, refuse, show
 from heatsim.scenario.quantities import (
     ABSORPTIVITY,
     COEFFICIENT,
@@ -40,6 +41,45 @@ STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 Vector = tuple[float, float, float]
 Pair = tuple[float, float]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Named(Mapping[str, Value]):
+    """A frozen mapping from names, in the order of the file."""
+
+    items_in_order: tuple[tuple[str, Value], ...]
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, Value]) -> "Named[Value]":
+        """A frozen copy of a mapping."""
+        return cls(tuple(mapping.items()))
+
+    def __getitem__(self, name: str) -> Value:
+        for other, value in self.items_in_order:
+            if other == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.items_in_order)
+
+    def __len__(self) -> int:
+        return len(self.items_in_order)
+
+
+def default_names(kind: str) -> BeforeValidator:
+    """Names tables without a name "patch 1", "patch 2", … by their numbers in the list."""
+
+    def name(tables: object) -> object:
+        if not isinstance(tables, list | tuple):
+            return tables
+        return [
+            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
+            for number, table in enumerate(tables, 1)
+        ]
+
+    return BeforeValidator(name)
 
 
 def _number(quantity: Quantity) -> PlainValidator:
@@ -54,13 +94,13 @@ def _vector(quantity: Quantity) -> PlainValidator:
 
 
 def read_vector(value: object, quantity: Quantity) -> Vector:
-    """Three values of a quantity, along x, y, z."""
+    """Three values of a quantity: along x, y and z."""
     x, y, z = read_entries(_three(value, f"of {quantity.unit}"), quantity)
     return (x, y, z)
 
 
 def read_entries(entries: Sequence[object], quantity: Quantity) -> list[float]:
-    """The values of the entries of a list, with the faults of all of them at their places."""
+    """The values of a list's entries; reports the mistakes of all entries together."""
     faults, numbers = [], []
     for index, entry in enumerate(entries):
         try:
@@ -104,14 +144,14 @@ def _read_cells(value: object) -> tuple[int, int, int]:
 
 
 def _in_time(quantity: Quantity) -> PlainValidator:
-    def read(value: object, info: ValidationInfo) -> TimeFunction:
-        return read_time_function(value, quantity, reading(info).end)
+    def read(value: object) -> TimeFunction:
+        return read_time_function(value, quantity)
 
     return PlainValidator(read)
 
 
 def _read_initial(value: object, info: ValidationInfo) -> float | Expression | ArrayFile | ImageFile:
-    return read_initial(value, reading(info))
+    return read_initial(value, folder_of(info))
 
 
 def choice(*names: str) -> PlainValidator:
@@ -153,10 +193,6 @@ def _read_text(value: object) -> str:
     return value
 
 
-_NOTE: Callable[[Any, ValidationInfo], Any] = note
-# Kept at hand, once valid, for the keys that follow.
-NOTED = AfterValidator(_NOTE)
-
 Text = Annotated[str, PlainValidator(_read_text)]
 Flag = Annotated[bool, PlainValidator(_read_flag)]
 Duration = Annotated[float, _number(DURATION)]
@@ -183,9 +219,10 @@ TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
-TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE)]
-FluxInTime = Annotated[TimeFunction, _in_time(FLUX)]
-CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT)]
-EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY)]
-FactorInTime = Annotated[TimeFunction, _in_time(FACTOR)]
+# The check of expressions over the time of the run finds the quantity in the annotation.
+TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
+FluxInTime = Annotated[TimeFunction, _in_time(FLUX), FLUX]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
+EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY), EMISSIVITY]
+FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
 InitialTemperature = Annotated[float | Expression | ArrayFile | ImageFile, PlainValidator(_read_initial)]

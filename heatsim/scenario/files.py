@@ -1,18 +1,18 @@
-"""The files that a scenario reads beside its own: found, compared, and named in messages."""
+"""The files that a scenario refers to: finding and comparing them."""
 
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from heatsim.scenario.problems import has_control_characters, show
+from heatsim.scenario.messages import has_control_characters, show
 
 
 @dataclass(frozen=True, eq=False)
 class InputFile:
     """A file, or a folder of PNG slices, that a scenario reads.
 
-    Two are equal when they have the same name and content, wherever they are.
+    Two are equal if they have the same name and content.
     """
 
     path: Path
@@ -25,23 +25,23 @@ class InputFile:
 
 
 def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: bool = False) -> Path:
-    """The path of a file that is named in a scenario.
+    """The path of a file that a scenario names.
 
     Args:
-        name: what stands in the scenario.
-        folder: where relative paths start.
-        suffixes: endings that the file may have, with their dots, in small letters.
-        folders: whether it may be a folder instead.
+        name: the value in the scenario.
+        folder: the folder in which relative paths start.
+        suffixes: the allowed endings, with dots, in lower case.
+        folders: whether a folder is allowed too.
 
     Raises:
-        ValueError: it is not there or of another kind; the message is the user's.
+        ValueError: the file does not exist or is of another kind; the message is for the user.
     """
     if not isinstance(name, str) or not name or has_control_characters(name):
         raise ValueError(f"got {show(name)}; the name of a file is wanted, relative to the scenario's folder")
     path = folder / name
     try:
         if folders and path.is_dir():
-            return Path(os.path.abspath(path))  # whose name is that of the folder, for ".." too
+            return Path(os.path.abspath(path))  # has the folder's name, even for ".."
         there = path.is_file()
     except OSError:  # For instance a name longer than the file system allows.
         there = False
@@ -80,5 +80,5 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def one_line(error: Exception) -> str:
-    """The text of a library's error on one line, not too long."""
+    """The text of a library's error, on one line of at most 200 characters."""
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.scenario import units
-from heatsim.scenario.context import Reading
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.files import existing, one_line, same_file
-from heatsim.scenario.problems import fault, key_faults, refuse, show
+from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import LARGEST, TEMPERATURE
 
 TRIED_PER_AXIS = 17
 CHUNK = 1 << 22
-# Formats that Pillow decodes by itself; others start programs or need a scale of their own.
+# Formats that Pillow decodes without other programs and whose black and white are defined.
 PICTURE_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm")
 FORMS = (
@@ -32,7 +31,7 @@ FORMS = (
 class ArrayFile:
     """Temperatures in K from a .npy file of shape (nz, ny, nx).
 
-    Two are equal when the files have the same name and content, wherever they are.
+    Two are equal if the files have the same name and content.
     """
 
     file: Path
@@ -44,7 +43,7 @@ class ArrayFile:
         return hash(self.file.name)
 
     def load(self) -> NDArray[Any]:
-        """The array, mapped from the file, in the data type that it has there.
+        """The array, mapped from the file, in the file's data type.
 
         Raises:
             ValueError: not a readable .npy file of real numbers.
@@ -62,7 +61,7 @@ class ArrayFile:
 class ImageFile:
     """Temperatures from a picture, black ``range[0]`` to white ``range[1]`` in K; the top row lies at y_max.
 
-    Two are equal when ranges, names and contents of the files are, wherever the files are.
+    Two are equal if their ranges and the names and contents of their files are equal.
     """
 
     image: Path
@@ -75,9 +74,9 @@ class ImageFile:
         return hash((self.image.name, self.range))
 
     def load(self, nx: int, ny: int) -> NDArray[np.float64]:
-        """Temperatures in K of the cells in one layer, shape (ny, nx), row 0 at y_min.
+        """Temperatures in K of one layer of cells, shape (ny, nx), row 0 at y_min.
 
-        Every cell gets the mean of the pixels that it covers.
+        A cell has the mean of the pixels that it covers.
 
         Raises:
             ValueError: not a readable picture.
@@ -92,7 +91,7 @@ class ImageFile:
 
 
 def read_grey(path: Path) -> NDArray[np.float32]:
-    """The pixels of a picture as it is looked at: 0 black to 1 white, row 0 at the top.
+    """The pixels of a picture: 0 for black to 1 for white, row 0 at the top.
 
     Raises:
         ValueError: not a readable picture in one of ``PICTURE_FORMATS``.
@@ -103,7 +102,7 @@ def read_grey(path: Path) -> NDArray[np.float32]:
 
     try:
         with warnings.catch_warnings():
-            # Large pictures are welcome; Pillow itself refuses those that only pretend to be.
+            # Pillow warns about large pictures; it still refuses files whose size is false.
             warnings.simplefilter("ignore")
             with Image.open(path, formats=PICTURE_FORMATS) as source:
                 picture = ImageOps.exif_transpose(source)
@@ -120,35 +119,34 @@ def read_grey(path: Path) -> NDArray[np.float32]:
     return grey
 
 
-def read_initial(value: object, context: Reading) -> float | Expression | ArrayFile | ImageFile:
-    """``initial.temperature`` from TOML, tried out as far as the domain is known.
+def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile | ImageFile:
+    """``initial.temperature`` from TOML; files are relative to ``folder``.
 
     Raises:
-        ValueError: not one of the forms allowed, or not physical; the message is the user's.
-        ValidationError: faults inside a table, each at its place.
+        ValueError: the value has none of the forms allowed, or is not physical; the message is for the user.
+        ValidationError: mistakes inside a table, each at its key.
     """
     if isinstance(value, Expression | ArrayFile | ImageFile):
         return value
     if isinstance(value, Mapping):
-        return _read_image(value, context) if "image" in value else _read_array(value, context)
+        return _read_image(value, folder) if "image" in value else _read_array(value, folder)
     if isinstance(value, str) and units.split(value) is None:
         try:
-            expression = Expression(value, ("x", "y", "z"))
+            return Expression(value, ("x", "y", "z"))
         except ValueError as error:
             raise ValueError(f"got {show(value)}; {error}; {FORMS}") from None
-        _try_out(expression, context)
-        return expression
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"got {show(value)}; {FORMS}")
     return TEMPERATURE.read(value)
 
 
-def _try_out(expression: Expression, context: Reading) -> None:
-    """Evaluate at cell centres, 17 along each axis at most, the outermost among them."""
-    if context.cells is None or context.size is None or context.origin is None:
-        return
+def find_unphysical(expression: Expression, grid: Grid) -> str | None:
+    """The message about the first cell whose temperature is not physical, or None.
+
+    Evaluates at most 17 cell centres along each axis, the first and the last among them.
+    """
     axes = []
-    for n, length, start in zip(context.cells, context.size, context.origin, strict=True):
+    for n, length, start in zip(grid.cells, grid.size, grid.origin, strict=True):
         cells = np.unique(np.linspace(0, n - 1, TRIED_PER_AXIS).round())
         axes.append(start + length * ((2.0 * cells + 1.0) / (2.0 * n)))
     x, y, z = axes
@@ -157,17 +155,18 @@ def _try_out(expression: Expression, context: Reading) -> None:
         outside = TEMPERATURE.range_fault(number)
         if outside:
             place = f"x = {float(x[i])!r}, y = {float(y[j])!r}, z = {float(z[k])!r}"
-            raise ValueError(f"got {show(expression.text)}, which is {number!r} at {place}; {outside}")
+            return f"got {show(expression.text)}, which is {number!r} at {place}; {outside}"
+    return None
 
 
-def _read_array(table: Mapping[str, object], context: Reading) -> ArrayFile:
+def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
     faults = key_faults(table, {"file": 'file = "start.npy", or image = "photo.png" and range = [300.0, 400.0]'})
     array = None
     if "file" in table:
         try:
-            array = ArrayFile(existing(table["file"], context.folder, (".npy",)))
+            array = ArrayFile(existing(table["file"], folder, (".npy",)))
             try:
-                _check_array(array.load(), context.cells)
+                _check_array(array.load())
             except ValueError as error:
                 raise ValueError(f"got {show(table['file'])}, which {error}") from None
         except ValueError as error:
@@ -177,11 +176,7 @@ def _read_array(table: Mapping[str, object], context: Reading) -> ArrayFile:
     return array
 
 
-def _check_array(array: NDArray[Any], cells: tuple[int, int, int] | None) -> None:
-    if cells is not None:
-        shape = Grid(cells, (1.0, 1.0, 1.0)).shape
-        if array.shape != shape:
-            raise ValueError(f"has shape {array.shape}; domain.cells needs (nz, ny, nx) = {shape}")
+def _check_array(array: NDArray[Any]) -> None:
     if array.ndim != 3:
         raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are wanted")
     nz, ny, nx = array.shape
@@ -197,13 +192,13 @@ def _check_array(array: NDArray[Any], cells: tuple[int, int, int] | None) -> Non
             raise ValueError(f"holds {number!r} at [{z + k}, {y + j}, {i}] (z, y, x); {outside}")
 
 
-def _read_image(table: Mapping[str, object], context: Reading) -> ImageFile:
+def _read_image(table: Mapping[str, object], folder: Path) -> ImageFile:
     faults = key_faults(
         table, {"image": 'image = "photo.png"', "range": "range = [300.0, 400.0], the temperatures of black and white"}
     )
     path = None
     try:
-        path = existing(table["image"], context.folder, PICTURE_SUFFIXES)
+        path = existing(table["image"], folder, PICTURE_SUFFIXES)
         try:
             read_grey(path)
         except ValueError as error:

@@ -1,26 +1,114 @@
-"""Label images: one whole number a cell, from a .npy file, a TIFF of several pages or a folder of PNG slices."""
+"""Label images: a whole number for every cell, from a .npy file, a TIFF of several pages or a folder of PNG slices."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field, PlainValidator, ValidationInfo, field_validator
 
-from heatsim.scenario.files import one_line, slice_files
+from heatsim.scenario.context import folder_of
+from heatsim.scenario.fields import STRICT, Named
+from heatsim.scenario.files import InputFile, existing, one_line, slice_files
+from heatsim.scenario.materials import read_material_name
+from heatsim.scenario.messages import fault, refuse, show
 
 SUFFIXES = (".npy", ".tif", ".tiff")
+SLAB = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFile(InputFile):
+    """The file, or the folder of slices, of a label image.
+
+    Attributes:
+        shape: of the image, (nz, ny, nx).
+        present: the labels that occur in it.
+    """
+
+    shape: tuple[int, ...]
+    present: frozenset[int]
+
+
+def _read_file(value: object, info: ValidationInfo) -> LabelFile:
+    if isinstance(value, LabelFile):
+        return value
+    path = existing(value, folder_of(info), SUFFIXES, folders=True)
+    try:
+        labels = load_labels(path)
+    except ValueError as error:
+        raise ValueError(f"got {show(value)}, which {error}") from None
+    return LabelFile(path, labels.shape, frozenset(_labels_in(labels)))
+
+
+def _read_materials(value: object) -> Named[str]:
+    if isinstance(value, Named):
+        return value
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(
+            f'got {show(value)}; a material for each label is wanted, as in {{ "1" = "bone", "2" = "void" }}'
+        )
+    faults, names = [], {}
+    for label, name in value.items():
+        number = _whole(label)
+        if number is None or str(number) in names:
+            faults.append(fault(f"got {show(label)}; labels are whole numbers in quotes, each of them once", (label,)))
+            continue
+        try:
+            names[str(number)] = read_material_name(name)
+        except ValueError as error:
+            faults.append(fault(str(error), (label,)))
+    if faults:
+        refuse(faults)
+    return Named.of(names)
+
+
+def _whole(label: object) -> int | None:
+    text = str(label)
+    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 20 else None
+
+
+def _labels_in(array: NDArray[Any]) -> set[int]:
+    planes = max(1, SLAB // max(1, array[0].size))
+    present: set[int] = set()
+    for first in range(0, len(array), planes):
+        present.update(np.unique(array[first : first + planes]).tolist())
+    return present
+
+
+class Labels(BaseModel):
+    """Materials from a label image with the grid's shape; cells with a label not in ``materials`` stay unchanged."""
+
+    model_config = STRICT
+
+    file: Annotated[LabelFile, PlainValidator(_read_file)] = Field(examples=['file = "ct.npy"'])
+    materials: Annotated[Named[str], PlainValidator(_read_materials)] = Field(
+        examples=['materials = { "1" = "bone", "2" = "void" }']
+    )
+
+    @field_validator("materials", mode="after")
+    @classmethod
+    def _check_present(cls, materials: Named[str], info: ValidationInfo) -> Named[str]:
+        file = info.data.get("file")
+        if file is not None:
+            absent = [label for label in materials if int(label) not in file.present]
+            if absent:
+                shown = ", ".join(map(str, sorted(file.present)[:12])) + (" …" if len(file.present) > 12 else "")
+                refuse([fault(f"is not a label of the file, which holds {shown}", (label,)) for label in absent])
+        return materials
 
 
 def load_labels(path: Path) -> NDArray[Any]:
     """Labels of shape (nz, ny, nx), in the data type of the file.
 
-    The pages of a TIFF, and the slices of a folder in the order of the numbers in their names, follow each other from
-    z_min upwards; the top row of each lies at y_max.
+    The pages of a TIFF go from z_min upwards; so do the slices of a folder, in the order of the numbers in their names.
+    The top row of a page lies at y_max.
 
     Raises:
-        ValueError: not readable, or not whole numbers.
+        ValueError: the file is not readable, or its pixels are not whole numbers.
     """
     if path.suffix.lower() == ".npy":
         return _load_array(path)

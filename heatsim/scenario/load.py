@@ -1,32 +1,20 @@
-"""A TOML file read into a ``Scenario``, with all of its mistakes told at once."""
+"""Reading a TOML file into a ``Scenario``; all mistakes are reported together."""
 
 import os
 import stat
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
-from heatsim.errors import Problem, ScenarioError
-from heatsim.scenario import places
-from heatsim.scenario.context import Reading
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.scenario.checks import CHECKS
+from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.scenario.problems import (
-    did_you_mean,
-    has_control_characters,
-    missing_key,
-    show,
-    show_key,
-    suggest,
-    unknown_key,
-)
+from heatsim.scenario.validation import read_model
 
 LONGEST = 2**26  # bytes of a scenario file
-FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -34,47 +22,46 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
-        overrides: ``key.path=value`` settings that replace or add to what the file says. A value is read as TOML, or
-            as plain text where it is not TOML.
+        overrides: ``key.path=value`` settings that replace keys of the file or add keys. A value is TOML, or plain
+            text if it is not valid TOML.
 
     Raises:
-        ScenarioError: carries every mistake of file and overrides.
+        ScenarioError: has every mistake in the file and the overrides.
     """
     file = Path(path)
     document = read_document(file)
-    settings, problems = read_overrides(overrides)
+    settings, mistakes = read_overrides(overrides)
     for setting in settings:
-        refusal = setting.apply(document)
-        if refusal:
-            problems.append(refusal)
+        mistake = setting.apply(document)
+        if mistake:
+            mistakes.append(mistake)
     try:
         scenario = parse(document, file)
     except ScenarioError as error:
-        problems.extend(_with_origin(problem, settings) for problem in error.problems)
-        raise ScenarioError(path, problems) from None
-    if problems:
-        raise ScenarioError(path, problems)
+        mistakes.extend(_with_origin(mistake, settings) for mistake in error.mistakes)
+        raise ScenarioError(path, mistakes) from None
+    if mistakes:
+        raise ScenarioError(path, mistakes)
     return scenario
 
 
 def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
-    """A scenario from the tables of a TOML document; ``path`` is the file that they belong to.
+    """A scenario from the tables of a TOML document; ``path`` is the file of the document.
 
     Raises:
-        ScenarioError: carries every mistake.
+        ScenarioError: has every mistake.
     """
     file = Path(path)
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
-    try:
-        scenario = Scenario.model_validate({"title": title, **document}, context=Reading(folder=file.parent))
-    except ValidationError as error:
-        raise ScenarioError(path, [_problem(details) for details in error.errors()]) from None
+    scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent)
+    if scenario is None:
+        raise ScenarioError(path, mistakes)
     scenario._path = file
     return scenario
 
 
 def read_document(file: Path) -> dict[str, Any]:
-    """The tables of a TOML file, unchecked.
+    """The tables of a TOML file, without any checks.
 
     Raises:
         ScenarioError: it cannot be read.
@@ -83,17 +70,17 @@ def read_document(file: Path) -> dict[str, Any]:
         # A byte order mark, which some editors write, is no part of the text.
         return tomllib.loads(_content(file).decode("utf-8-sig"))
     except FileNotFoundError:
-        raise ScenarioError(file, [Problem("", f"there is no such file{_nearest_file(file)}")]) from None
+        raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         message = f"byte {error.object[error.start]:#04x} in line {line} is not UTF-8; save the file as UTF-8 text"
-        raise ScenarioError(file, [Problem("", message)]) from None
+        raise ScenarioError(file, [Mistake("", message)]) from None
     except RecursionError:
-        raise ScenarioError(file, [Problem("", "not readable as TOML: nested too deeply")]) from None
+        raise ScenarioError(file, [Mistake("", "not readable as TOML: nested too deeply")]) from None
     except OSError as error:
-        raise ScenarioError(file, [Problem("", f"cannot be read: {error.strerror or error}")]) from None
+        raise ScenarioError(file, [Mistake("", f"cannot be read: {error.strerror or error}")]) from None
     except ValueError as error:
-        raise ScenarioError(file, [Problem("", f"not readable as TOML: {error}")]) from None
+        raise ScenarioError(file, [Mistake("", f"not readable as TOML: {error}")]) from None
 
 
 def _content(file: Path) -> bytes:
@@ -110,10 +97,10 @@ def _content(file: Path) -> bytes:
     with open(file, "rb", opener=without_waiting) as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ScenarioError(file, [Problem("", "is a pipe or a device; give the scenario as a file of TOML text")])
+            raise ScenarioError(file, [Mistake("", "is a pipe or a device; give the scenario as a file of TOML text")])
         if status.st_size > LONGEST:
             size = f"{status.st_size:,} bytes; a scenario has at most {LONGEST:,}"
-            raise ScenarioError(file, [Problem("", f"has {size}: keep large data in files that it names")])
+            raise ScenarioError(file, [Mistake("", f"has {size}: keep large data in files that it names")])
         return stream.read(LONGEST)
 
 
@@ -126,59 +113,10 @@ def _nearest_file(file: Path) -> str:
     return f'; did you mean "{file.parent / nearest}"?' if nearest else ""
 
 
-def _with_origin(problem: Problem, settings: Sequence[Override]) -> Problem:
-    """Say so where a mistake stands in an override and not in the file."""
+def _with_origin(mistake: Mistake, settings: Sequence[Override]) -> Mistake:
+    """Add to a mistake that it comes from an override, not from the file."""
     for setting in settings:
         key = show_key(setting.parts)
-        if problem.key == key or problem.key.startswith(f"{key}."):
-            return Problem(problem.key, f"{problem.message} (from --set)")
-    return problem
-
-
-def _problem(details: ErrorDetails) -> Problem:
-    """One of pydantic's errors in the user's terms."""
-    where = places.find(details["loc"])
-    at, value = where.key, details["input"]
-    match details["type"]:
-        case "missing":
-            message = missing_key(where.example)
-        case "extra_forbidden":
-            message = _unknown(where, value)
-        case "union_tag_not_found":
-            at = (*at, "type")
-            message = f"{missing_key(FACE_EXAMPLE)}; the types are {_names(where.types)}"
-        case "union_tag_invalid":
-            at, given = (*at, "type"), value["type"]
-            message = f"got {show(given)}; one of {_names(where.types)} is wanted{did_you_mean(given, where.types)}"
-        case "model_type" | "model_attributes_type" | "tuple_type" | "mapping_type" | "dict_type":
-            message = f"got {show(value)}; {_table_wanted(where)}"
-        case "value_error":
-            message = str(details["ctx"]["error"])
-        case _:
-            message = details["msg"]
-    return Problem(show_key(at), message)
-
-
-def _unknown(where: places.Place, value: object) -> str:
-    if where.key == ("study",):
-        return "stands in the file of a parameter study; run it with `heatsim study`, or leave this table out"
-    key = str(where.key[-1])
-    message = unknown_key(key, value, where.keys)
-    homes = [
-        f'"{table}.{key}"'
-        for table, model in places.TABLES.items()
-        if model is not where.table and key in places.keys_of(model)
-    ]
-    return f"{message}; there is {' and '.join(homes)}" if homes else message
-
-
-def _table_wanted(where: places.Place) -> str:
-    if where.types:
-        return f"write for example {FACE_EXAMPLE}"
-    if len(where.key) == 1 and where.key[0] in places.TABLES:
-        return f"write a table, with the heading [{where.key[0]}] and its keys below it"
-    return f"write for example {where.example}" if len(where.key) > 2 else f"write {where.example}"
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+        if mistake.key == key or mistake.key.startswith(f"{key}."):
+            return Mistake(mistake.key, f"{mistake.message} (from --set)")
+    return mistake

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
-from heatsim.scenario.context import reading
+from heatsim.scenario.contacts import Contact
 from heatsim.scenario.fields import (
-    NOTED,
     STRICT,
     Cells,
     Device,
@@ -18,6 +17,7 @@ from heatsim.scenario.fields import (
     Flag,
     Fraction,
     InitialTemperature,
+    Named,
     Point,
     Precision,
     Rounding,
@@ -27,12 +27,11 @@ from heatsim.scenario.fields import (
     TimeStep,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import VOID, Material, MaterialName, Materials, Named
-from heatsim.scenario.patches import Patch
+from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
+from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
-from heatsim.scenario.problems import missing_key, show
-from heatsim.scenario.regions import Contact, Regions, Shaped
-from heatsim.scenario.sources import Source
+from heatsim.scenario.regions import Regions, Shaped
+from heatsim.scenario.sources import Sources
 
 NEVER = float("inf")
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
@@ -41,29 +40,16 @@ MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and s
 class Domain(BaseModel):
     """The box and its cells; vectors are (x, y, z), lengths in m.
 
-    ``material`` is what is there before any region is painted: the name of one of several materials, or "void"; None
-    where the scenario has one material without a name.
+    ``material`` is the material before regions are painted: the name of one of several materials, or "void"; None if
+    the scenario has one material without a name.
     """
 
     model_config = STRICT
 
-    size: Annotated[Size, NOTED] = Field(examples=["size = [0.1, 0.1, 0.1]"])
-    cells: Annotated[Cells, NOTED] = Field(examples=["cells = [64, 64, 64]"])
-    origin: Annotated[Point, NOTED] = (0.0, 0.0, 0.0)
+    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"])
+    cells: Cells = Field(examples=["cells = [64, 64, 64]"])
+    origin: Point = (0.0, 0.0, 0.0)
     material: MaterialName | None = Field(default=None, examples=['material = "copper"'])
-
-    @field_validator("material", mode="after")
-    @classmethod
-    def _choose_material(cls, name: str | None, info: ValidationInfo) -> str | None:
-        context = reading(info)
-        known = context.material_names or ()
-        if name is None and len(known) > 1:
-            names = ", ".join(map(show, known))
-            raise ValueError(f"missing; what is there before regions are painted must be said: one of {names}, or void")
-        if name is None and len(known) == 1:
-            name = known[0]
-        context.domain_material = name
-        return name
 
 
 class Initial(BaseModel):
@@ -82,14 +68,14 @@ class Time(BaseModel):
 
     model_config = STRICT
 
-    end: Annotated[Duration, NOTED] = Field(examples=["end = 60.0"])
+    end: Duration = Field(examples=["end = 60.0"])
     dt: TimeStep = "auto"
     safety: Fraction = 0.9
     stop_below: TemperatureRate | None = None
 
 
 class Solver(BaseModel):
-    """Where and how it is calculated; ``kernel`` is any text here, its name is looked up where kernels are known."""
+    """The device and the numerical method; the catalogue of kernels checks the name ``kernel``."""
 
     model_config = STRICT
 
@@ -100,7 +86,7 @@ class Solver(BaseModel):
 
 
 class Output(BaseModel):
-    """What is written when; s of simulated time, ``checkpoint_wall`` in s of wall-clock time."""
+    """The output and its times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
 
     model_config = STRICT
 
@@ -114,10 +100,9 @@ class Output(BaseModel):
 
 
 class Scenario(BaseModel):
-    """One scenario, complete and checked; made by ``load`` or ``parse``.
+    """One scenario, complete and checked; ``load`` and ``parse`` make it.
 
-    Tables are validated in this order; what a later one is checked against stands in an earlier one. Scenarios are
-    equal when all of their settings are, wherever their files are.
+    Two scenarios are equal if all of their settings are equal; the folder of the file does not matter.
     """
 
     model_config = STRICT
@@ -126,7 +111,7 @@ class Scenario(BaseModel):
     domain: Domain = Field(examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"])
     material: Material | None = Field(default=None, examples=[MATERIAL_EXAMPLE])
     materials: Materials = Field(default=Named(()), examples=["[materials.copper] with the keys of [material]"])
-    regions: Annotated[Regions, NOTED] = Field(
+    regions: Regions = Field(
         default=(),
         examples=[
             "each region under its own heading [[regions]], with a name, a material and one of "
@@ -142,15 +127,15 @@ class Scenario(BaseModel):
     )
     time: Time = Field(examples=["[time] with end = 60.0"])
     initial: Initial = Field(examples=["[initial] with temperature = 300.0"])
-    boundaries: Annotated[Boundaries, NOTED] = Field(default_factory=Boundaries)
-    patches: tuple[Patch, ...] = Field(
+    boundaries: Boundaries = Field(default_factory=Boundaries)
+    patches: Patches = Field(
         default=(),
         examples=[
             "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
             "and the keys of the type"
         ],
     )
-    sources: tuple[Source, ...] = Field(
+    sources: Sources = Field(
         default=(),
         examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
     )
@@ -174,7 +159,7 @@ class Scenario(BaseModel):
 
     @property
     def input_files(self) -> tuple[Path, ...]:
-        """The files, and folders of files, that the scenario reads, apart from its own; each once."""
+        """The files and folders that the scenario reads besides its own file, without repetition."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
         files = [item.stl.file.path for item in shaped if item.stl is not None]
         files += [region.labels.file.path for region in self.regions if region.labels is not None]
@@ -185,10 +170,9 @@ class Scenario(BaseModel):
 
     @property
     def palette(self) -> tuple[tuple[str, Material | None], ...]:
-        """Every material with its name: the domain's own first, "void" (None) last if anything is void.
+        """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
-        A material without a name is called "material". Where the domain itself is void the materials stand in the
-        order of the file.
+        A material without a name is called "material". If the domain is void, the materials have the order of the file.
         """
         if self.material is not None:
             named: list[tuple[str, Material | None]] = [("material", self.material)]
@@ -206,7 +190,7 @@ class Scenario(BaseModel):
 
     @property
     def uses_void(self) -> bool:
-        """Whether there may be cells that do not conduct."""
+        """Whether cells may be void, so that they do not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
 
     @property
@@ -231,7 +215,7 @@ class Scenario(BaseModel):
 
     @property
     def probe_columns(self) -> tuple[str, ...]:
-        """The names of the columns of the probes, in their order."""
+        """The names of the columns of probes.csv after the time."""
         return tuple(column for probe in self.probes for column in probe.columns)
 
     def __eq__(self, other: object) -> bool:
@@ -241,39 +225,21 @@ class Scenario(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _note_names(cls, document: Any, info: ValidationInfo) -> Any:
-        reading(info).note_names(document)
-        return document
-
-    @field_validator("material", mode="after")
-    @classmethod
-    def _check_material(cls, material: Material | None, info: ValidationInfo) -> Material | None:
-        names = reading(info).material_names
-        if material is None and not names:
-            raise ValueError(missing_key(MATERIAL_EXAMPLE))
-        if material is not None and names:
-            raise ValueError(
-                f"got [material] beside [materials.{names[0]}]; for one material write [material], for several "
-                "[materials.NAME] for each"
-            )
-        return material
-
-    @field_validator("patches", "sources", mode="before")
-    @classmethod
-    def _name_by_number(cls, tables: object, info: ValidationInfo) -> object:
-        """A patch or source without a name is called "patch 1" or "source 1", by its place in the list."""
-        if not isinstance(tables, list | tuple):
-            return tables
-        kind = {"patches": "patch", "sources": "source"}[str(info.field_name)]
-        return [
-            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
-            for number, table in enumerate(tables, 1)
-        ]
+    def _default_domain_material(cls, document: Any) -> Any:
+        """The only material with a name is the material of the domain."""
+        if not isinstance(document, Mapping):
+            return document
+        domain, materials = document.get("domain"), document.get("materials")
+        if not isinstance(domain, Mapping) or "material" in domain:
+            return document
+        if not isinstance(materials, Mapping) or len(materials) != 1:
+            return document
+        return {**document, "domain": {**domain, "material": next(iter(materials))}}
 
     @field_validator("output", mode="after")
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
-        """Without ``every`` fields are written at 0 and at the end; without ``probe_every`` rows come with fields."""
+        """The default of ``every`` is the end of the run; the default of ``probe_every`` is ``every``."""
         if "time" not in info.data:
             return output
         every = info.data["time"].end if output.every == NEVER else output.every

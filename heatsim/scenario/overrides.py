@@ -1,4 +1,4 @@
-"""Settings from the command line, key.path=value, put into the tables of a TOML document."""
+"""Overrides from the command line, ``key.path=value``, and their effect on a TOML document."""
 
 import re
 import tomllib
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heatsim.errors import Problem
-from heatsim.scenario.problems import show, show_key
+from heatsim.errors import Mistake
+from heatsim.scenario.messages import show, show_key
 
 PART = re.compile(r"[A-Za-z0-9_-]+")
 INDEX = re.compile(r"\d{1,6}")
@@ -16,13 +16,13 @@ EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.0
 
 @dataclass(frozen=True)
 class Override:
-    """A value and the place in the document where it goes; numbers count the entries of a list from 0."""
+    """A value and the path of its key; a number in a path counts the entries of a list from 0."""
 
     parts: tuple[str, ...]
     value: object
 
-    def apply(self, document: dict[str, Any]) -> Problem | None:
-        """Put the value in its place, making tables that are not there; a problem if there is no such place."""
+    def apply(self, document: dict[str, Any]) -> Mistake | None:
+        """Set the value, and create missing tables; return a mistake if the document cannot have the key."""
         place: Any = document
         for depth, part in enumerate(self.parts):
             last = depth == len(self.parts) - 1
@@ -30,7 +30,7 @@ class Override:
                 if not INDEX.fullmatch(part) or int(part) > len(place):
                     at = show_key(self.parts[:depth])
                     reason = f"{at} is a list of {len(place)}: give a number from 0 to {len(place)}"
-                    return Problem("--set", f"got {show_key(self.parts)}; {reason}")
+                    return Mistake("--set", f"got {show_key(self.parts)}; {reason}")
                 index = int(part)
                 if index == len(place):
                     place.append(self._empty(depth))
@@ -45,30 +45,30 @@ class Override:
                 place = place[part]
             else:
                 at = show_key(self.parts[:depth])
-                return Problem("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
+                return Mistake("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
         return None
 
     def _empty(self, depth: int) -> dict[str, Any] | list[Any]:
-        """What to make where nothing is: a list if the next part of the path is a number."""
+        """The container to create: a list if the next part of the path is a number, else a table."""
         following = self.parts[depth + 1 : depth + 2]
         return [] if following and INDEX.fullmatch(following[0]) else {}
 
 
-def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Problem]]:
-    """The settings of a command line, and the problems of those that cannot be read."""
-    overrides, problems = [], []
+def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Mistake]]:
+    """The overrides in texts of the command line, and the mistakes in those that cannot be read."""
+    overrides, mistakes = [], []
     for text in texts:
         key, equals, value = text.partition("=")
         parts = tuple(part.strip() for part in key.split("."))
         if equals and all(PART.fullmatch(part) for part in parts):
             overrides.append(Override(parts, _read_value(value.strip())))
         else:
-            problems.append(Problem("--set", f"got {show(text)}; {EXAMPLE}"))
-    return overrides, problems
+            mistakes.append(Mistake("--set", f"got {show(text)}; {EXAMPLE}"))
+    return overrides, mistakes
 
 
 def _read_value(text: str) -> object:
-    """A TOML value; text that is none is taken as it stands, so that quotes need no quoting in a shell."""
+    """A TOML value; other text is a string, so a shell command needs no nested quotes."""
     try:
         document = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

@@ -1,21 +1,20 @@
-"""Patches: rectangles on a face that have conditions of their own."""
+"""Patches: rectangles on a face, each with a condition."""
 
 from collections.abc import Mapping
 from math import ceil
-from typing import Any
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, field_validator
 
 from heatsim.grid import AXES, FACES, Grid
-from heatsim.scenario.boundaries import Periodic, Surface
-from heatsim.scenario.context import reading
-from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text
-from heatsim.scenario.problems import fault, refuse, show
+from heatsim.scenario.boundaries import Surface
+from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text, default_names
+from heatsim.scenario.messages import fault, refuse, show
 
-# Columns of energy.csv, where the heat through a patch has one of its own.
+# Columns of energy.csv, which also has a column for every patch.
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
 OWN_KEYS = ("name", "face", "rectangle")
-# Of a cell: what a coordinate written in decimals may miss by rounding.
+# The rounding error of a coordinate written in decimals, as a fraction of a cell.
 TOLERANCE = 1e-9
 
 
@@ -47,9 +46,14 @@ class Rectangle(BaseModel):
                 refuse(faults)
         return upper
 
+    def overlaps(self, other: "Rectangle") -> bool:
+        """Whether two rectangles share an area."""
+        edges = zip(self.min, self.max, other.min, other.max, strict=True)
+        return all(low < other_high and other_low < high for low, high, other_low, other_high in edges)
+
 
 class Patch(BaseModel):
-    """A rectangle on a face with a condition of its own; in the file the condition's keys stand beside the others."""
+    """A rectangle on a face with a condition; in the file the condition's keys stand beside the patch's keys."""
 
     model_config = STRICT
 
@@ -61,8 +65,8 @@ class Patch(BaseModel):
     def cells(self, grid: Grid) -> tuple[slice, slice]:
         """The cells behind the patch along the face's two axes, in the order x, y, z.
 
-        A cell belongs to the patch when its centre does; a centre on an edge belongs to the patch that begins there
-        and not to one that ends there.
+        A cell belongs to the patch if its centre does. A centre on an edge belongs to the patch that begins there, not
+        to the patch that ends there.
         """
         u, v = (
             _span(grid, axis, low, high)
@@ -70,78 +74,38 @@ class Patch(BaseModel):
         )
         return u, v
 
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_condition(cls, table: Any) -> Any:
-        if not isinstance(table, Mapping) or "condition" in table:
-            return table
-        own = {key: value for key, value in table.items() if key in OWN_KEYS}
-        return {**own, "condition": {key: value for key, value in table.items() if key not in OWN_KEYS}}
-
     @field_validator("name", mode="after")
     @classmethod
-    def _take_name(cls, name: str, info: ValidationInfo) -> str:
-        return reading(info).take(name, "patches", reserved=RESERVED)
-
-    @field_validator("face", mode="after")
-    @classmethod
-    def _check_face(cls, face: str, info: ValidationInfo) -> str:
-        boundaries = reading(info).boundaries
-        if boundaries is not None and isinstance(boundaries.face(face), Periodic):
-            raise ValueError(f"got {show(face)}; this face is periodic and has no surface for a patch")
-        return face
-
-    @field_validator("rectangle", mode="after")
-    @classmethod
-    def _check_rectangle(cls, rectangle: Rectangle, info: ValidationInfo) -> Rectangle:
-        face = info.data.get("face")
-        if face is not None:
-            check_on_face(rectangle.min, face, info, ("min",))
-            check_on_face(rectangle.max, face, info, ("max",))
-        return rectangle
-
-    @model_validator(mode="after")
-    def _check_place(self, info: ValidationInfo) -> "Patch":
-        context = reading(info)
-        for other in context.patches:
-            if other.face == self.face and _overlap(self.rectangle, other.rectangle):
-                message = f"{show(self.name)} overlaps {show(other.name)}; patches on a face must not overlap"
-                refuse([fault(message, ("rectangle",))])
-        if context.grid is not None and any(span.start >= span.stop for span in self.cells(context.grid)):
-            message = f"{show(self.name)} holds no centre of a cell; make it larger or the cells smaller"
-            refuse([fault(message, ("rectangle",))])
-        context.patches.append(self)
-        return self
+    def _check_name(cls, name: str) -> str:
+        if name in RESERVED:
+            raise ValueError(f"got {show(name)}; energy.csv has a column of this name: choose another name")
+        return name
 
 
-def check_on_face(point: Pair, face: str, info: ValidationInfo, at: tuple[str | int, ...]) -> None:
-    """See that a point lies on a face.
+def _gather_condition(table: object) -> object:
+    """Move the condition's keys, which stand beside the patch's keys in the file, below ``condition``."""
+    if not isinstance(table, Mapping) or "condition" in table:
+        return table
+    own = {key: value for key, value in table.items() if key in OWN_KEYS}
+    return {**own, "condition": {key: value for key, value in table.items() if key not in OWN_KEYS}}
 
-    Raises:
-        ValidationError: it does not; faults with their places under ``at``.
-    """
-    grid = reading(info).grid
-    if grid is None:
-        return
-    faults = []
+
+Patches = Annotated[tuple[Annotated[Patch, BeforeValidator(_gather_condition)], ...], default_names("patch")]
+
+
+def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:
+    """The coordinates of a point that lie outside a face: their indices, and messages for the user."""
+    outside = []
     for index, (axis, coordinate) in enumerate(zip(face_axes(face), point, strict=True)):
         low, length = grid.origin[axis], grid.size[axis]
         margin = TOLERANCE * grid.spacing[axis]
         if not low - margin <= coordinate <= low + length + margin:
             message = f"got {coordinate!r}; {face} reaches from {low!r} to {low + length!r} m along {AXES[axis]}"
-            faults.append(fault(message, (*at, index)))
-    if faults:
-        refuse(faults)
+            outside.append((index, message))
+    return outside
 
 
 def _span(grid: Grid, axis: int, low: float, high: float) -> slice:
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
     first, last = (ceil((edge - origin) / length * n - 0.5 - TOLERANCE) for edge in (low, high))
     return slice(max(first, 0), min(last, n))
-
-
-def _overlap(one: Rectangle, other: Rectangle) -> bool:
-    return all(
-        low < other_high and other_low < high
-        for low, high, other_low, other_high in zip(one.min, one.max, other.min, other.max, strict=True)
-    )

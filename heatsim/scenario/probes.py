@@ -1,53 +1,29 @@
-"""Probes: points, lines and regions whose temperatures are written down."""
+"""Probes: points, lines and regions whose temperatures are recorded."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     Field,
     ModelWrapValidatorHandler,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from heatsim.scenario.context import reading
 from heatsim.scenario.fields import STRICT, Count, Point, Text, Vector, choice
-from heatsim.scenario.problems import fault, refuse, validate_beside
-from heatsim.scenario.sources import check_region
+from heatsim.scenario.messages import fault, validate_beside
 
-ROUNDING = 4e-16
 Statistic = Annotated[Literal["mean", "max", "min"], choice("mean", "max", "min")]
 
 
-def _check_inside(point: Vector, info: ValidationInfo) -> Vector:
-    """See that a point lies inside the domain or on its surface."""
-    size, origin = reading(info).size, reading(info).origin
-    if size is None or origin is None:
-        return point
-    faults = [
-        fault(f"got {at!r}; the domain reaches from {low!r} to {low + length!r} m along {axis}", (index,))
-        for index, (axis, at, low, length) in enumerate(zip("xyz", point, origin, size, strict=True))
-        # The far end is a rounded sum: a point written to lie on it may be an ulp beyond.
-        if not low <= at <= low + length + ROUNDING * (abs(low) + length)
-    ]
-    if faults:
-        refuse(faults)
-    return point
-
-
-InsidePoint = Annotated[Point, AfterValidator(_check_inside)]
-
-
 class Line(BaseModel):
-    """``count`` points evenly spread from one point to another, both included."""
+    """``count`` points at equal distances, including both ends."""
 
     model_config = STRICT
 
-    from_: InsidePoint = Field(alias="from", examples=["from = [0.0, 0.05, 0.05]"])
-    to: InsidePoint = Field(examples=["to = [0.1, 0.05, 0.05]"])
+    from_: Point = Field(alias="from", examples=["from = [0.0, 0.05, 0.05]"])
+    to: Point = Field(examples=["to = [0.1, 0.05, 0.05]"])
     count: Count = Field(examples=["count = 11"])
 
     @property
@@ -69,7 +45,7 @@ class Line(BaseModel):
 
 
 class Probe(BaseModel):
-    """A named place whose temperature is written: a point (x, y, z) in m, a line of points, or a region's statistic.
+    """A temperature that is recorded: at a point (x, y, z) in m, along a line, or a statistic of a region.
 
     Points lie inside the domain or on its surface.
     """
@@ -77,7 +53,7 @@ class Probe(BaseModel):
     model_config = STRICT
 
     name: Text = Field(examples=['name = "centre"'])
-    point: InsidePoint | None = Field(default=None, examples=["point = [0.05, 0.05, 0.05]"])
+    point: Point | None = Field(default=None, examples=["point = [0.05, 0.05, 0.05]"])
     line: Line | None = Field(
         default=None, examples=["line = { from = [0.0, 0.05, 0.05], to = [0.1, 0.05, 0.05], count = 11 }"]
     )
@@ -86,37 +62,24 @@ class Probe(BaseModel):
 
     @property
     def points(self) -> tuple[Vector, ...]:
-        """Its points (x, y, z) in m; none for a region."""
+        """The points (x, y, z) in m; none for a region."""
         if self.line is not None:
             return self.line.points
         return () if self.point is None else (self.point,)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns in probes.csv: its own, or ``name[0]`` … for the points of a line."""
+        """The names of its columns in probes.csv: ``name``, or ``name[0]``, ``name[1]`` … for the points of a line."""
         if self.line is not None:
             return self.line.columns(self.name)
         return (self.name,)
 
     @field_validator("name", mode="after")
     @classmethod
-    def _take_name(cls, name: str, info: ValidationInfo) -> str:
+    def _check_name(cls, name: str) -> str:
         if name == "time":
             raise ValueError('got "time"; this is the name of the first column in probes.csv: choose another')
-        return reading(info).take(name, "probes")
-
-    @field_validator("region", mode="after")
-    @classmethod
-    def _check_region(cls, region: str | None, info: ValidationInfo) -> str | None:
-        return None if region is None else check_region(region, info)
-
-    @field_validator("line", mode="after")
-    @classmethod
-    def _take_columns(cls, line: Line | None, info: ValidationInfo) -> Line | None:
-        if line is not None and "name" in info.data:
-            for column in line.columns(info.data["name"]):
-                reading(info).take(column, "probes")
-        return line
+        return name
 
     @model_validator(mode="wrap")
     @classmethod

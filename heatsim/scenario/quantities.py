@@ -1,12 +1,12 @@
-"""The physical quantities of a scenario: their unit, the range allowed, and how they are read."""
+"""The physical quantities of a scenario: unit, allowed range, and conversion from TOML."""
 
 from dataclasses import dataclass
 from math import isfinite
 
 from heatsim.scenario import units
-from heatsim.scenario.problems import show
+from heatsim.scenario.messages import show
 
-# Within these bounds products such as conductivity · dt / dx² neither overflow nor vanish in float64.
+# Within these bounds, products such as conductivity · dt / dx² neither overflow nor underflow in float64.
 SMALLEST = 1e-30
 LARGEST = 1e30
 
@@ -16,12 +16,12 @@ class Quantity:
     """A kind of number.
 
     Attributes:
-        name: what it is, with its article.
+        name: its name with an article, for messages.
         unit: its SI unit; "" for a pure number.
-        example: a text with a unit that would be accepted.
-        above: all values must be greater than this (and 1e-30 at least).
-        at_least: all values must be this or greater.
-        at_most: all values must be this or smaller.
+        example: an example with a unit.
+        above: the bound that all values exceed; they are also at least 1e-30.
+        at_least: the smallest value.
+        at_most: the largest value.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Quantity:
 
     @property
     def wanted(self) -> str:
-        """What to write, for a message."""
+        """The part of a message that describes the value to write."""
         if not self.unit:
             return f"{self.name} is wanted, as a number"
         return f'{self.name} is wanted, as a number in {self.unit} or as text with a unit such as "{self.example}"'
 
     def range_fault(self, value: float) -> str | None:
-        """What is allowed, if ``value`` is outside of it; None if it is inside."""
+        """The part of a message that names the allowed range if ``value`` is outside, else None."""
         if not isfinite(value):
             return f"{self.name} must be finite"
         if self.above is not None and value <= self.above:
@@ -59,7 +59,7 @@ class Quantity:
         """The SI value of a number or of a text with a unit.
 
         Raises:
-            ValueError: anything else, or a value out of range; the message is the user's.
+            ValueError: any other value, or a value out of range; the message is for the user.
         """
         if isinstance(value, str):
             return self._read_text(value)

@@ -1,4 +1,4 @@
-"""A scenario written out in full: every default filled in, SI numbers, input files beside it."""
+"""Writing a complete scenario: every default, SI units, and copies of the input files."""
 
 import os
 import re
@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from heatsim.errors import StorageError
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import MaterialFormula, MaterialTable, Named
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
@@ -22,11 +23,11 @@ from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
 
-# What a run keeps in folders of these names is no copy of an input.
+# A run uses folders of these names for its output.
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
-# An array of three entries; no text reaches over the end of a line.
+# An array of three entries; a string never spans lines.
 VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 
 
@@ -69,14 +70,14 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
 
 
 def document(scenario: Scenario) -> dict[str, Any]:
-    """The tables of the resolved TOML file, as plain Python values; files by the names of their copies."""
+    """The tables of the complete TOML file, as plain Python values; input files have the names of their copies."""
     copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
     tables: dict[str, Any] = _plain(scenario, copies)
     return tables
 
 
 def _files(scenario: Scenario) -> Iterator[tuple[Path, PurePosixPath]]:
-    """Every single file to copy, and where to, below the folder."""
+    """Every file to copy, and its path below the folder."""
     for path, name in _copies(scenario).items():
         if path.is_dir():
             yield from ((file, name / file.name) for file in slice_files(path))
@@ -85,7 +86,7 @@ def _files(scenario: Scenario) -> Iterator[tuple[Path, PurePosixPath]]:
 
 
 def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
-    """Where each input file is copied to, below the folder: beside the scenario, or apart where names are equal."""
+    """The path of each copy below the folder: beside the scenario, or in a numbered folder if names repeat."""
     copies: dict[Path, PurePosixPath] = {}
     for path in scenario.input_files:
         number, name = 1, PurePosixPath(path.name)
@@ -103,7 +104,7 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return {**own, **_plain(value.condition, copies)}
         case BaseModel():
             fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}
-            # An empty heading [materials] beside [material] would only confuse.
+            # Omits an empty heading [materials] beside [material].
             return {name: _plain(item, copies) for name, item in fields.items() if item is not None and item != EMPTY}
         case Mapping():
             return {str(name): _plain(item, copies) for name, item in value.items()}

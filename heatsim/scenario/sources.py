@@ -1,4 +1,4 @@
-"""Sources: heat that is set free in the body or brought in by a beam."""
+"""Sources: heat generated in the body, or absorbed from a beam."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -15,8 +15,6 @@ from pydantic import (
     model_validator,
 )
 
-from heatsim.scenario.boundaries import Periodic
-from heatsim.scenario.context import reading
 from heatsim.scenario.fields import (
     STRICT,
     Absorptivity,
@@ -29,12 +27,11 @@ from heatsim.scenario.fields import (
     PowerDensity,
     Speed,
     Text,
+    default_names,
     read_entries,
     read_pair,
 )
-from heatsim.scenario.materials import VOID
-from heatsim.scenario.patches import check_on_face
-from heatsim.scenario.problems import did_you_mean, fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.quantities import MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
 from heatsim.scenario.timefunction import Constant
@@ -54,7 +51,7 @@ def _read_path(value: object) -> tuple[Pair, ...]:
         except ValueError as error:
             faults.append(fault(str(error), (index,)))
     faults += [
-        fault(f"got {show(after)}, where the path is already; each point must differ from the one before", (index + 1,))
+        fault(f"got {show(after)} after the same point; each point must differ from the one before", (index + 1,))
         for index, (before, after) in enumerate(pairwise(points))
         if before == after and not faults
     ]
@@ -68,8 +65,8 @@ class Beam(BaseModel):
 
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
     power P in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z;
-    the spot sets out at ``start`` (s) with ``speed`` (m/s) and goes out where the path ends. On a path of one point it
-    stays, and needs no speed.
+    the spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
+    point is a spot that does not move and needs no speed.
     """
 
     model_config = STRICT
@@ -84,29 +81,12 @@ class Beam(BaseModel):
     speed: Speed | None = Field(default=None, examples=["speed = 0.2"], validate_default=True)
     start: Moment = 0.0
 
-    @field_validator("face", mode="after")
-    @classmethod
-    def _check_face(cls, face: str, info: ValidationInfo) -> str:
-        boundaries = reading(info).boundaries
-        if boundaries is not None and isinstance(boundaries.face(face), Periodic):
-            raise ValueError(f"got {show(face)}; this face is periodic and has no surface for a beam")
-        return face
-
     @field_validator("power", mode="after")
     @classmethod
     def _check_power(cls, power: float) -> float:
         if power < 0.0:
             raise ValueError(f"got {power!r}; the power of a beam must be at least 0 W")
         return power
-
-    @field_validator("path", mode="after")
-    @classmethod
-    def _check_path(cls, path: tuple[Pair, ...], info: ValidationInfo) -> tuple[Pair, ...]:
-        face = info.data.get("face")
-        if face is not None:
-            for index, point in enumerate(path):
-                check_on_face(point, face, info, (index,))
-        return path
 
     @field_validator("speed", mode="after")
     @classmethod
@@ -118,7 +98,7 @@ class Beam(BaseModel):
 
 def _read_during(value: object) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"got {show(value)}; two times are wanted, from when until when, as in [0.0, 5.0]")
+        raise ValueError(f"got {show(value)}; two times are wanted, the start and the end, as in [0.0, 5.0]")
     start, stop = read_entries(value, MOMENT)
     if start >= stop:
         raise ValueError(f"got {show(value)}; the first time must be before the second")
@@ -128,8 +108,8 @@ def _read_during(value: object) -> tuple[float, float]:
 class Source(Shaped):
     """Heat in a region, in a shape or everywhere, or from a beam on a face.
 
-    ``power`` in W in all, shared evenly by the volume of the cells that conduct; or ``power_density`` in W/m³. Negative
-    values take heat away. ``during`` (s) is when it is on; ``scale`` multiplies it in time.
+    ``power`` is the total in W, spread evenly over the volume of the conducting cells; ``power_density`` is in W/m³.
+    Negative values remove heat. The source is on ``during`` two times (s); ``scale`` multiplies it as a function of t.
     """
 
     region: Text | None = Field(default=None, examples=['region = "die"'])
@@ -146,16 +126,6 @@ class Source(Shaped):
     )
     scale: FactorInTime = Constant(1.0)
 
-    @field_validator("name", mode="after")
-    @classmethod
-    def _take_name(cls, name: str, info: ValidationInfo) -> str:
-        return reading(info).take(name, "sources")
-
-    @field_validator("region", mode="after")
-    @classmethod
-    def _check_region(cls, region: str | None, info: ValidationInfo) -> str | None:
-        return None if region is None else check_region(region, info)
-
     @model_validator(mode="wrap")
     @classmethod
     def _check_kind(cls, table: Any, validate: ModelWrapValidatorHandler["Source"]) -> "Source":
@@ -164,29 +134,15 @@ class Source(Shaped):
             places = [key for key in ("region", *SHAPES, "beam") if key in table]
             amounts = [key for key in ("power", "power_density") if key in table]
             if len(places) > 1:
-                faults.append(fault(f"got {' and '.join(places)}; at most one of them says where the heat goes"))
+                faults.append(fault(f"got {' and '.join(places)}; write at most one place for the heat"))
             if "beam" in table and amounts:
-                message = f"got {' and '.join(amounts)} beside beam; the power of a beam stands in its own table"
+                message = f"got {' and '.join(amounts)} beside beam; write the power inside the beam's table"
                 faults.append(fault(message))
             if "beam" not in table and not amounts:
                 faults.append(fault(missing_key("power = 120.0, or power_density = 1e6"), ("power",)))
             if "beam" not in table and len(amounts) > 1:
-                faults.append(fault("got power and power_density; one of them says how much heat it is"))
+                faults.append(fault("got power and power_density; write one of them"))
         return validate_beside(faults, validate, table)
 
 
-def check_region(name: str, info: ValidationInfo) -> str:
-    """The name of a region that conducts.
-
-    Raises:
-        ValueError: there is no such region, or it is void; the message is the user's.
-    """
-    context = reading(info)
-    known = context.region_names
-    if known is not None and name not in known:
-        choice = f"one of {', '.join(map(show, known))} is wanted" if known else "there are no [[regions]]"
-        raise ValueError(f"got {show(name)}; {choice}{did_you_mean(name, known)}")
-    for region in context.regions or ():
-        if region.name == name and set(region.materials) == {VOID}:
-            raise ValueError(f"got {show(name)}; this region is void: nothing there conducts heat")
-    return name
+Sources = Annotated[tuple[Source, ...], default_names("source")]

@@ -1,4 +1,4 @@
-"""Numbers that may vary in time: the values that the conditions on the faces hold."""
+"""Numbers that may vary in time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.problems import fault, key_faults, refuse, show
+from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 
 SAMPLES = 4096
-# Steps of the golden ratio fill an interval evenly, and no periodic function keeps step with them.
+# Multiples of the golden ratio, modulo 1, fill an interval evenly and resonate with no periodic function.
 GOLDEN = 0.6180339887498949
 
 
 class TimeFunction:
-    """A number as a function of time: one of the three kinds below."""
+    """A number as a function of time: a constant, a formula or a table."""
 
     @property
     def constant(self) -> bool:
@@ -146,24 +146,23 @@ class Table(TimeFunction):
         return float(np.minimum(stops[changes & (starts < end)], end).max(initial=0.0))
 
 
-def read_time_function(value: object, quantity: Quantity, end: float | None) -> TimeFunction:
-    """A face value from TOML: number, text with a unit, expression in t, or table.
+def read_time_function(value: object, quantity: Quantity) -> TimeFunction:
+    """A value from TOML: number, text with a unit, expression in t, or table.
 
     Args:
-        value: what stands in the file.
-        quantity: what it is; all values must be in its range.
-        end: the end of the run in s, up to which an expression is tried out; None where it is not known.
+        value: the value in the file.
+        quantity: its quantity; all numbers must be in its range.
 
     Raises:
-        ValueError: anything else; the message is the user's.
-        ValidationError: faults inside a table, each at its place.
+        ValueError: the value is not valid; the message is for the user.
+        ValidationError: mistakes inside a table, each at its key.
     """
     if isinstance(value, TimeFunction):
         return value
     if isinstance(value, Mapping):
         return _read_table(value, quantity)
     if isinstance(value, str) and units.split(value) is None:
-        return _read_formula(value, quantity, end)
+        return _read_formula(value, quantity)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(
             f"got {show(value)}; {quantity.wanted}, as an expression in t or as {{ times = […], values = […] }}"
@@ -171,21 +170,23 @@ def read_time_function(value: object, quantity: Quantity, end: float | None) -> 
     return Constant(quantity.read(value))
 
 
-def _read_formula(text: str, quantity: Quantity, end: float | None) -> Formula:
+def _read_formula(text: str, quantity: Quantity) -> Formula:
     try:
-        formula = Formula(Expression(text, ("t",)))
+        return Formula(Expression(text, ("t",)))
     except ValueError as error:
         raise ValueError(f"got {show(text)}; {error}; {quantity.wanted}, or as an expression in t (in s)") from None
-    if end is None:
-        return formula
+
+
+def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:
+    """The message about the first sample in [0, ``end``] (s) that is out of range, or None."""
     times = formula.samples(end)
     values = formula.at(times)
     for time, number in zip(times.tolist(), values.tolist(), strict=True):
         outside = quantity.range_fault(number)
         if outside:
             when = "always" if formula.constant else f"at t = {time!r} s"
-            raise ValueError(f"got {show(text)}, which is {number!r} {when}; {outside}")
-    return formula
+            return f"got {show(formula.expression.text)}, which is {number!r} {when}; {outside}"
+    return None
 
 
 def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
@@ -217,7 +218,7 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
 def read_column(
     table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
 ) -> list[float]:
-    """The entries of a list in a table; empty, and ``faults`` longer, where they cannot be used."""
+    """The entries of a list in a table; empty if any is wrong, and then ``faults`` has the reasons."""
     entries = table.get(key, ())
     if not isinstance(entries, list | tuple) or len(entries) < 2:
         if key in table:

@@ -1,4 +1,4 @@
-"""Text with a unit, such as "5 mm", read into the SI unit that a key has."""
+"""Conversion of texts with a unit, such as "5 mm", to the SI unit of a key."""
 
 import re
 from decimal import Decimal
@@ -7,8 +7,8 @@ from typing import Any
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 NAME = r"[A-Za-zµμΩÅ]+"
-# Products and quotients of named units with exponents of one digit. What passes here is short and holds neither
-# numbers nor towers of powers, on which a unit library could spend for ever.
+# Products and quotients of named units with exponents of one digit. The pattern excludes numbers and nested powers,
+# with which a unit library could compute forever.
 FACTOR = rf"{NAME}(?:\s*(?:\^|\*\*)\s*-?[1-9])?"
 BETWEEN = r"(?:\s*[*/]\s*|\s+)"
 TERM = rf"(?:{FACTOR}|\(\s*{FACTOR}(?:{BETWEEN}{FACTOR})*\s*\))"
@@ -19,7 +19,7 @@ SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*"
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """The number and the unit of a text such as "5 mm"; None where the text is not a number followed by a unit."""
+    """The number and the unit of a text such as "5 mm"; None for any other text."""
     match = NUMBER_WITH_UNIT.fullmatch(text) if len(text) <= MAX_LENGTH else None
     if match is None:
         return None
@@ -30,12 +30,12 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def convert(number: str, unit: str, target: str) -> float:
-    """A number with a unit, as ``split`` gives them, in the unit ``target``.
+    """A number with a unit from ``split``, converted to the unit ``target``.
 
     Calculated in decimals and rounded once, so that "1.1 mm" is the float 0.0011 and "20 degC" the float 293.15.
 
     Raises:
-        ValueError: an unknown unit, or one of another dimension; the message says which.
+        ValueError: the unit is unknown or has another dimension.
     """
     import pint
 
@@ -49,10 +49,10 @@ def convert(number: str, unit: str, target: str) -> float:
 
 
 def to_si(number: str, unit: str) -> float:
-    """A number with a unit, as ``split`` gives them, in the SI unit of its dimension; rounded once.
+    """A number with a unit from ``split``, converted to the SI unit of its dimension; rounded once.
 
     Raises:
-        ValueError: an unknown unit.
+        ValueError: the unit is unknown.
     """
     source = _parse(unit)
     try:
@@ -64,20 +64,20 @@ def to_si(number: str, unit: str) -> float:
 def _parse(unit: str) -> Any:
     import pint
 
-    # Besides its own errors pint lets others through (KeyError, AssertionError, TypeError, those of decimal).
+    # pint also raises KeyError, AssertionError, TypeError and the errors of decimal.
     try:
         return _registry().parse_units(unit)
     except pint.UndefinedUnitError as error:
         names: Any = error.unit_names  # one name as text, several as a tuple
         unknown = ", ".join([names] if isinstance(names, str) else names)
-        raise ValueError(f'"{unknown}" is no unit that is known') from None
+        raise ValueError(f'"{unknown}" is not a known unit') from None
     except Exception:
         raise ValueError(f'"{unit}" cannot be read as a unit') from None
 
 
 @lru_cache(maxsize=1)
 def _registry() -> Any:
-    """The unit registry: half a second to make, so only when a text with a unit is there."""
+    """The unit registry, made on the first use because it takes half a second."""
     import pint
 
     return pint.UnitRegistry(non_int_type=Decimal)

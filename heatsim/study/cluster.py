@@ -1,8 +1,8 @@
-"""The same groups handed to a Dask scheduler, one a task.
+"""Running groups on the workers of a Dask scheduler, one group a task.
 
-Workers see the study's folder under the same path (a shared file system) and have heatsim installed. A file in that
-folder, the lease, names the start of the study that they work for: when it is gone, or names another start, they save
-checkpoints and stop.
+Workers need a shared file system with the study's folder under the same path, and heatsim installed. The file ``lease``
+in that folder has a token of the current start of the study. When the file is missing or has another token, workers
+save checkpoints and stop.
 """
 
 import logging
@@ -21,13 +21,14 @@ from heatsim.errors import DeviceError, RunError
 from heatsim.run.interrupt import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Event
-from heatsim.study.members import DONE, FAILED, run_group
+from heatsim.study.columns import DONE, FAILED
+from heatsim.study.run_group import run_group
+from heatsim.study.workers import Event
 
 _TICK = 0.1
 _SECONDS_TO_CONNECT = 10
 _SECONDS_TO_STOP = 30.0
-# Kernels of one process use all of its threads, and numba's may not be entered twice.
+# A kernel uses all threads of its process, and numba's kernels must not run twice at a time.
 _ONE_GROUP_AT_A_TIME = threading.Lock()
 
 
@@ -35,10 +36,10 @@ class Cluster:
     """The workers of a Dask scheduler.
 
     Args:
-        address: such as "tcp://10.0.0.1:8786".
+        address: of the scheduler, such as "tcp://10.0.0.1:8786".
 
     Raises:
-        DeviceError: nobody answers there, or Dask is not installed.
+        DeviceError: no scheduler answers at the address, or Dask is not installed.
     """
 
     def __init__(self, address: str) -> None:
@@ -68,7 +69,7 @@ class Cluster:
         self._lease: Path | None = None
 
     def wait_for_workers(self, stopped: Callable[[], bool]) -> int:
-        """The number of workers, as soon as there are any; 0 if ``stopped`` says so before.
+        """Wait for the first worker, and return the number of workers; 0 if ``stopped`` returns True before.
 
         Raises:
             RunError: the scheduler is gone.
@@ -84,7 +85,7 @@ class Cluster:
         return 0
 
     def devices(self, requested: str) -> tuple[str, int]:
-        """Backend of the workers' device, and the free memory in bytes of the one that has least.
+        """The backend of the workers' devices, and the smallest free memory in bytes.
 
         Raises:
             DeviceError: a worker has no such device, or cannot import heatsim.
@@ -97,7 +98,7 @@ class Cluster:
         return backends[0], min(memory for _, memory in found.values())
 
     def submit(self, study: Path, groups: Sequence[Sequence[int]]) -> None:
-        """Hand the groups out, and take the lease that they are done under."""
+        """Write the lease, and submit the groups."""
         self._lease = study.absolute() / study_folder.LEASE
         write_whole(self._lease, self._token.encode(), study_folder.AGAIN)
         self._client.subscribe_topic(_topic(self._token), self._heard)
@@ -115,7 +116,7 @@ class Cluster:
         self._groups = [list(group) for group in groups]
 
     def events(self) -> Iterator[Event | None]:
-        """What happens until all groups are done, and None every moment in which nothing does.
+        """Yield events until all groups have ended; yield None after 0.1 s without one.
 
         Raises:
             RunError: the scheduler is gone.
@@ -136,7 +137,7 @@ class Cluster:
                 yield from self._ended(*news)
 
     def stop(self) -> list[Event]:
-        """Have running groups save checkpoints and stop, and let go of the scheduler."""
+        """Tell running groups to save checkpoints and stop, and disconnect from the scheduler."""
         ended: list[Event] = []
         if self._lease is not None:
             self._lease.unlink(missing_ok=True)
@@ -150,22 +151,22 @@ class Cluster:
 
     def _gone(self) -> RunError:
         return RunError(
-            f"the Dask scheduler at {self._address} is gone, or dropped tasks; go on with {study_folder.AGAIN}"
+            f"the Dask scheduler at {self._address} is gone, or dropped tasks; continue with {study_folder.AGAIN}"
         )
 
     def _heard(self, message: tuple[float, dict[str, Any]]) -> None:
         _, content = message
-        # Dask adds names of its own.
+        # Dask adds other names to the message.
         self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
     def _ended(self, index: int, future: Any) -> Iterator[Event]:
-        """What has become of a group, from its folders: a result would be lost with the worker that keeps it."""
+        """The ends of a group's runs, from their folders: a result in memory would be lost with its worker."""
         assert self._lease is not None
         paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
         if future.status == "cancelled":
             raise self._gone()
         if future.status == "error":
-            # Dask gives a task up after its worker has died several times.
+            # Dask drops a task after its workers have died several times.
             message = f"the group's task failed on the cluster: {future.exception()}"
             for path in paths.values():
                 if not study_folder.is_done(path):
@@ -194,7 +195,7 @@ def _call_at(address: str) -> None:
 
 
 def run_task(study: str, numbers: list[int], token: str) -> None:
-    """What a Dask worker does: the runs of a group, told of as they end."""
+    """Run a group in a Dask worker, and log events."""
     from distributed import get_worker
 
     worker, lease, stop = get_worker(), Path(study) / study_folder.LEASE, Stop()

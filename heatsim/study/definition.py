@@ -1,43 +1,53 @@
-"""A study read from its file: the scenario of every run, checked before anything starts."""
+"""A study and the scenarios of its runs, all of them checked before the first run starts."""
 
 import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import Problem, ScenarioError
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.scenario.problems import did_you_mean, show
+from heatsim.study.checks import read_table, responses_name_free_columns, responses_name_known_probes
+from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
-from heatsim.study.reading import read_table
-from heatsim.study.table import MAXIMUM_RUNS, Range, StudyTable
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a study is made of.
+    """A study: a scenario's document and the points of all runs.
 
     Attributes:
         path: the scenario's file.
-        document: its tables, settings of the command line put in.
-        points: one for each run; the first run has the number 1.
+        document: the tables of the file, with the overrides of the command line.
+        points: the values of each run; the first run has the number 1.
     """
 
     path: Path
     document: Mapping[str, Any]
     points: tuple[Point, ...]
 
-    @property
+    @cached_property
     def table(self) -> StudyTable:
-        """The table [study], which has been checked."""
-        table, _ = read_table(self.document["study"])
-        assert table is not None
+        """The table [study].
+
+        Raises:
+            ScenarioError: it has mistakes, although a study writes only tables without.
+        """
+        table, mistakes = read_table(self.document["study"])
+        if table is None:
+            raise ScenarioError(self.path, mistakes)
         return table
+
+    @property
+    def probes(self) -> list[str]:
+        """The names of the scenario's probes."""
+        return [str(probe["name"]) for probe in self.document.get("probes", [])]
 
     @property
     def numbers(self) -> range:
@@ -48,12 +58,12 @@ class Definition:
         """The scenario of a run.
 
         Raises:
-            ScenarioError: carries every mistake.
+            ScenarioError: has every mistake.
         """
         document = copy.deepcopy({key: value for key, value in self.document.items() if key != "study"})
         for key, value in self.points[number - 1].items():
             _override(key, value).apply(document)
-        # No pictures of its own, and fields only if the file says when to write them.
+        # A run draws no pictures, and writes fields only if the file says when.
         output = document.setdefault("output", {})
         if isinstance(output, dict):
             output.setdefault("fields", "every" in output)
@@ -64,141 +74,134 @@ class Definition:
 def read(
     path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False
 ) -> tuple[Definition, dict[int, HeatProblem]]:
-    """Read a study's file and derive the problem of each of its runs, by number.
+    """Read a study's file, and derive the heat problem of every run.
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
-        overrides: "key.path=value" texts that replace or add to what the file says.
+        overrides: ``key.path=value`` settings that replace keys of the file or add keys.
         elsewhere: whether other machines do the runs.
 
+    Returns:
+        The study, and the heat problems by the number of the run.
+
     Raises:
-        ScenarioError: carries every mistake of the file, and every run that is refused with its reasons.
-        CapacityError: a run is larger than the machine, seen before work is done on it.
+        ScenarioError: has every mistake in the file, and every run that is refused with its reasons.
+        CapacityError: a run needs more memory than the machine has; this is checked before work on the run.
     """
     file = Path(path)
     document = read_document(file)
-    settings, problems = read_overrides(overrides)
-    problems += [refusal for setting in settings if (refusal := setting.apply(document))]
+    settings, mistakes = read_overrides(overrides)
+    mistakes += [mistake for setting in settings if (mistake := setting.apply(document))]
     if "study" not in document:
         message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
-        raise ScenarioError(path, [*problems, Problem("study", message)])
-    table, mistakes = read_table(document["study"])
-    problems += mistakes
+        raise ScenarioError(path, [*mistakes, Mistake("study", message)])
+    table, mistakes_in_table = read_table(document["study"])
+    mistakes += mistakes_in_table
     if table is None:
-        raise ScenarioError(path, problems + _problems_beside_the_study(document, file))
-    if count(table) > MAXIMUM_RUNS:
-        message = f"makes {count(table):,} runs; at most {MAXIMUM_RUNS:,} are allowed: use fewer values"
-        raise ScenarioError(path, [*problems, Problem("study.parameters", message)])
+        raise ScenarioError(path, mistakes + _mistakes_beside_the_study(document, file))
+    if count(table) > MAX_RUNS:
+        message = f"makes {count(table):,} runs; at most {MAX_RUNS:,} are allowed: use fewer values"
+        raise ScenarioError(path, [*mistakes, Mistake("study.parameters", message)])
     definition = Definition(file, document, tuple(points(table)))
-    problems += _places(definition, table)
-    if not problems:
-        problems += _ends(definition, table) + _repeated(definition.points)
-    if problems:
-        raise ScenarioError(path, problems)
-    found, refused = _derive(definition, table, elsewhere)
-    if refused:
-        raise ScenarioError(path, _told_once(definition, refused))
-    return definition, found
+    mistakes += _impossible_keys(definition)
+    if not mistakes:
+        mistakes += _refused_ends(definition) + _repeated_points(definition.points)
+    if mistakes:
+        raise ScenarioError(path, mistakes)
+    problems, refused = _derive(definition, elsewhere)
+    if not refused:
+        mistakes = responses_name_free_columns(table, definition.probes)
+    if refused or mistakes:
+        raise ScenarioError(path, [*mistakes, *_without_repetition(definition, refused)])
+    return definition, problems
 
 
 def _override(key: str, value: object) -> Override:
     return Override(tuple(key.split(".")), value)
 
 
-def _problems_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Problem]:
-    """Mistakes of the scenario itself, apart from keys that the study's values would replace."""
+def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
+    """The mistakes in the scenario, except in keys that the study's values would replace."""
     study = json.dumps(document["study"], default=str)
     try:
         parse({key: value for key, value in document.items() if key != "study"}, file)
     except ScenarioError as error:
-        return [problem for problem in error.problems if f'"{problem.key}' not in study]
+        return [mistake for mistake in error.mistakes if f'"{mistake.key}' not in study]
     return []
 
 
-def _places(definition: Definition, table: StudyTable) -> list[Problem]:
-    """Keys whose place cannot be in the scenario's tables."""
-    problems = []
-    for axis in table.axes:
+def _impossible_keys(definition: Definition) -> list[Mistake]:
+    """The keys that the scenario's tables cannot have, because a value is where a table is needed."""
+    mistakes = []
+    for axis in definition.table.axes:
         for key in axis.keys:
             trial = copy.deepcopy(dict(definition.document))
-            refusal = _override(key, definition.points[0][key]).apply(trial)
-            if refusal:
-                problems.append(Problem(axis.place, refusal.message))
-    return problems
+            mistake = _override(key, definition.points[0][key]).apply(trial)
+            if mistake:
+                mistakes.append(Mistake(axis.location, mistake.message))
+    return mistakes
 
 
-def _ends(definition: Definition, table: StudyTable) -> list[Problem]:
-    """Ends of ranges that the scenario refuses, in the file's own words: their units are checked here."""
-    problems = []
-    for axis in table.axes:
+def _refused_ends(definition: Definition) -> list[Mistake]:
+    """The ends of ranges that the scenario refuses; the ends are tried as the file has them, with their units."""
+    mistakes = []
+    for axis in definition.table.axes:
         if not isinstance(axis.values, Range):
             continue
-        for name, end in zip(("min", "max"), axis.values.ends, strict=True):
+        for name, end in (("min", axis.values.min), ("max", axis.values.max)):
             point = {**definition.points[0], **dict.fromkeys(axis.keys, end)}
             try:
                 Definition(definition.path, definition.document, (point,)).scenario(1)
             except ScenarioError as error:
-                problems += [
-                    Problem(f"{axis.place}.{name}", problem.message)
-                    for problem in error.problems
-                    if any(problem.key == key or problem.key.startswith(f"{key}.") for key in axis.keys)
+                mistakes += [
+                    Mistake(f"{axis.location}.{name}", mistake.message)
+                    for mistake in error.mistakes
+                    if any(mistake.key == key or mistake.key.startswith(f"{key}.") for key in axis.keys)
                 ]
-    return list(dict.fromkeys(problems))
+    return list(dict.fromkeys(mistakes))
 
 
-def _repeated(given: Iterable[Point]) -> list[Problem]:
+def _repeated_points(given: Iterable[Point]) -> list[Mistake]:
     first: dict[str, int] = {}
-    problems = []
+    mistakes = []
     for number, point in enumerate(given, 1):
         text = identity(point)
         if text in first:
-            message = f"runs {first[text]} and {number} are the same: {describe(point)}; each point once"
-            problems.append(Problem("study", message))
+            message = f"runs {first[text]} and {number} are the same: {describe(point)}; write each point once"
+            mistakes.append(Mistake("study", message))
         first.setdefault(text, number)
-    return problems
+    return mistakes
 
 
-def _derive(
-    definition: Definition, table: StudyTable, elsewhere: bool
-) -> tuple[dict[int, HeatProblem], dict[int, list[Problem]]]:
-    found: dict[int, HeatProblem] = {}
-    refused: dict[int, list[Problem]] = {}
+def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
+    """The heat problems of the runs, and the mistakes of the runs that are refused, by number."""
+    problems: dict[int, HeatProblem] = {}
+    refused: dict[int, list[Mistake]] = {}
     for number in definition.numbers:
         try:
             scenario = definition.scenario(number)
-            problems = _missing_probes(scenario, table)
+            mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
             check_room(scenario, elsewhere)
-            found[number] = HeatProblem.from_scenario(scenario)
+            problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
-            problems = list(error.problems)
-        if problems:
-            refused[number] = problems
-    return found, refused
+            mistakes = list(error.mistakes)
+        if mistakes:
+            refused[number] = mistakes
+    return problems, refused
 
 
-def _missing_probes(scenario: Scenario, table: StudyTable) -> list[Problem]:
-    names = [probe.name for probe in scenario.probes]
-    listed = f"the probes are {', '.join(map(show, names))}" if names else "there are no [[probes]] in the file"
-    return [
-        Problem(
-            f"study.responses.{index}.probe",
-            f"got {show(response.probe)}; {listed}{did_you_mean(response.probe, names)}",
-        )
-        for index, response in enumerate(table.responses)
-        if response.probe not in names
+def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[Mistake]]) -> list[Mistake]:
+    """First the mistakes that all runs share, once; then the other mistakes, run by run."""
+    if not refused:
+        return []
+    shared = [
+        mistake
+        for mistake in next(iter(refused.values()))
+        if len(refused) == len(definition.points) and all(mistake in mistakes for mistakes in refused.values())
     ]
-
-
-def _told_once(definition: Definition, refused: Mapping[int, Sequence[Problem]]) -> list[Problem]:
-    """Mistakes that all runs share are the file's own; the others are told run by run."""
-    everywhere = [
-        problem
-        for problem in next(iter(refused.values()))
-        if len(refused) == len(definition.points) and all(problem in problems for problems in refused.values())
-    ]
-    told = list(everywhere)
-    for number, problems in refused.items():
-        own = "; ".join(str(problem) for problem in problems if problem not in everywhere)
-        if own:
-            told.append(Problem(f"run {number} ({describe(definition.points[number - 1])})", own))
-    return told
+    reported = list(shared)
+    for number, mistakes in refused.items():
+        others = "; ".join(str(mistake) for mistake in mistakes if mistake not in shared)
+        if others:
+            reported.append(Mistake(f"run {number} ({describe(definition.points[number - 1])})", others))
+    return reported

@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 from heatsim.render.pictures import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.storage.disk import clear_pictures
-from heatsim.study import findings
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import FOLDER
 from heatsim.study.definition import Definition
-from heatsim.study.findings import Finding, Parameter
-from heatsim.study.results import FOLDER, Row, probe_names, read_curves
-from heatsim.study.table import GRID
+from heatsim.study.model import GRID
+from heatsim.study.responses import (
+    Parameter,
+    ResponseValues,
+    finished_rows,
+    parameters_of,
+    rank_correlation,
+    responses_of,
+)
+from heatsim.study.results import Row, read_curves
 
 _OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
 _MOST_PANELS = 6
@@ -33,16 +40,16 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
 
     Args:
         study: the study's folder.
-        definition: what it holds.
+        definition: the study.
         rows: its results.
 
     Returns:
-        The pictures' paths; none where no run is done.
+        The paths of the pictures; none if no run is done.
 
     Raises:
         StorageError: a picture could not be written.
     """
-    done = findings.finished(rows)
+    done = finished_rows(rows)
     figures = study / study_folder.FIGURES
     clear_pictures(figures, _OWN_PICTURES)
     if not done:
@@ -52,8 +59,8 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
 
 def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row]) -> Iterator[Path]:
     title = str(definition.document.get("title", definition.path.stem))
-    over = findings.parameters(definition, done)
-    for number, response in enumerate(findings.responses(definition, done)[:_MOST_RESPONSES], 1):
+    over = parameters_of(definition, done)
+    for number, response in enumerate(responses_of(definition, done)[:_MOST_RESPONSES], 1):
         if not np.isfinite(response.values).any():
             continue
         path = figures / f"response_{number}_{_plain(response.name)}.png"
@@ -64,7 +71,7 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
             _draw_map(path, title, response, over[0], over[1], definition.table.method == GRID)
             yield path
     curves = [read_curves(study / row[FOLDER]) for row in done]
-    for number, probe in enumerate(probe_names(definition)[:_MOST_PROBES], 1):
+    for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}.png"
         if all(probe in curve for curve in curves):
             _draw_curves(path, title, probe, [(curve["time"], curve[probe]) for curve in curves], over)
@@ -72,12 +79,12 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
 
 
 def _plain(name: str) -> str:
-    """A name as a part of a file's name."""
+    """A name that is safe in a file's name."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:40] or "x"
 
 
-def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Parameter], grid: bool) -> None:
-    """A panel a parameter; lines of runs that share all others where a grid has few of them, else points."""
+def _draw_response(path: Path, title: str, response: ResponseValues, over: Sequence[Parameter], grid: bool) -> None:
+    """Draw a panel for each parameter: a small grid as lines of runs that share all other parameters, else points."""
     shown = over[:_MOST_PANELS]
     columns = 2 if len(shown) == 4 else min(len(shown), 3)
     lines = -(-len(shown) // columns)
@@ -101,7 +108,7 @@ def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Par
                 place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
                 panel.legend(title=heading, fontsize=12, title_fontsize=12, **place)
             _label(panel.xaxis, parameter)
-            rank = None if parameter.categories else findings.rank_correlation(parameter.values, response.values)
+            rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
             if rank is not None:
                 panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"), fontsize=13)
             if index % columns == 0:
@@ -110,7 +117,7 @@ def _draw_response(path: Path, title: str, response: Finding, over: Sequence[Par
 
 
 def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
-    """Which runs share the values of all other parameters; by what a legend says of them."""
+    """The runs that share the values of all other parameters, by their text in the legend."""
     if not others:
         return {}
     table = np.stack([other.values for other in others], axis=1)
@@ -121,7 +128,9 @@ def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
     return families
 
 
-def _draw_families(panel: Any, parameter: Parameter, response: Finding, families: dict[str, NDArray[np.bool_]]) -> None:
+def _draw_families(
+    panel: Any, parameter: Parameter, response: ResponseValues, families: dict[str, NDArray[np.bool_]]
+) -> None:
     everything = families or {"": np.ones(len(parameter.values), dtype=bool)}
     for colour, (text, chosen) in zip(
         _colours()(np.linspace(0.0, 1.0, len(everything))), everything.items(), strict=True
@@ -131,7 +140,7 @@ def _draw_families(panel: Any, parameter: Parameter, response: Finding, families
         panel.plot(xs, ys, marker="o", color=colour, linewidth=2.0, label=text)
 
 
-def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: Parameter, grid: bool) -> None:
+def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
     with new_figure(path, title_of(title, response.name), 1400, 1050) as figure:
         axes = figure.add_axes((0.1, 0.1, 0.74, 0.8))
         if grid:
@@ -153,8 +162,8 @@ def _draw_map(path: Path, title: str, response: Finding, across: Parameter, up: 
         figure.colorbar(drawn, cax=bar, label=response.label)
 
 
-def _draw_cells(axes: Any, response: Finding, across: Parameter, up: Parameter) -> Any:
-    """A cell for each pair of values, evenly spaced whatever the values are."""
+def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Parameter) -> Any:
+    """Draw a cell for each pair of values, at equal distances."""
     xs, ys = np.unique(across.values), np.unique(up.values)
     cells = np.full((len(ys), len(xs)), np.nan)
     cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
@@ -181,12 +190,12 @@ def _draw_curves(
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
 ) -> None:
-    """All runs' curves, coloured by the parameter that the final temperature follows most closely."""
+    """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
     final = np.array([temperatures[-1] for _, temperatures in curves])
-    strengths = [abs(findings.rank_correlation(parameter.values, final) or 0.0) for parameter in over]
+    strengths = [abs(rank_correlation(parameter.values, final) or 0.0) for parameter in over]
     by = over[int(np.argmax(strengths))]
     low, high = float(by.values.min()), float(by.values.max())
     norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)
@@ -223,7 +232,7 @@ def _label(axis: Any, parameter: Parameter) -> None:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Ticks of a logarithmic axis at round numbers, as texts that need no mathematical setting."""
+    """Set ticks at round numbers of a logarithmic axis, as plain text."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
@@ -232,7 +241,7 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def _colours() -> Any:
-    """From dark to light, without the lightest, which are lost on white."""
+    """Colours from dark to light, without the lightest, which are invisible on white."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 

@@ -1,8 +1,8 @@
-"""The folder of a study: its definition, a folder for each run, and which definitions may go on in it.
+"""The folder of a study: its definition, the folders of its runs, and the rules for continuing it.
 
-study.json             the scenario's tables and the points, which keep their numbers
-runs/0001/ …           what `heatsim run` writes, one a point; failure.json where it failed
-results.csv            a row a run, made anew from what is in those folders; results.parquet has the same
+study.json             the scenario's document and the points, whose numbers do not change
+runs/0001/ …           the output of `heatsim run` for each point; failure.json if the run failed
+results.csv            a row for each run, made from the files in runs/; results.parquet has the same table
 figures/               pictures of the responses
 """
 
@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import FolderError, RunError, StorageError
-from heatsim.scenario.problems import show
+from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
+from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import part_of, reason, write_whole
 from heatsim.storage.own_files import refuse_links
@@ -28,7 +28,7 @@ FIGURES = "figures"
 LEASE = "lease"
 
 _FILES = (RESULTS_CSV, RESULTS_PARQUET, LEASE, STUDY)
-# Settings that no run's numbers depend on; they may change between two starts.
+# Settings that do not change the results; they may differ between two starts.
 _FREE = ("study", "output.figures", "output.checkpoint_wall")
 _MOST_DIFFERENCES = 8
 AGAIN = "the same `heatsim study` command again"
@@ -40,22 +40,22 @@ def run_path(study: Path, number: int) -> Path:
 
 
 def open_study(study: Path, definition: Definition, *, extend: bool = False, overwrite: bool = False) -> Definition:
-    """Make ``study`` the folder of a study, or see that what is there can go on; the caller has claimed it.
+    """Write the definition of a study to its folder, or check that the study there can continue.
 
-    As long as no run of it has begun, a study is replaced by any other.
+    Without any run, a study in the folder is replaced. The caller has claimed the folder.
 
     Args:
         study: the folder, which exists.
-        definition: what is to be run.
-        extend: points that are not there yet are added.
-        overwrite: whatever another study left there is removed.
+        definition: the study to run.
+        extend: whether to add points that the study there does not have.
+        overwrite: whether to remove another study.
 
     Returns:
-        The definition with the points in the order of their numbers.
+        The definition, with the points in the order of their numbers.
 
     Raises:
-        FolderError: the folder holds something else, or a symbolic link in place of a file of the study or of the
-            folder of a run; says what differs and what to do.
+        FolderError: the folder has other files or another study, or a symbolic link in place of a file of the study or
+            of a run's folder; the message has the differences.
     """
     refuse_links([study / name for name in (*_FILES, RUNS, FIGURES)])
     refuse_links([run_path(study, number) for number in definition.numbers])
@@ -77,7 +77,7 @@ def open_study(study: Path, definition: Definition, *, extend: bool = False, ove
 
 
 def read_study(study: Path) -> Definition:
-    """The definition that a study's folder holds.
+    """The definition in a study's folder.
 
     Raises:
         FolderError: there is none.
@@ -86,18 +86,22 @@ def read_study(study: Path) -> Definition:
     path = study / STUDY
     try:
         content = json.loads(path.read_bytes())
-        return Definition(Path(content["path"]), content["document"], tuple(content["points"]))
+        definition = Definition(Path(content["path"]), content["document"], tuple(content["points"]))
+        definition.table  # noqa: B018  (raises if it has mistakes)
+        return definition
     except FileNotFoundError:
         raise FolderError(f"{study}: is not the folder of a study, {STUDY} is missing") from None
+    except ScenarioError as error:
+        raise StorageError(f"{path}: could not be read: {error.mistakes[0]}; choose another --output") from error
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; choose another --output") from error
 
 
 def write_failure(folder: Path, message: str, *, again: bool) -> None:
-    """Say in a run's folder why it failed; ``again``: the next start tries once more.
+    """Write the reason of a failure into a run's folder; with ``again``, the next start runs it again.
 
     Raises:
-        StorageError: the disk refused.
+        StorageError: the file could not be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"message": message, "again": again}, ensure_ascii=False)
@@ -105,7 +109,7 @@ def write_failure(folder: Path, message: str, *, again: bool) -> None:
 
 
 def read_failure(folder: Path) -> tuple[str, bool] | None:
-    """Why a run failed and whether it should be tried again; None if it has not failed."""
+    """The reason of a failure, and whether to run again; None if the run has not failed."""
     try:
         content = json.loads((folder / run_folder.FAILURE).read_bytes())
         return str(content["message"]), bool(content["again"])
@@ -114,7 +118,7 @@ def read_failure(folder: Path) -> tuple[str, bool] | None:
 
 
 def forget_failure(folder: Path) -> None:
-    """Remove what :func:`write_failure` wrote."""
+    """Remove the file that :func:`write_failure` wrote."""
     for path in (part_of(folder / run_folder.FAILURE), folder / run_folder.FAILURE):
         with suppress(FileNotFoundError, NotADirectoryError):
             path.unlink()
@@ -126,10 +130,10 @@ def is_done(folder: Path) -> bool:
 
 
 def wait_until_free(folder: Path, seconds: float = 60.0) -> None:
-    """Return once no process writes to a folder: those of a killed study need a moment to notice.
+    """Wait until no process uses a folder; workers of a killed study need a moment to end.
 
     Raises:
-        RunError: one still does after ``seconds``.
+        RunError: a process still uses it after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while folder.is_dir():
@@ -143,7 +147,7 @@ def wait_until_free(folder: Path, seconds: float = 60.0) -> None:
 
 
 def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> Definition:
-    elsewhere = "go on with the file as it was, choose another --output, or replace all of it with --overwrite"
+    elsewhere = "restore these settings, choose another --output, or replace the whole study with --overwrite"
     differences = list(_differences(there.document, here.document))
     known, wanted = ({identity(point): point for point in each.points} for each in (there, here))
     missing, added = known.keys() - wanted.keys(), [point for key, point in wanted.items() if key not in known]
@@ -155,10 +159,10 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
             lines.append(f"\n  and {len(differences) - _MOST_DIFFERENCES} more")
         if missing:
             lines.append(f"\n  {len(missing)} of its {len(known)} points are not among the {len(wanted)} of the file")
-        raise FolderError(f"{study}: holds a study of other settings; {elsewhere}:{''.join(lines)}")
+        raise FolderError(f"{study}: holds a study with other settings; {elsewhere}:{''.join(lines)}")
     if added and not extend:
         raise FolderError(
-            f"{study}: holds a study of {len(known)} points, to which the file adds {len(added)}; run them too with "
+            f"{study}: holds a study of {len(known)} points, to which the file adds {len(added)}; add them with "
             f"--extend, or choose another --output"
         )
     return Definition(here.path, here.document, (*there.points, *added))
@@ -195,7 +199,7 @@ def _refuse_other_files(study: Path) -> None:
 
 
 def _clear(study: Path) -> None:
-    """Remove what a study wrote, its definition last; other files stay, and are refused."""
+    """Remove the files of a study, its definition last; refuse other files."""
     try:
         for folder in sorted((study / RUNS).iterdir()) if (study / RUNS).is_dir() else []:
             if not (folder / run_folder.SCENARIO).exists():

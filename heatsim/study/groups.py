@@ -1,4 +1,4 @@
-"""Groups of runs that can be stacked: the unit of work that is given to a worker."""
+"""Groups of runs: a worker receives one group at a time, and advances runs of one kind together."""
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
@@ -7,16 +7,16 @@ from math import ceil
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
 
-# Share of the free memory that the stacked fields may take; the rest is for tables, reductions and the compiler.
+# The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
-# Where nothing is gained by stacking, a group is this part of what is left for each worker.
+# On a CPU, a group is 1 / (this · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
 
 Kind = tuple[object, ...]
 
 
 def kind(problem: HeatProblem) -> Kind:
-    """What runs must share to be stacked: they differ in coefficients, face values, time steps and ends."""
+    """The properties that the runs of an ensemble share; coefficients, face values, time steps and ends may differ."""
     solver = problem.scenario.solver
     return (
         problem.grid.cells,
@@ -29,13 +29,13 @@ def kind(problem: HeatProblem) -> Kind:
     )
 
 
-def can_be_stacked(plan: Plan) -> bool:
-    """Whether a run can be stepped by the same launches as others of its kind."""
+def fits_ensemble(plan: Plan) -> bool:
+    """Whether a run can be part of an ensemble."""
     return plan.device.backend == "cuda" and plan.problem.body is None
 
 
-def member_bytes(problem: HeatProblem) -> int:
-    """Memory on the device of one run: two buffers, a copy of the field while it is written, and the ledger."""
+def run_bytes(problem: HeatProblem) -> int:
+    """The device memory of one run in bytes: two fields, the copy for output, and the energy ledger."""
     itemsize = 4 if problem.precision == "float32" else 8
     nx, ny, nz = problem.grid.cells
     return 3 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
@@ -44,17 +44,17 @@ def member_bytes(problem: HeatProblem) -> int:
 def make_groups(
     problems: Mapping[int, HeatProblem], wanted: Iterable[int], backend: str, free_memory: int, workers: int
 ) -> list[list[int]]:
-    """Cut runs into groups of one kind.
+    """Split runs into groups of one kind.
 
-    On a GPU as many as fit its memory, with a group for each worker at least. On a CPU a stack is no faster than one
-    run after the other: groups get smaller towards the end, so that all workers are busy until then.
+    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is no
+    faster than single runs, so groups become smaller towards the end to keep all workers busy.
 
     Args:
         problems: by number.
-        wanted: numbers of the runs that are still to be done.
+        wanted: the numbers of the runs that are not done.
         backend: "cpu" or "cuda".
-        free_memory: bytes of a worker's device.
-        workers: how many there are.
+        free_memory: of a worker's device, in bytes.
+        workers: the number of workers.
 
     Returns:
         The numbers of each group, ascending, in the order of their first runs.
@@ -64,7 +64,7 @@ def make_groups(
         kinds.setdefault(kind(problems[number]), []).append(number)
     groups = []
     for numbers in kinds.values():
-        fitting = max(1, int(_MEMORY_SHARE * free_memory) // member_bytes(problems[numbers[0]]))
+        fitting = max(1, int(_MEMORY_SHARE * free_memory) // run_bytes(problems[numbers[0]]))
         sizes = (
             _equal(len(numbers), workers, fitting) if backend == "cuda" else _falling(len(numbers), workers, fitting)
         )
@@ -74,13 +74,13 @@ def make_groups(
 
 
 def _equal(count: int, workers: int, most: int) -> list[int]:
-    """Sizes of as few groups as possible, one a worker at least; equal rather than full ones and a small rest."""
+    """Nearly equal sizes of the fewest groups that fit the memory and give every worker a group."""
     parts = max(min(workers, count), ceil(count / most))
     return [count * (part + 1) // parts - count * part // parts for part in range(parts)]
 
 
 def _falling(count: int, workers: int, most: int) -> list[int]:
-    """Sizes of groups, each a share of what is left."""
+    """Sizes of groups that are each a share of the remaining runs."""
     sizes = []
     while count:
         sizes.append(min(most, ceil(count / (_SHARES_A_WORKER * workers))))

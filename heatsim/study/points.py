@@ -1,4 +1,4 @@
-"""The points of a study: which values its keys have in each run."""
+"""The points of a study: the values of its parameters in each run."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from math import exp, log, prod
 
 import numpy as np
 
-from heatsim.scenario.problems import show
-from heatsim.study.table import GRID, LATIN_HYPERCUBE, MAXIMUM_RUNS, Range, StudyTable
+from heatsim.scenario.messages import show
+from heatsim.study.model import GRID, LATIN_HYPERCUBE, LOG, MAX_RUNS, Range, StudyTable
 
-# The value of every key that varies, as the file has it; those drawn from a range are numbers in SI units.
+# The value of every key that varies, as the file has it; a value drawn from a range is a number in SI units.
 Point = Mapping[str, object]
 
 
 def identity(point: Point) -> str:
-    """What makes a point: its values, whether written 1 or 1.0."""
+    """A text that is equal for equal points; 1 and 1.0 are the same value."""
     values = {key: _as_float(value) if isinstance(value, int | float) else value for key, value in point.items()}
     return json.dumps(values, sort_keys=True, default=str)
 
@@ -23,19 +23,19 @@ def identity(point: Point) -> str:
 def _as_float(number: int | float) -> int | float:
     try:
         return float(number)
-    except OverflowError:  # an integer that no key takes; the scenario's reader says so
+    except OverflowError:  # no key accepts such an integer; the scenario's validation reports it
         return number
 
 
 def describe(point: Point) -> str:
-    """A point as text: keys and values."""
+    """A point as text, for a message."""
     return ", ".join(f"{key} = {show(value)}" for key, value in point.items())
 
 
 def count(table: StudyTable) -> int:
-    """Number of points, without making them."""
+    """The number of points, without making them."""
     if table.method == LATIN_HYPERCUBE:
-        return table.samples
+        return table.samples or 0
     lengths = [len(axis.values) for axis in table.axes if not isinstance(axis.values, Range)]
     return prod(lengths) if table.method == GRID else lengths[0]
 
@@ -43,9 +43,10 @@ def count(table: StudyTable) -> int:
 def points(table: StudyTable) -> list[Point]:
     """All points in order.
 
-    A grid has every combination, the last axis varying fastest; zip takes the values of all lists side by side.
+    A grid has every combination; the last parameter varies fastest. A zip takes the first value of every list, then the
+    second, and so on.
     """
-    assert count(table) <= MAXIMUM_RUNS
+    assert count(table) <= MAX_RUNS
     if table.method == LATIN_HYPERCUBE:
         rows = _latin_hypercube(table)
     else:
@@ -55,21 +56,23 @@ def points(table: StudyTable) -> list[Point]:
 
 
 def _latin_hypercube(table: StudyTable) -> list[tuple[object, ...]]:
-    """Each range is cut into as many equal parts as there are samples, and each part is drawn from once.
+    """Rows of values: every range has as many equal parts as there are samples, and every part gives one value.
 
-    McKay, Beckman and Conover, *Technometrics* 21(2), 1979. Each axis has its own stream of random numbers.
+    McKay, Beckman and Conover, *Technometrics* 21(2), 1979. Each parameter has a separate stream of random numbers.
     """
+    samples = count(table)
     columns = []
     for number, axis in enumerate(table.axes):
         generator = np.random.Generator(np.random.PCG64([table.seed, number]))
-        parts = (generator.permutation(table.samples) + generator.random(table.samples)) / table.samples
+        parts = (generator.permutation(samples) + generator.random(samples)) / samples
         assert isinstance(axis.values, Range)
-        columns.append([_within(axis.values, float(part)) for part in parts])
+        low, high = axis.values.ends
+        columns.append([_within(low, high, axis.values.scale, float(part)) for part in parts])
     return [*zip(*columns, strict=True)]
 
 
-def _within(values: Range, fraction: float) -> float:
+def _within(low: float, high: float, scale: str, fraction: float) -> float:
     """The value at a fraction of a range."""
-    low, high = (log(values.low), log(values.high)) if values.scale == "log" else (values.low, values.high)
-    value = low + fraction * (high - low)
-    return min(max(exp(value) if values.scale == "log" else value, values.low), values.high)
+    start, end = (log(low), log(high)) if scale == LOG else (low, high)
+    value = start + fraction * (end - start)
+    return min(max(exp(value) if scale == LOG else value, low), high)

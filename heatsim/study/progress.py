@@ -1,4 +1,4 @@
-"""Says how far a study is: a bar on a terminal, a line every few seconds elsewhere."""
+"""The progress of a study: a bar on a terminal, else a line every few seconds."""
 
 import sys
 import time
@@ -8,14 +8,14 @@ from typing import Any
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress:
-    """Runs done, running and failed, and the time left, on stderr.
+class StudyProgress:
+    """Shows on stderr the runs that are done, running and failed, and the time left.
 
     Args:
-        work: cells · steps of each run that is to be done, by number.
-        steps: the steps of each.
-        finished: number of runs that were finished before.
-        shown: whether to say anything.
+        work: cells · steps of each missing run, by number.
+        steps: the number of steps of each missing run.
+        finished: the number of runs that were done before.
+        shown: whether to show anything.
     """
 
     def __init__(self, work: Mapping[int, float], steps: Mapping[int, int], finished: int, shown: bool) -> None:
@@ -30,7 +30,7 @@ class Progress:
         self._started = self._last_line = time.monotonic()
         self._bar: Any = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "StudyProgress":
         if self._shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -52,14 +52,14 @@ class Progress:
             self._bar.stop()
 
     def advance(self, number: int, step: int) -> None:
-        """A run has come to a step."""
+        """Record that a run has reached a step."""
         share = step / max(self._steps.get(number, 1), 1)
         self._first_shares.setdefault(number, share)
         self._shares[number] = share
         self.show()
 
     def end(self, number: int, failed: bool) -> None:
-        """A run has ended."""
+        """Record that a run has ended."""
         if number in self._left:
             self._left.remove(number)
             self._failed += failed
@@ -67,7 +67,7 @@ class Progress:
             self.show()
 
     def show(self) -> None:
-        """Redraw the bar, or print a line if the last one is some seconds old."""
+        """Redraw the bar, or print a line if the last line is 5 s old."""
         if self._bar is not None:
             self._bar.update(self._task, completed=self._fraction(self._shares), description=self._describe())
         elif self._shown and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
@@ -83,7 +83,7 @@ class Progress:
         failed = f", {self._failed} failed" if self._failed else ""
         text = f"{self._runs - len(self._left)} of {self._runs} runs ended{failed}, {running} running"
         done = self._fraction(self._shares)
-        # What a resumed run had done before says nothing of the speed.
+        # Steps before this start do not count for the speed.
         gained = done - self._fraction(self._first_shares)
         elapsed = time.monotonic() - self._started
         return f"{text}, about {elapsed / gained * (1.0 - done):.0f} s left" if gained > 0.01 else text

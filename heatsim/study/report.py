@@ -1,4 +1,4 @@
-"""What a study has come to, as tables for the terminal."""
+"""The results of a study as tables for the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heatsim.study import findings
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.findings import Finding
-from heatsim.study.results import FAILED, MESSAGE, RUN, STATUS, Row
+from heatsim.study.responses import ResponseValues, finished_rows, parameters_of, rank_correlation, responses_of
+from heatsim.study.results import Row
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -22,16 +22,19 @@ _MOST_PARAMETERS = 12
 
 
 def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
-    """Responses of all runs, or what they span where there are many; what they follow; what failed; where it all is."""
+    """Tables of the responses, their correlation with the parameters, the failures and the files.
+
+    Up to 24 runs are listed; for more, the table has statistics of the responses.
+    """
     from rich.console import Group
     from rich.text import Text
 
-    done = findings.finished(rows)
+    done = finished_rows(rows)
     failed = [row for row in rows if row[STATUS] == FAILED]
     counts = f"{len(done)} of {len(rows)} runs done" + (f", {len(failed)} failed" if failed else "")
     parts: list[RenderableType] = [Text(f"{definition.document.get('title', definition.path.stem)}: {counts}"), ""]
     if done:
-        asked = findings.responses(definition, done)
+        asked = responses_of(definition, done)
         parts.append(_all_runs(definition, done, asked) if len(done) <= _MOST_ROWS else _spans(done, asked))
         ranks = _ranks(definition, done, asked)
         if ranks is not None:
@@ -60,48 +63,48 @@ def _new_table(title: str, *columns: str) -> "Table":
     return table
 
 
-def _all_runs(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
-    names = [parameter.short for parameter in findings.parameters(definition, done)]
-    table = _new_table("Responses", RUN, *names, *(finding.label for finding in asked))
+def _all_runs(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table":
+    names = [parameter.short for parameter in parameters_of(definition, done)]
+    table = _new_table("Responses", RUN, *names, *(response.label for response in asked))
     for index, row in enumerate(done):
         values = [_number(row[axis.keys[0]]) for axis in definition.table.axes]
-        table.add_row(str(row[RUN]), *values, *(_number(float(finding.values[index])) for finding in asked))
+        table.add_row(str(row[RUN]), *values, *(_number(float(response.values[index])) for response in asked))
     return table
 
 
-def _spans(done: Sequence[Row], asked: Sequence[Finding]) -> "Table":
-    table = _new_table("Responses", "", *(finding.label for finding in asked))
-    spans = [_span(done, finding) for finding in asked]
+def _spans(done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table":
+    table = _new_table("Responses", "", *(response.label for response in asked))
+    spans = [_span(done, response) for response in asked]
     for line, name in enumerate(
         ("least", "  in run", "5 %", "median", "95 %", "most", "  in run", "mean", "deviation")
     ):
         table.add_row(name, *(span[line] for span in spans))
-    counts = [int(np.isfinite(finding.values).sum()) for finding in asked]
+    counts = [int(np.isfinite(response.values).sum()) for response in asked]
     if min(counts) < len(done):
-        table.add_row("runs that have it", *map(str, counts))
+        table.add_row("runs with a value", *map(str, counts))
     return table
 
 
-def _span(done: Sequence[Row], finding: Finding) -> list[str]:
-    good = finding.values[np.isfinite(finding.values)]
+def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
+    good = response.values[np.isfinite(response.values)]
     if not len(good):
         return ["–"] * 9
-    least, most = (str(done[int(pick(finding.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
+    least, most = (str(done[int(pick(response.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
     numbers = [_number(float(value)) for value in (*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std())]
     return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
 
 
-def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[Finding]) -> "Table | None":
-    """How closely responses follow parameters."""
-    numeric = [parameter for parameter in findings.parameters(definition, done) if not parameter.categories]
+def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table | None":
+    """The rank correlations of responses and parameters."""
+    numeric = [parameter for parameter in parameters_of(definition, done) if not parameter.categories]
     lines = []
     for parameter in numeric[:_MOST_PARAMETERS]:
-        ranks = [findings.rank_correlation(parameter.values, finding.values) for finding in asked]
+        ranks = [rank_correlation(parameter.values, response.values) for response in asked]
         lines.append((parameter.short, ["–" if rank is None else f"{rank:+.2f}" for rank in ranks]))
     if all(text == "–" for _, texts in lines for text in texts):
         return None
     table = _new_table(
-        "Rank correlation: ±1 follows it strictly, 0 not at all", "", *(finding.name for finding in asked)
+        "Rank correlation of response and parameter, from −1 to 1", "", *(response.name for response in asked)
     )
     for name, texts in lines:
         table.add_row(name, *texts)
@@ -130,7 +133,7 @@ def _files(study: Path, runs: int) -> "Table":
     table.add_column(no_wrap=True, overflow="ignore")
     table.add_column(style="dim")
     table.add_row(Text(str(study)), "")
-    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "a row a run")
+    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "one row for each run")
     table.add_row(f"  {study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them")
     pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
     if pictures:

@@ -1,9 +1,4 @@
-"""The table of a study: a row a run, made from what the runs wrote and from nothing else.
-
-Columns: run (its number); one for each key that varies; status (done, failed, waiting) and message; the body's
-final_min, final_max and final_mean in K; maximum and final value of each probe in K; the responses in K or s;
-energy_residual in J; folder; and wall_time in s, the last one and the only one that depends on the clock.
-"""
+"""The results of a study: a table with one row for each run, made from the files of the runs alone."""
 
 import csv
 import io
@@ -15,67 +10,50 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import HeatsimError, Problem
+from heatsim.errors import HeatsimError
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import (
+    DONE,
+    FAILED,
+    FINAL_COLUMNS,
+    FOLDER,
+    MESSAGE,
+    RESIDUAL,
+    RUN,
+    STATUS,
+    WAITING,
+    WALL_TIME,
+    probe_columns,
+)
 from heatsim.study.definition import Definition
-from heatsim.study.reading import si_number
-from heatsim.study.table import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response
+from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
 
 if TYPE_CHECKING:
     import pyarrow
-
-DONE, FAILED, WAITING = "done", "failed", "waiting"
-RUN, STATUS, MESSAGE, FOLDER, WALL_TIME = "run", "status", "message", "folder", "wall_time"
-FINAL_COLUMNS = ("final_min", "final_max", "final_mean")
-RESIDUAL = "energy_residual"
 
 Row = dict[str, Any]
 Kinds = dict[str, type[int] | type[float] | type[str]]
 
 
-def probe_columns(probe: str) -> tuple[str, str]:
-    """Columns of a probe's maximum and final value."""
-    return f"{probe} max", f"{probe} final"
-
-
 def kinds(definition: Definition) -> Kinds:
-    """The columns in order and what they hold."""
+    """The columns in order, and the type of their values."""
     table = definition.table
     columns: Kinds = {RUN: int}
     for key in table.keys:
         columns[key] = _kind([cell(point[key]) for point in definition.points])
     columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
-    for probe in probe_names(definition):
+    for probe in definition.probes:
         columns.update(dict.fromkeys(probe_columns(probe), float))
     columns.update({response.name: float for response in table.responses})
     columns.update({RESIDUAL: float, FOLDER: str, WALL_TIME: float})
     return columns
 
 
-def repeated_columns(definition: Definition) -> list[Problem]:
-    """Responses whose name is that of another column."""
-    table = definition.table
-    taken = {RUN, STATUS, MESSAGE, *FINAL_COLUMNS, RESIDUAL, FOLDER, WALL_TIME, *table.keys}
-    taken.update(column for probe in probe_names(definition) for column in probe_columns(probe))
-    return [
-        Problem(
-            f"study.responses.{index}.name", f'got "{response.name}"; the results have such a column: choose another'
-        )
-        for index, response in enumerate(table.responses)
-        if response.name in taken
-    ]
-
-
-def probe_names(definition: Definition) -> list[str]:
-    """The names of the scenario's probes."""
-    return [str(probe["name"]) for probe in definition.document.get("probes", [])]
-
-
 def cell(value: object) -> int | float | str:
-    """A parameter's value as it stands in the table: numbers in SI, everything else as text."""
+    """A parameter's value in the results: a number in SI units, any other value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -93,11 +71,11 @@ def _kind(values: Sequence[int | float | str]) -> type[int] | type[float] | type
 
 
 class Results:
-    """The rows of a study; those of finished runs are read once.
+    """The rows of a study; a finished run is read once.
 
     Args:
         study: the study's folder.
-        definition: what it holds.
+        definition: the study.
     """
 
     def __init__(self, study: Path, definition: Definition) -> None:
@@ -105,12 +83,12 @@ class Results:
         self._definition = definition
         self._kinds = kinds(definition)
         self._responses = definition.table.responses
-        self._probes = probe_names(definition)
+        self._probes = definition.probes
         self._finished: dict[int, Row] = {}
         self._failures: dict[int, str] = {}
 
     def note_failure(self, number: int, message: str) -> None:
-        """Keep why a run failed, for where the disk has no room for that."""
+        """Keep the reason of a failure in memory; a full disk cannot keep it."""
         self._failures[number] = message
 
     def rows(self) -> list[Row]:
@@ -131,10 +109,10 @@ class Results:
         return pyarrow.Table.from_arrays(columns, schema=schema)
 
     def write(self) -> None:
-        """Write results.csv and results.parquet, each whole or not at all.
+        """Write results.csv and results.parquet; each file is replaced as a whole.
 
         Raises:
-            StorageError: the disk refused.
+            StorageError: a file could not be written.
         """
         import pyarrow.parquet
 
@@ -160,7 +138,7 @@ class Results:
         row[FOLDER] = path.relative_to(self._study).as_posix()
         if study_folder.is_done(path):
             try:
-                row.update(_findings(path, self._probes, self._responses))
+                row.update(_read_run(path, self._probes, self._responses))
                 row[STATUS] = DONE
                 self._finished[number] = row
             except HeatsimError as error:
@@ -178,8 +156,8 @@ def _csv_value(value: object) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _findings(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
-    """What a finished run's folder says."""
+def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
+    """The values of a finished run, from its folder."""
     summary = run_folder.read_summary(path)
     found: Row = {}
     temperature: Mapping[str, Any] = summary.get("temperature", {})
@@ -201,7 +179,7 @@ def _findings(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
 
 
 def read_curves(path: Path) -> dict[str, NDArray[np.float64]]:
-    """Time in s and temperatures in K of a run's probes, by name; nothing where it has none."""
+    """The time in s and the temperatures of a run's probes in K, by name; empty if the run has no probes."""
     if not (path / run_folder.PROBES).exists():
         return {}
     columns, rows = tables.read(path / run_folder.PROBES)
@@ -209,10 +187,10 @@ def read_curves(path: Path) -> dict[str, NDArray[np.float64]]:
 
 
 def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
-    """The number that a response asks of a probe's curve (K over s).
+    """The value of a response for a probe's curve: temperatures in K at times in s.
 
-    The mean is that over time, by the trapezoidal rule. "time_above" and "time_below" are the first time at which the
-    curve is at or beyond the threshold, linear between rows; None if it never is.
+    "mean" is the mean over time by the trapezoidal rule. "time_above" and "time_below" are the first time at which the
+    curve reaches the threshold, with linear interpolation between rows; None if it does not reach it.
     """
     if response.statistic == FINAL:
         return float(values[-1])

@@ -1,4 +1,4 @@
-"""A study from start to end."""
+"""Running a study from start to end."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, ScenarioError
+from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
@@ -19,12 +19,13 @@ from heatsim.storage.disk import reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
-from heatsim.study.crew import Crew, Event
+from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.groups import make_groups
 from heatsim.study.points import identity
-from heatsim.study.progress import Progress
-from heatsim.study.results import DONE, FAILED, STATUS, Results, Row, repeated_columns
+from heatsim.study.progress import StudyProgress
+from heatsim.study.results import Results, Row
+from heatsim.study.workers import Event, LocalWorkers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,15 +42,15 @@ class _Workers(Protocol):
 
 @dataclass
 class Study:
-    """A scenario with a table [study], which can be run, or gone on with.
+    """A scenario with a table [study]; running it again finishes it.
 
     >>> import heatsim
     >>> table = heatsim.Study.from_scenario("scenarios/heat_sink_study.toml").run()
     >>> table.to_pandas()
 
     Attributes:
-        definition: the scenario's tables and the points.
-        folder: where it writes.
+        definition: the scenario's document and the points.
+        folder: the folder of its output.
     """
 
     definition: Definition
@@ -74,30 +75,27 @@ class Study:
         extend: bool = False,
         overwrite: bool = False,
     ) -> "Study":
-        """Read a study and check every one of its runs; nothing is written yet.
+        """Read a study and check all of its runs, without writing anything.
 
         Args:
             path: the TOML file.
-            overrides: "key.path=value" texts that replace single values of it.
-            output: the folder to write to; outputs/<the file's stem> if not given.
-            workers: processes on this machine; as many as there are GPUs, or cores, if not given.
-            cluster: the address of a Dask scheduler that does the runs instead.
-            extend: points that the folder's study has not got are added to it.
-            overwrite: another study in that folder is replaced.
+            overrides: ``key.path=value`` settings that replace keys of the file or add keys.
+            output: the folder to write to; by default outputs/<the file's stem>.
+            workers: the number of processes on this machine; by default the number of GPUs, or else of cores.
+            cluster: the address of a Dask scheduler that runs the groups instead.
+            extend: whether to add points that the study in the folder does not have.
+            overwrite: whether to replace another study in the folder.
 
         Raises:
-            ScenarioError: carries every mistake, and every run that is refused with its reasons.
-            DeviceError: the device or kernel asked for is not here.
-            InputError: options that cannot go together.
+            ScenarioError: has every mistake, and every run that is refused with its reasons.
+            DeviceError: the requested device or kernel is not available.
+            InputError: two options exclude each other.
         """
         if workers is not None and cluster is not None:
-            raise InputError("--workers and --cluster exclude each other: a cluster has workers of its own")
+            raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
         definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
-        repeated = repeated_columns(definition)
-        if repeated:
-            raise ScenarioError(path, repeated)
         if cluster is None:
             for problem in problems.values():
                 Plan.of(problem)
@@ -106,20 +104,20 @@ class Study:
         return cls(definition, target, by_point, workers, cluster, extend, overwrite)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
-        """Do what is missing, and write the table of results.
+        """Run what is missing, and write the results.
 
-        Finished runs are left alone, interrupted ones gone on with. A run that fails is a row with its message.
+        Finished runs are skipped and interrupted runs are resumed. A run that fails is a row with its message.
 
         Args:
-            progress: say on stderr how far it is.
+            progress: whether to show the progress on stderr.
 
         Returns:
-            A row a run, as in results.parquet.
+            The table of results.parquet, with one row for each run.
 
         Raises:
             FolderError: the folder cannot be used.
             CapacityError: the runs do not fit the memory or the disk.
-            Interrupted: SIGINT or SIGTERM came; checkpoints were saved.
+            Interrupted: after SIGINT or SIGTERM; checkpoints are saved.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -143,8 +141,8 @@ class Study:
         if stop.requested and any(self._is_missing(number) for number in missing):
             done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
             raise Interrupted(
-                f"interrupted, {done} of {len(self.definition.points)} runs are done, and checkpoints of the others "
-                f"saved: go on with {study_folder.AGAIN}"
+                f"interrupted: {done} of {len(self.definition.points)} runs are done, the others have checkpoints; "
+                f"continue with {study_folder.AGAIN}"
             )
         if self.definition.document.get("output", {}).get("figures", True):
             from heatsim.study.figures import draw
@@ -154,11 +152,11 @@ class Study:
 
     @property
     def failed(self) -> int:
-        """Number of runs that are not done."""
+        """The number of runs that are not done."""
         return sum(row[STATUS] != DONE for row in self._rows)
 
     def summary(self) -> "Group":
-        """What has come out, as tables for rich's console."""
+        """The results as tables for rich's console."""
         from heatsim.study.report import summarise
 
         return summarise(self.folder, self.definition, self._rows)
@@ -180,7 +178,7 @@ class Study:
         steps = {number: problem.timeline.last_step for number, problem in problems.items()}
         work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
         finished = len(self.definition.points) - len(missing)
-        with Progress(work, steps, finished, shown) as progress:
+        with StudyProgress(work, steps, finished, shown) as progress:
             workers = self._hire(problems, stop)
             if workers is None:
                 return
@@ -200,7 +198,7 @@ class Study:
                     _note(event, progress, results)
 
     def _hire(self, problems: Mapping[int, HeatProblem], stop: Stop) -> _Workers | None:
-        """Whoever does the runs, with their groups handed to them; None if the study is to stop before."""
+        """Start the workers and give them the groups; None if the study is stopped before."""
         requested = next(iter(problems.values())).scenario.solver.device
         if self._cluster is not None:
             cluster = Cluster(self._cluster)
@@ -220,7 +218,7 @@ class Study:
         count = self._workers or min(len(gpus) or cores, _fitting(largest))
         sharing = -(-count // max(len(gpus), 1))
         groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
-        return Crew(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
+        return LocalWorkers(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
 
     def _check_disk(self, plans: Iterable[Plan]) -> None:
         needed, free = sum(plan.disk_bytes for plan in plans), shutil.disk_usage(self.folder).free
@@ -231,7 +229,7 @@ class Study:
             )
 
 
-def _note(event: Event | None, progress: Progress, results: Results) -> None:
+def _note(event: Event | None, progress: StudyProgress, results: Results) -> None:
     if event is None:
         return
     if event.step is not None:
@@ -243,7 +241,7 @@ def _note(event: Event | None, progress: Progress, results: Results) -> None:
 
 
 def _fitting(largest: Plan) -> int:
-    """Workers whose fields fit the memory of the CPU together; of GPUs each has its own."""
+    """The number of workers whose fields fit the CPU's memory; GPUs have separate memories."""
     if largest.device.backend == "cuda":
         return 1 << 30
     return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
@@ -254,7 +252,7 @@ def _cores() -> int:
 
 
 def _gpus() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES must be for each GPU that this process sees."""
+    """The value of CUDA_VISIBLE_DEVICES that selects each GPU visible to this process."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible:
         return visible.split(",")

@@ -1,9 +1,9 @@
-"""A worker: `python -m heatsim.study.worker FOLDER` reads groups from its standard input and does them.
+"""A worker: `python -m heatsim.study.worker FOLDER` reads groups from standard input and runs them.
 
-A line of JSON in is the numbers of a group. Lines out: {"ready": true} once at the start, {"run": 7, "step": 1200} at
-the start of a run and then a few times a second, {"run": 7, "status": "done", "message": ""} at its end, {"idle": true}
-at the end of a group. When its input ends, because it is to stop or because the study has died, it saves a checkpoint
-and exits.
+A line of input is the numbers of a group, as JSON. The lines of output are {"ready": true} once at the start;
+{"run": 7, "step": 1200} at the start of a run and then a few times a second; {"run": 7, "status": "done",
+"message": ""} at its end; {"idle": true} at the end of a group. At the end of its input the worker saves checkpoints
+and exits: the study has asked it to stop, or has died.
 """
 
 import json
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.run.interrupt import Stop
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
 
 
 def main(study: Path) -> None:
-    """Do groups until there are no more."""
-    # What libraries print must not come between the lines.
+    """Run groups until the input ends."""
+    # Text that libraries print must not mix with the messages.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 

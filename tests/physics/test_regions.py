@@ -15,7 +15,6 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, paint, region_mask, source_mask
 from heatsim.physics.shapes import Solid
 from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
-from heatsim.scenario.context import Reading
 
 GRID = Grid((20, 21, 22), (0.2, 0.21, 0.22), (-0.01, 0.0, 0.05))
 TEXT = """
@@ -47,10 +46,10 @@ def scenario(extra: str = "", folder: Path = Path()) -> Scenario:
     return parse(tomllib.loads(TEXT + extra), folder / "module.toml")
 
 
-def problems_of(extra: str, folder: Path = Path()) -> list[tuple[str, str]]:
+def mistakes_of(extra: str, folder: Path = Path()) -> list[tuple[str, str]]:
     with pytest.raises(ScenarioError) as caught:
         paint(scenario(extra, folder))
-    return [(problem.key, problem.message) for problem in caught.value.problems]
+    return [(problem.key, problem.message) for problem in caught.value.mistakes]
 
 
 def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,7 +88,7 @@ def write_stl(path: Path, low=(0.0, 0.0, 0.0), high=(1.0, 1.0, 1.0), faces=6, ji
 
 
 def read_stl(path: Path, **settings: object) -> Stl:
-    return Stl.model_validate({"file": path.name, **settings}, context=Reading(folder=path.parent))
+    return Stl.model_validate({"file": path.name, **settings}, context=path.parent)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +317,7 @@ REFUSED = {
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_has_no_cells_is_refused(mistake):
     extra, key, fragments = REFUSED[mistake]
-    ((at, message),) = problems_of(extra)
+    ((at, message),) = mistakes_of(extra)
     assert at == key
     for fragment in fragments:
         assert fragment in message
@@ -326,7 +325,7 @@ def test_what_has_no_cells_is_refused(mistake):
 
 def test_all_regions_without_cells_are_told_together():
     box = "box = { min = [1, 1, 1], max = [2, 2, 2] }"
-    assert [key for key, _ in problems_of(f"{DIE}{box}{DIE.replace('die', 'chip')}{box}")] == [
+    assert [key for key, _ in mistakes_of(f"{DIE}{box}{DIE.replace('die', 'chip')}{box}")] == [
         "regions.0.box",
         "regions.1.box",
     ]
@@ -389,21 +388,21 @@ class TestStl:
     @pytest.mark.parametrize(("faces", "edges"), [(5, 4), (4, 8)])
     def test_an_open_surface_is_refused_with_its_open_edges(self, faces, edges, tmp_path):
         write_stl(tmp_path / "part.stl", high=(0.02, 0.02, 0.02), faces=faces)
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert f'"part.stl" is open: {edges} edges' in message
 
     @pytest.mark.parametrize("content", [b"", b"nonsense", b"\0" * 200, b"solid x\nendsolid x\n", b"\xff" * 500])
     def test_a_file_without_triangles_is_refused(self, content, tmp_path, capfd):
         (tmp_path / "part.stl").write_bytes(content)
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert "part.stl" in message
         assert capfd.readouterr().err == ""
 
     def test_a_part_in_other_units_is_outside_and_says_where(self, tmp_path):
         write_stl(tmp_path / "part.stl", low=(100.0, 100.0, 100.0), high=(200.0, 200.0, 200.0))
-        ((key, message),) = problems_of(f'{DIE}stl = "part.stl"', tmp_path)
+        ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert "reaches from (100, 100, 100) to (200, 200, 200) m and lies outside the domain" in message
 
@@ -427,7 +426,7 @@ def test_any_boxes_and_spheres_are_painted_or_refused(data):
     try:
         parts = paint(model)
     except ScenarioError as error:
-        assert all("domain" in str(problem) or "centre" in str(problem) for problem in error.problems)  # noqa: PT017
+        assert all("domain" in str(problem) or "centre" in str(problem) for problem in error.mistakes)  # noqa: PT017
         return
     assert isinstance(parts, Parts)
     assert sum(parts.material_cells) == model.grid.cell_count

@@ -11,14 +11,14 @@ from heatsim.errors import ScenarioError
 from heatsim.scenario import load, parse
 
 
-def problems_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, str]]:
+def mistakes_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Key and message of all that is wrong with a scenario's file, each told in one line."""
     with pytest.raises(ScenarioError) as caught:
         load(path, overrides)
     assert str(path) in str(caught.value)
-    for problem in caught.value.problems:
+    for problem in caught.value.mistakes:
         assert "\n" not in str(problem)
-    return [(problem.key, problem.message) for problem in caught.value.problems]
+    return [(problem.key, problem.message) for problem in caught.value.mistakes]
 
 
 def anything(keys: Sequence[str], words: Sequence[str]) -> st.SearchStrategy[Any]:
@@ -47,7 +47,7 @@ def assert_is_read_or_refused(document: dict[str, Any], file: str) -> None:
     try:
         parse(document, file)
     except ScenarioError as error:
-        lines = [str(problem) for problem in error.problems]
+        lines = [str(problem) for problem in error.mistakes]
     else:
         return
     assert lines

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from refusals import anything, assert_is_read_or_refused, problems_of
+from refusals import anything, assert_is_read_or_refused, mistakes_of
 from scenario_text import COMPOSITE, TEXT, write
 
 from heatsim.scenario import (
@@ -236,7 +236,7 @@ MISTAKES = {
         "regions.0",
         ["got box and everywhere; one of box, sphere"],
     ),
-    "region nowhere": ((DIE, 'material = "silicon"'), "", "regions.0", ["says nowhere"]),
+    "region nowhere": ((DIE, 'material = "silicon"'), "", "regions.0", ["has no extent"]),
     "region without material": ((DIE, DIE.split("\n")[1]), "", "regions.0.material", ["missing"]),
     "region name twice": (('name = "ball"', 'name = "die"'), "", "regions.1.name", ['got "die" a second time']),
     "region key": ((DIE, f"{DIE}\ncolour = 1"), "", "regions.0.colour", ["unknown key"]),
@@ -384,7 +384,12 @@ MISTAKES = {
         "patches.0.rectangle.max.1",
         ["greater than min"],
     ),
-    "patch name": (('name = "strip"', 'name = "residual"'), "", "patches.1.name", ["a meaning of its own"]),
+    "patch name": (
+        ('name = "strip"', 'name = "residual"'),
+        "",
+        "patches.1.name",
+        ["energy.csv has a column"],
+    ),
     "patch without type": (('type = "flux"\n', ""), "", "patches.0.type", ["missing", '"radiation"']),
     "patch type": (
         ('type = "flux"\n', 'type = "periodic"\n'),
@@ -459,7 +464,7 @@ MISTAKES = {
         ('name = "laser"', 'name = "laser"\npower = 3'),
         "",
         "sources.2",
-        ["power of a beam stands in its own table"],
+        ["write the power inside the beam"],
     ),
     "probe of two kinds": (("count = 5 }", "count = 5 }\npoint = [0, 0, 0]"), "", "probes.1", ["got point and line"]),
     "probe of one point": (("count = 5", "count = 1"), "", "probes.1.line.count", ["got 1; a whole number from 2"]),
@@ -485,7 +490,7 @@ MISTAKES = {
 def test_mistake_is_told_with_key_value_and_what_is_allowed(mistake, tmp_path):
     change, extra, key, fragments = MISTAKES[mistake]
     path = write(tmp_path, *([change] if change else []), extra=f"\n{extra}\n", text=COMPOSITE)
-    ((at, message),) = problems_of(path)
+    ((at, message),) = mistakes_of(path)
     assert at == key
     for fragment in fragments:
         assert fragment in message
@@ -495,24 +500,24 @@ def test_a_wrong_material_does_not_make_its_name_unknown(tmp_path):
     path = write(
         tmp_path, ("[148.0, 76.0]", "[148.0]"), ("power = 120.0\n", "power = 120.0\nfoo = 1\n"), text=COMPOSITE
     )
-    keys = [key for key, _ in problems_of(path)]
+    keys = [key for key, _ in mistakes_of(path)]
     assert keys == ["materials.silicon.conductivity.values", "sources.0.foo"]
 
 
 def test_mistakes_within_and_between_keys_are_told_together(tmp_path):
     path = write(tmp_path, (DIE, "stuff = 1"), ("power = 120.0\n", "colour = 1\n"), text=COMPOSITE)
-    assert [key for key, _ in problems_of(path)] == [
-        "regions.0.stuff",
+    assert [key for key, _ in mistakes_of(path)] == [
         "regions.0",
         "regions.0.material",
-        "sources.0.colour",
+        "regions.0.stuff",
         "sources.0.power",
+        "sources.0.colour",
     ]
 
 
 def test_names_without_tables_are_explained(tmp_path):
     path = write(tmp_path, extra='[[regions]]\nname = "die"\nmaterial = "silicon"\neverywhere = true')
-    ((key, message),) = problems_of(path)
+    ((key, message),) = mistakes_of(path)
     assert key == "regions.0.material"
     assert "write [materials.silicon] for each material, in place of [material]" in message
 
@@ -526,7 +531,7 @@ def test_settings_reach_materials_and_regions(tmp_path):
     assert scenario.materials["copper"].conductivity == (390.0, 390.0, 390.0)
     assert scenario.regions[0].box.max == (0.03, 0.02, 0.018)
     assert scenario.sources[0].power == 60.0
-    ((key, message),) = problems_of(path, ["materials.copper.conductivity=-1"])
+    ((key, message),) = mistakes_of(path, ["materials.copper.conductivity=-1"])
     assert key == "materials.copper.conductivity"
     assert message.endswith("(from --set)")
 
@@ -624,7 +629,7 @@ def test_mistake_in_labels(mistake, labels, tmp_path):
     change, file, materials, key, fragments = LABEL_MISTAKES[mistake]
     save(change(labels), tmp_path / file)
     path = write(tmp_path, labels_region(file, materials), text=COMPOSITE)
-    ((at, message),) = problems_of(path)
+    ((at, message),) = mistakes_of(path)
     assert at == key
     for fragment in fragments:
         assert fragment in message
@@ -637,7 +642,7 @@ def test_unreadable_labels_are_told(name, tmp_path):
         (tmp_path / name / "a.png").write_bytes(b"nonsense")
     else:
         (tmp_path / name).write_bytes(b"nonsense")
-    ((key, message),) = problems_of(write(tmp_path, labels_region(name), text=COMPOSITE))
+    ((key, message),) = mistakes_of(write(tmp_path, labels_region(name), text=COMPOSITE))
     assert key == "regions.0.labels.file"
     assert "cannot be read as a" in message
 
@@ -718,7 +723,7 @@ PLACES = [
 
 @settings(max_examples=150)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
-def test_anything_anywhere_gives_a_scenario_or_problems_of_one_line(place, value):
+def test_anything_anywhere_gives_a_scenario_or_mistakes_of_one_line(place, value):
     document = tomllib.loads(COMPOSITE)
     Override(place, value).apply(document)
     assert_is_read_or_refused(document, "module.toml")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import anything, assert_is_read_or_refused, problems_of
+from refusals import anything, assert_is_read_or_refused, mistakes_of
 from scenario_text import TEXT, write
 
 from heatsim.errors import ScenarioError
@@ -278,7 +278,7 @@ def test_mistake_is_told_with_key_value_and_what_is_allowed(mistake, tmp_path):
     path = write(tmp_path, *([change] if change else []), extra=f"\n{extra}\n")
     if mistake == "table is a number":
         path.write_text("time = 5\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
-    ((at, message),) = problems_of(path)
+    ((at, message),) = mistakes_of(path)
     assert at == key
     for fragment in fragments:
         assert fragment in message
@@ -304,12 +304,13 @@ point = [9, 0, 0]
 name = "far"
 """,
     )
-    assert [key for key, _ in problems_of(path)] == [
+    assert [key for key, _ in mistakes_of(path)] == [
         "domain.sell",
         "material.density",
         "time.dt",
         "initial.temperature",
         "boundaries.x_min.value",
+        "boundaries.x_max",
         "boundaries.y_max",
         "boundaries.z_min.type",
         "probes.0.point.0",
@@ -320,7 +321,7 @@ name = "far"
 
 def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
     path = write(tmp_path, extra='[boundaries]\ndefault = { type = "periodc" }\nx_max = { type = "periodic" }')
-    assert [key for key, _ in problems_of(path)] == ["boundaries.default.type"]
+    assert [key for key, _ in mistakes_of(path)] == ["boundaries.default.type"]
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
 def test_unreadable_file_is_told_with_its_line(content, fragments, tmp_path):
     path = tmp_path / "rod.toml"
     path.write_bytes(content)
-    ((key, message),) = problems_of(path)
+    ((key, message),) = mistakes_of(path)
     assert key == ""
     for fragment in fragments:
         assert fragment in message
@@ -345,11 +346,11 @@ def test_unreadable_file_is_told_with_its_line(content, fragments, tmp_path):
 
 def test_missing_file_is_told_with_its_neighbour(tmp_path):
     write(tmp_path, name="cube.toml")
-    assert problems_of(tmp_path / "cubes.toml") == [
+    assert mistakes_of(tmp_path / "cubes.toml") == [
         ("", f'there is no such file; did you mean "{tmp_path / "cube.toml"}"?')
     ]
-    assert problems_of(tmp_path / "nowhere" / "x.toml") == [("", "there is no such file")]
-    assert "cannot be read" in problems_of(tmp_path)[0][1]
+    assert mistakes_of(tmp_path / "nowhere" / "x.toml") == [("", "there is no such file")]
+    assert "cannot be read" in mistakes_of(tmp_path)[0][1]
 
 
 def test_byte_order_mark_and_windows_lines_are_no_mistake(tmp_path):
@@ -396,7 +397,7 @@ PLACES += [("probes",), ("probes", "0"), ("solver", "kernel"), ("output",), ("st
 
 @settings(max_examples=300)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
-def test_anything_anywhere_gives_a_scenario_or_problems_of_one_line(place, value):
+def test_anything_anywhere_gives_a_scenario_or_mistakes_of_one_line(place, value):
     document = tomllib.loads(TEXT + '[boundaries]\nx_min = { type = "flux", value = 1 }')
     Override(place, value).apply(document)
     assert_is_read_or_refused(document, "rod.toml")

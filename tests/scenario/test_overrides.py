@@ -80,7 +80,7 @@ def test_overrides_build_what_is_not_there(tmp_path):
 def test_wrong_override_is_told(override, key, fragments, tmp_path):
     with pytest.raises(ScenarioError) as caught:
         load(write(tmp_path, extra=PROBES), [override])
-    (problem,) = caught.value.problems
+    (problem,) = caught.value.mistakes
     assert problem.key == key
     for fragment in fragments:
         assert fragment in problem.message
@@ -89,6 +89,6 @@ def test_wrong_override_is_told(override, key, fragments, tmp_path):
 def test_mistakes_of_file_and_overrides_are_told_together(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         load(write(tmp_path, ("end = 60.0", "end = -1")), ["nonsense", "solver.device=tpu"])
-    problems = {problem.key: problem.message for problem in caught.value.problems}
+    problems = {problem.key: problem.message for problem in caught.value.mistakes}
     assert set(problems) == {"--set", "time.end", "solver.device"}
     assert "(from --set)" not in problems["time.end"]

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heatsim.scenario.quantities import COEFFICIENT, FLUX, TEMPERATURE
-from heatsim.scenario.timefunction import Constant, Formula, Table, read_time_function
+from heatsim.scenario.timefunction import Constant, Formula, Table, find_out_of_range, read_time_function
 
 
-def read(value, quantity=TEMPERATURE, end=10.0):
-    return read_time_function(value, quantity, end)
+def read(value, quantity=TEMPERATURE):
+    return read_time_function(value, quantity)
 
 
 def test_number_and_text_with_a_unit_are_constant():
@@ -101,11 +101,6 @@ def test_a_value_has_the_same_bits_whatever_else_is_asked_for(function, count, c
         ("20 m", ['got "20 m"', "cannot be converted to K"]),
         ("300 + x", ['"x" is not known; known are t, pi, e']),
         ("300 K + t", ["cannot be read as an expression", '"20 degC"']),
-        ("300 - 50*t", ["got", "which is -", "at t = 6.0", "must be at least 0 K"]),
-        ("-3", ["which is -3.0 always"]),
-        ("1/t", ["inf at t = 0.0 s", "finite"]),
-        ("9**9**9**9", ["inf always"]),
-        ("log(t - 1)", ["nan at t = 0.0 s"]),
     ],
 )
 def test_wrong_value_is_refused_with_a_reason(value, fragments):
@@ -115,8 +110,24 @@ def test_wrong_value_is_refused_with_a_reason(value, fragments):
         assert fragment in str(caught.value)
 
 
-def test_expression_is_not_tried_out_beyond_an_unknown_end():
-    assert isinstance(read("300 - 50*t", end=None), Formula)
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ("300 - 50*t", ['got "300 - 50*t", which is -', "at t = 6.0", "must be at least 0 K"]),
+        ("-3", ["which is -3.0 always"]),
+        ("1/t", ["inf at t = 0.0 s", "finite"]),
+        ("9**9**9**9", ["inf always"]),
+        ("log(t - 1)", ["nan at t = 0.0 s"]),
+    ],
+)
+def test_expression_out_of_range_is_found_with_its_time(text, fragments):
+    message = find_out_of_range(read(text), TEMPERATURE, 10.0)
+    for fragment in fragments:
+        assert fragment in str(message)
+
+
+def test_expression_is_in_range_up_to_the_end():
+    assert find_out_of_range(read("300 - 50*t"), TEMPERATURE, 5.9) is None
 
 
 @pytest.mark.parametrize(

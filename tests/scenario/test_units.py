@@ -44,7 +44,7 @@ def test_text_with_a_unit_is_the_nearest_float_in_si(text, quantity, value):
     ("text", "fragments"),
     [
         ("5 s", ['got "5 s"', '"s" cannot be converted to m', '"5 mm"']),
-        ("5 mn", ['"mn" is no unit that is known']),
+        ("5 mn", ['"mn" is not a known unit']),
         ("300", ['got "300"', "in m", "no quotes around a plain number"]),
         ("five mm", ['got "five mm"', "as a number in m"]),
         ("5 (mm", ['got "5 (mm"']),

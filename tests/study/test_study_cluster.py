@@ -19,8 +19,8 @@ from heatsim.storage import checkpoint
 from heatsim.study import cluster
 from heatsim.study import folder as study_folder
 from heatsim.study.folder import is_done
-from heatsim.study.members import run_group
 from heatsim.study.results import Results
+from heatsim.study.run_group import run_group
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -73,7 +73,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
     process.send_signal(signal.SIGINT)
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, "")
-    assert "go on with the same `heatsim study` command again" in err
+    assert "continue with the same `heatsim study` command again" in err
     begun = [at for at in (out / "runs").iterdir() if not is_done(at)]
     assert begun
     assert all(checkpoint.read_last_good(at)[0] is not None for at in begun)

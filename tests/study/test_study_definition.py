@@ -16,7 +16,7 @@ def refused(at: Path, study: str, *overrides: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
         read(path, overrides)
     assert caught.value.exit_code == 2
-    return [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.mistakes]
 
 
 def parameters(*lines: str) -> str:
@@ -100,7 +100,7 @@ def test_a_response_needs_a_probe_that_is_there(tmp_path: Path) -> None:
 def test_the_same_point_twice(tmp_path: Path) -> None:
     study = parameters('"material.density" = [1.0, 2.0, 1.0]').replace('"grid"', '"zip"')
     (told,) = refused(tmp_path, study)
-    assert told == "study: runs 1 and 3 are the same: material.density = 1.0; each point once"
+    assert told == "study: runs 1 and 3 are the same: material.density = 1.0; write each point once"
 
 
 def test_more_runs_than_anybody_wants(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_run_and_study_point_at_each_other(tmp_path: Path, capsys: pytest.Captur
     path = study_text.write(tmp_path)
     for command in ("run", "plan"):
         assert main([command, str(path)]) == 2
-        assert "study: stands in the file of a parameter study; run it with `heatsim study`" in capsys.readouterr().err
+        assert "study: this file describes a parameter study; run it with `heatsim study`" in capsys.readouterr().err
     plain = study_text.write(tmp_path, "", name="plain.toml")
     assert load(plain).title == "Plate that cools"
     assert main(["study", str(plain)]) == 2

@@ -16,8 +16,8 @@ from heatsim.solver.ensemble_stepper import EnsembleStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
-from heatsim.study.members import run_group
 from heatsim.study.results import Results
+from heatsim.study.run_group import run_group
 
 OVERRIDES = ["solver.device=cuda", "solver.kernel=streamed", "output.every=4.0", "output.checkpoint_wall=1e-9"]
 NUMBERS = range(1, 7)
@@ -43,7 +43,7 @@ def group(out: Path, stop: Stop | None = None) -> list[str]:
     return [outcome.status for outcome in sorted(outcomes, key=lambda outcome: outcome.number)]
 
 
-def findings(out: Path) -> list[object]:
+def outcomes(out: Path) -> list[object]:
     """The table but for its times, and every run's files."""
     Results(out, study_folder.read_study(out)).write()
     table = study_text.without_times(out / study_folder.RESULTS_CSV)
@@ -57,24 +57,24 @@ def alone(tmp_path: Path) -> list[object]:
     definition = study_folder.read_study(out)
     for number in NUMBERS:
         Simulation.from_model(definition.scenario(number), study_folder.run_path(out, number)).run()
-    return findings(out)
+    return outcomes(out)
 
 
 def test_runs_of_a_group_are_advanced_together(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    members: set[int] = set()
+    sizes: set[int] = set()
     advance = EnsembleStepper.advance
 
     def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
-        members.add(len(turns))
+        sizes.add(len(turns))
         advance(stepper, turns)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
     out = prepared(tmp_path)
     assert group(out) == 6 * ["done"]
-    assert max(members) == 6
-    assert findings(out) == alone
+    assert max(sizes) == 6
+    assert outcomes(out) == alone
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
@@ -104,4 +104,4 @@ def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_tabl
                 group(out, stop)
         assert left == 0
     assert group(out) == 6 * ["done"]
-    assert findings(out) == alone
+    assert outcomes(out) == alone

@@ -9,11 +9,12 @@ from rich.console import Console
 
 from heatsim.storage.tables import TableWriter
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
-from heatsim.study.findings import parameters
 from heatsim.study.report import summarise
-from heatsim.study.results import DONE, FAILED, MESSAGE, STATUS, Row, kinds
+from heatsim.study.responses import parameters_of
+from heatsim.study.results import Row, kinds
 
 RANGES = """
 [study]
@@ -82,7 +83,7 @@ def test_many_drawn_runs_are_points_and_their_spans(tmp_path: Path) -> None:
     definition, rows = finished(tmp_path, RANGES)
     assert names(draw(tmp_path, definition, rows)) == ["response_1_at_the_end.png", "curves_1_middle.png"]
     text = shown(tmp_path, definition, rows)
-    assert [parameter.short for parameter in parameters(definition, rows)] == [
+    assert [parameter.short for parameter in parameters_of(definition, rows)] == [
         "conductivity",
         "coefficient",
         "temperature",
@@ -105,7 +106,7 @@ method = "zip"
     for row in rows:
         row["initial.temperature"] = str(row["initial.temperature"])
         row["middle final"] = 310.0
-    assert parameters(definition, rows)[0].categories == ("350 + 100*x", "400.0")
+    assert parameters_of(definition, rows)[0].categories == ("350 + 100*x", "400.0")
     drawn = names(draw(tmp_path, definition, rows))
     assert drawn == ["response_1_middle_final.png", "map_1_middle_final.png", "curves_1_middle.png"]
 
@@ -132,4 +133,4 @@ def test_keys_are_as_short_as_can_be_told_apart(keys: list[str], short: list[str
     values = {'"domain.size.0"': "[0.04, 0.05]", '"domain.cells.0"': "[8, 9]"}
     lines = "\n".join(f"{key} = {values.get(key, '[300.0, 310.0]')}" for key in keys)
     definition, _ = read(study_text.write(tmp_path, f'[study]\nmethod = "grid"\n[study.parameters]\n{lines}\n'))
-    assert [parameter.short for parameter in parameters(definition, [])] == short
+    assert [parameter.short for parameter in parameters_of(definition, [])] == short

@@ -1,15 +1,16 @@
 """Which study may go on in a folder: the same, or with --extend one with more points; nothing else is touched."""
 
+import json
 from pathlib import Path
 
 import pytest
 import study_text
 
-from heatsim.errors import FolderError
+from heatsim.errors import FolderError, StorageError
 from heatsim.run.simulation import Stop
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
 
 MORE = study_text.STUDY.replace("[20.0, 40.0]", "[10.0, 20.0, 40.0]")
 FEWER = study_text.STUDY.replace("[20.0, 40.0]", "[40.0]")
@@ -48,8 +49,8 @@ def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -
     with pytest.raises(FolderError) as caught:
         folder.open_study(out, definition(tmp_path, study_text.STUDY, "time.end=9.0", "probes.0.point.0=0.01"))
     assert str(caught.value) == (
-        f"{out}: holds a study of other settings; go on with the file as it was, choose another --output, or replace "
-        "all of it with --overwrite:\n"
+        f"{out}: holds a study with other settings; restore these settings, choose another --output, or replace "
+        "the whole study with --overwrite:\n"
         "  time.end: 8.0 there, 9.0 in the file\n"
         "  probes.0.point: [0.02, 0.01, 0.005] there, [0.01, 0.01, 0.005] in the file"
     )
@@ -72,7 +73,7 @@ def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
 
 
 def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path: Path, out: Path) -> None:
-    with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; run them too with --extend"):
+    with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; add them with --extend"):
         folder.open_study(out, definition(tmp_path, MORE))
     extended = folder.open_study(out, definition(tmp_path, MORE), extend=True)
     first = definition(tmp_path).points
@@ -117,4 +118,11 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match=r"is not the folder of a study, study.json is missing"):
+        folder.read_study(tmp_path)
+
+
+def test_a_definition_with_mistakes_in_its_table_is_damaged(tmp_path: Path) -> None:
+    content = {"path": "plate.toml", "document": {"study": {"method": "gird"}}, "points": []}
+    (tmp_path / "study.json").write_text(json.dumps(content))
+    with pytest.raises(StorageError, match=r'could not be read: study.method: got "gird"; one of "grid"'):
         folder.read_study(tmp_path)

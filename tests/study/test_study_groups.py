@@ -1,11 +1,11 @@
-"""Groups: only what can be stacked comes together, as much as fits, and every worker has something to do."""
+"""Groups: runs of one kind, as many as fit the memory, and at least one group for every worker."""
 
 from pathlib import Path
 
 import study_text
 
 from heatsim.study.definition import read
-from heatsim.study.groups import make_groups, member_bytes
+from heatsim.study.groups import make_groups, run_bytes
 
 PARAMETERS = """
 [study]
@@ -26,7 +26,7 @@ def test_runs_of_other_kinds_are_apart(tmp_path: Path) -> None:
     assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
 
 
-def test_runs_whose_faces_hold_other_conditions_are_stacked(tmp_path: Path) -> None:
+def test_runs_with_different_face_conditions_share_a_group(tmp_path: Path) -> None:
     mixed = PARAMETERS + '"boundaries.y_min" = [{ type = "insulated" }, { type = "flux", value = 1.0 }]\n'
     _, problems = read(study_text.write(tmp_path, mixed))
     assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 2, 3, 4, 5, 6, 7, 8]]
@@ -36,7 +36,7 @@ def test_a_gpu_gets_as_many_as_fit_and_each_worker_some(tmp_path: Path) -> None:
     _, problems = read(study_text.write(tmp_path, PARAMETERS))
     assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 2, 3, 4]]
     assert make_groups(problems, problems, "cuda", 1 << 30, 2) == [[1, 2], [3, 4]]
-    room_for_three = 5 * member_bytes(problems[1])
+    room_for_three = 5 * run_bytes(problems[1])
     assert make_groups(problems, problems, "cuda", room_for_three, 1) == [[1, 2], [3, 4]]
     assert make_groups(problems, problems, "cuda", 1, 1) == [[1], [2], [3], [4]]
 

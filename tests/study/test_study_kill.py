@@ -16,8 +16,8 @@ from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
-from heatsim.study.members import run_group
 from heatsim.study.results import Results
+from heatsim.study.run_group import run_group
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds workers in /proc")
 
@@ -81,7 +81,7 @@ def kill_many(command: Sequence[str | Path], out: Path, kills: int, longest: flo
     return struck
 
 
-def findings(out: Path) -> dict[str, object]:
+def outcomes(out: Path) -> dict[str, object]:
     """All that a study's folder holds but for the clock, and for what a killed process left half-written."""
     found: dict[str, object] = {"table": study_text.without_times(out / study_folder.RESULTS_CSV)}
     for at in sorted((out / study_folder.RUNS).iterdir()):
@@ -114,5 +114,5 @@ def test_killed_at_random_moments_the_study_ends_as_if_nothing_had_happened(
     command = ["study", path, "--output", out, "--workers", "2", "--quiet", *options]
     struck = kill_many(command, out, kills, longest, random.Random(SEED))
     assert struck >= kills // 2
-    assert findings(out) == findings(undisturbed)
+    assert outcomes(out) == outcomes(undisturbed)
     assert not list(workers(out))

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from heatsim.study.model import StudyTable
 from heatsim.study.points import count, identity, points
-from heatsim.study.table import Axis, Range, StudyTable
 
 
 def test_a_grid_has_every_combination_the_last_axis_fastest() -> None:
-    table = StudyTable("grid", (Axis(("a",), (1, 2), ""), Axis(("b", "c"), ("x", "y", "z"), "")), ())
+    table = StudyTable(
+        method="grid", parameters={"a": [1, 2]}, linked=[{"keys": ["b", "c"], "values": ["x", "y", "z"]}]
+    )
     made = points(table)
     assert count(table) == len(made) == 6
     assert made[0] == {"a": 1, "b": "x", "c": "x"}
@@ -17,24 +19,24 @@ def test_a_grid_has_every_combination_the_last_axis_fastest() -> None:
 
 
 def test_zip_takes_lists_side_by_side() -> None:
-    table = StudyTable("zip", (Axis(("a",), (1, 2), ""), Axis(("b",), (30.0, 40.0), "")), ())
+    table = StudyTable(method="zip", parameters={"a": [1, 2], "b": [30.0, 40.0]})
     assert count(table) == 2
     assert points(table) == [{"a": 1, "b": 30.0}, {"a": 2, "b": 40.0}]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**40])
 def test_a_latin_hypercube_draws_once_from_each_part_of_each_range(seed: int) -> None:
-    linear, log = Range(-5.0, 5.0, (-5.0, 5.0), "linear"), Range(1.0, 1e4, (1.0, 1e4), "log")
-    table = StudyTable("latin-hypercube", (Axis(("a",), linear, ""), Axis(("b",), log, "")), (), samples=40, seed=seed)
+    ranges = {"a": {"min": -5.0, "max": 5.0}, "b": {"min": 1.0, "max": 1e4, "scale": "log"}}
+    table = StudyTable(method="latin-hypercube", parameters=ranges, samples=40, seed=seed)
     made = points(table)
     assert count(table) == len(made) == 40
     a, b = (np.array([point[key] for point in made], dtype=float) for key in "ab")
     assert sorted(np.floor((a + 5.0) / 10.0 * 40)) == list(range(40))
     assert sorted(np.floor(np.log10(b) / 4.0 * 40)) == list(range(40))
-    # Drawn independently of each other.
+    # The two columns are independent.
     assert abs(np.corrcoef(a, np.log(b))[0, 1]) < 0.5
     assert points(table) == made
-    other = StudyTable("latin-hypercube", table.axes, (), samples=40, seed=seed + 1)
+    other = StudyTable(method="latin-hypercube", parameters=ranges, samples=40, seed=seed + 1)
     assert points(other) != made
 
 

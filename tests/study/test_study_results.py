@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from heatsim.study.findings import rank_correlation
+from heatsim.study.model import Response
+from heatsim.study.responses import rank_correlation
 from heatsim.study.results import cell, evaluate
-from heatsim.study.table import Response
 
 TIMES = np.array([0.0, 1.0, 3.0, 4.0])
 VALUES = np.array([300.0, 320.0, 360.0, 340.0])
@@ -28,15 +28,17 @@ VALUES = np.array([300.0, 320.0, 360.0, 340.0])
     ],
 )
 def test_statistics(statistic: str, threshold: float | None, expected: float | None) -> None:
-    assert evaluate(Response("r", "p", statistic, threshold), TIMES, VALUES) == expected
+    assert evaluate(Response(name="r", probe="p", statistic=statistic, threshold=threshold), TIMES, VALUES) == expected
 
 
 def test_the_first_time_below_is_between_rows() -> None:
-    assert evaluate(Response("r", "p", "time_below", 350.0), TIMES[2:], VALUES[2:]) == 3.5
+    assert (
+        evaluate(Response(name="r", probe="p", statistic="time_below", threshold=350.0), TIMES[2:], VALUES[2:]) == 3.5
+    )
 
 
 def test_one_row_is_its_own_mean() -> None:
-    assert evaluate(Response("r", "p", "mean"), TIMES[:1], VALUES[:1]) == 300.0
+    assert evaluate(Response(name="r", probe="p", statistic="mean"), TIMES[:1], VALUES[:1]) == 300.0
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Crew
 from heatsim.study.definition import read
-from heatsim.study.members import run_group
+from heatsim.study.run_group import run_group
+from heatsim.study.workers import LocalWorkers
 
 
 def prepared(at: Path, *overrides: str) -> Path:
@@ -218,7 +218,7 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert (process.returncode, stdout) == (130, "")
     assert len(err.splitlines()) == 1
     assert "of 6 runs are done" in err
-    assert "go on with the same `heatsim study` command again" in err
+    assert "continue with the same `heatsim study` command again" in err
     unfinished = [at for at in (out / "runs").iterdir() if not study_folder.is_done(at)]
     assert any(checkpoint.read_last_good(at)[0] is not None for at in unfinished)
     statuses = pyarrow.parquet.read_table(out / "results.parquet").column("status").to_pylist()
@@ -226,14 +226,14 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_python_hears_of_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    events = Crew.events
+    events = LocalWorkers.events
 
-    def interrupted(self: Crew) -> Any:
+    def interrupted(self: LocalWorkers) -> Any:
         for event in events(self):
             signal.raise_signal(signal.SIGINT)
             yield event
 
-    monkeypatch.setattr(Crew, "events", interrupted)
+    monkeypatch.setattr(LocalWorkers, "events", interrupted)
     with pytest.raises(Interrupted, match="of 6 runs are done"):
         study(tmp_path)
 

@@ -1,13 +1,18 @@
-"""The table [study]: what it may hold, and that every mistake is told with its place and what is wanted."""
+"""The table [study]: every mistake is reported with its key and what is wanted."""
 
+import inspect
 import tomllib
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from heatsim.scenario.overrides import Override
+from heatsim.study import checks
+from heatsim.study.checks import CHECKS, read_table
+from heatsim.study.model import Range, Response
 from heatsim.study.points import identity, points
-from heatsim.study.reading import read_table
-from heatsim.study.table import Range, Response
 
 
 def read(text: str) -> Any:
@@ -52,11 +57,13 @@ def test_a_table_with_everything() -> None:
         "boundaries.x_max.value",
     )
     assert [axis.values for axis in table.axes] == [
-        Range(100.0, 2500.0, (100.0, 2500), "log"),
-        Range(0.001, 0.02, ("1 mm", "2 cm"), "linear"),
-        Range(293.15, 400.0, ("20 degC", 400.0), "linear"),
+        Range(min=100.0, max=2500, scale="log"),
+        Range(min="1 mm", max="2 cm"),
+        Range(min="20 degC", max=400.0),
     ]
-    assert table.responses == (Response("time to 60 °C", "centre", "time_below", 333.15),)
+    assert [axis.values.ends for axis in table.axes] == [(100.0, 2500.0), (0.001, 0.02), (293.15, 400.0)]
+    response = Response(name="time to 60 °C", probe="centre", statistic="time_below", threshold=333.15)
+    assert table.responses == (response,)
 
 
 def test_keys_without_quotes_mean_the_same() -> None:
@@ -83,8 +90,6 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         """
     )
     assert told == [
-        "study.sample: got 4; unknown key: the keys allowed here are method, samples, seed, parameters, linked, "
-        'responses; did you mean "samples"?',
         'study.method: got "gird"; one of "grid", "zip", "latin-hypercube" is wanted; did you mean "grid"?',
         'study.parameters."a.b c": got "a.b c"; the path of a key of the scenario is wanted, such as '
         '"boundaries.default.coefficient"',
@@ -97,11 +102,13 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         '"boundaries.x_max.value"] and values = [300.0, 350.0]',
         'study.linked.0.values: missing; write for example keys = ["boundaries.x_min.value", '
         '"boundaries.x_max.value"] and values = [300.0, 350.0]',
-        "study.responses.0.thresold: got 3; unknown key: the keys allowed here are name, probe, statistic, threshold; "
-        'did you mean "threshold"?',
         'study.responses.0.probe: missing; write for example probe = "centre"',
         'study.responses.0.statistic: got "maximum"; one of "final", "max", "min", "mean", "time_above", "time_below" '
         'is wanted; did you mean "max"?',
+        "study.responses.0.thresold: got 3; unknown key: the keys allowed here are name, probe, statistic, threshold; "
+        'did you mean "threshold"?',
+        "study.sample: got 4; unknown key: the keys allowed here are method, samples, seed, parameters, linked, "
+        'responses; did you mean "samples"?',
     ]
 
 
@@ -112,13 +119,16 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         ('method = "grid"', "study.parameters: missing; write for example [study.parameters] with"),
         ('method = "grid"\nparameters = 3', "study.parameters: got 3; write a table"),
         ('method = "grid"\n[parameters]', "study.parameters: empty"),
-        ('method = "grid"\nlinked = [3]', "study.linked.0: got 3; write keys"),
-        (GRID.replace("[1.0, 2.0]", "[1.0, 2.0, 1.0]"), "has 1.0 2 times; each value once"),
+        (
+            'method = "grid"\nlinked = [3]',
+            "study.linked.0: got 3; write each list of keys under its own heading [[study.linked]]",
+        ),
+        (GRID.replace("[1.0, 2.0]", "[1.0, 2.0, 1.0]"), "has 1.0 2 times; write each value once"),
         (GRID.replace("[1.0, 2.0]", "{ min = 1, max = 2 }"), 'got a range; method "grid" takes a list'),
         ("samples = 3\n" + GRID, 'study.samples: got 3; method "grid" draws no samples'),
         (
             GRID + '[[linked]]\nkeys = ["material.density"]\nvalues = [3]',
-            'study.linked.0.values: varies material.density, which study.parameters."material.density" does already',
+            'study.linked.0.values: varies material.density, which study.parameters."material.density" varies already',
         ),
         (
             'method = "zip"\n[parameters]\na = [1, 2]\nb = [1, 2, 3]',
@@ -188,3 +198,91 @@ def test_integers_beyond_floating_point_are_no_numbers() -> None:
     table = read(f'method = "grid"\n[parameters]\n"time.end" = [1.0, {huge}]\n')
     first, second = points(table)
     assert identity(first) != identity(second)
+
+
+def test_every_rule_is_in_the_list() -> None:
+    rules = [
+        function
+        for _, function in inspect.getmembers(checks, inspect.isfunction)
+        if list(inspect.signature(function).parameters) == ["file"]
+    ]
+    assert set(rules) == set(CHECKS)
+
+
+def test_mistakes_within_and_between_tables_are_reported_together() -> None:
+    told = mistakes(
+        """
+        method = "zip"
+        seed = -1
+        [parameters]
+        a = [1, 2]
+        b = [1, 2, 3]
+        c = 5
+        [[linked]]
+        keys = ["a", "d"]
+        values = { min = 1, max = 2 }
+        [[responses]]
+        name = "hot"
+        probe = 5
+        statistic = "max"
+        [[responses]]
+        name = "hot"
+        probe = "centre"
+        statistic = "mean"
+        """
+    )
+    assert [line.split(": ")[0] for line in told] == [
+        "study.method",
+        "study.seed",
+        "study.parameters.c",
+        "study.linked.0.values",
+        "study.linked.0.values",
+        "study.responses.0.probe",
+        "study.responses.1.name",
+    ]
+
+
+EVERYTHING = """
+method = "latin-hypercube"
+samples = 7
+seed = 3
+[parameters]
+"domain.size.0" = { min = "1 mm", max = "2 cm", scale = "log" }
+[[linked]]
+keys = ["boundaries.x_min.value", "boundaries.x_max.value"]
+values = [1.0, 2.0]
+[[responses]]
+name = "time"
+probe = "centre"
+statistic = "time_below"
+threshold = "60 degC"
+"""
+PLACES = ["method", "samples", "seed", "parameters", "parameters.a", "linked", "linked.0", "linked.0.keys"]
+PLACES += [
+    "linked.0.keys.0",
+    "linked.0.values",
+    "responses",
+    "responses.0",
+    "responses.0.statistic",
+    "responses.0.name",
+]
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+WORDS = st.sampled_from(["min", "max", "scale", "keys", "values", "name", "statistic", "grid", "zip", "log", "5 mm"])
+ANYTHING = st.recursive(
+    SCALARS | WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3)
+)
+
+
+@settings(max_examples=150)
+@given(changes=st.lists(st.tuples(st.sampled_from(PLACES), ANYTHING), min_size=1, max_size=4))
+def test_anything_anywhere_gives_a_table_or_mistakes_of_one_line(changes: list[tuple[str, Any]]) -> None:
+    document = {"study": tomllib.loads(EVERYTHING)}
+    for place, value in changes:
+        Override(("study", *place.split(".")), value).apply(document)
+    table, told = read_table(document["study"])
+    assert (table is None) == bool(told)
+    for mistake in told:
+        assert mistake.key.startswith("study")
+        assert len(str(mistake).splitlines()) == 1
+        assert "should be" not in str(mistake)
+        assert "pydantic" not in str(mistake)

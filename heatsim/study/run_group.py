@@ -1,7 +1,7 @@
-"""The runs of a group, done in this process: what a worker does.
+"""Running a group of runs in this process, as a worker does.
 
-Everything is in the folders afterwards; what is returned only tells how it went. A run that was begun is gone on with
-from its checkpoint, a finished one is left alone, so that a group can be given out again at any time.
+All results are in the folders of the runs; the outcomes only report progress. A run with a checkpoint is resumed and a
+finished run is skipped, so a group can be run again at any time.
 """
 
 import time
@@ -17,15 +17,15 @@ from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
+from heatsim.study.columns import DONE, FAILED
 from heatsim.study.definition import Definition
-from heatsim.study.groups import Kind, can_be_stacked, kind
+from heatsim.study.groups import Kind, fits_ensemble, kind
 
-DONE, FAILED = "done", "failed"
 SECONDS_BETWEEN_REPORTS = 0.25
 
 _FAILURES = (HeatsimError, MemoryError, OSError, ArithmeticError, ValueError, LookupError, TypeError)
 
-# Called with a run's number and how many steps of it are done; may set ``requested`` of the group's Stop.
+# Called with a run's number and its number of steps so far; may set ``requested`` of the group's Stop.
 Report = Callable[[int, int], None]
 
 
@@ -34,9 +34,9 @@ class Outcome:
     """How a run ended.
 
     Attributes:
-        number: which run.
+        number: the run.
         status: "done" or "failed".
-        message: why it failed.
+        message: the reason of a failure.
     """
 
     number: int
@@ -45,16 +45,16 @@ class Outcome:
 
 
 def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Outcome]:
-    """Do the runs of a group; their outcomes as they end. Ends early once ``stop`` is requested.
+    """Run a group, and yield the outcome of each run when it ends; end early once ``stop`` is requested.
 
-    On a GPU runs of one kind are advanced together, others one after the other. So are those on a CPU, where steps are
-    fast because a field has the caches for itself.
+    On a GPU, runs of one kind advance together. Other runs, and all runs on a CPU, go one after the other: on a CPU a
+    step is fastest when one field has the caches.
 
     Args:
         study: the study's folder.
-        numbers: which runs.
-        report: told how far each is, at its start and then a few times a second.
-        stop: a request to save a checkpoint and stop.
+        numbers: the runs.
+        report: called for each run at its start and then a few times a second.
+        stop: a request to save checkpoints and stop.
     """
     definition = study_folder.read_study(study)
     alike: dict[Kind, dict[int, Simulation]] = {}
@@ -72,7 +72,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
         except _FAILURES as error:
             yield _failed(folder, number, error)
             continue
-        if len(numbers) > 1 and can_be_stacked(simulation.plan):
+        if len(numbers) > 1 and fits_ensemble(simulation.plan):
             alike.setdefault(kind(simulation.plan.problem), {})[number] = simulation
             continue
         try:
@@ -108,7 +108,7 @@ def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop
 
 def _failed(folder: Path, number: int, error: Exception) -> Outcome:
     message = str(error) if isinstance(error, HeatsimError) else f"{type(error).__name__}: {error}"
-    # What the numbers themselves did they would do again; a full disk may be emptied.
+    # A numerical failure would happen again; a full disk may be emptied.
     again = not isinstance(error, NotFiniteError | ScenarioError)
     with suppress(StorageError, OSError):
         study_folder.write_failure(folder, message, again=again)
@@ -123,7 +123,7 @@ def _open(definition: Definition, folder: Path, number: int) -> Simulation:
 
 
 class _Reporter(Observer):
-    """Tells how far a run is, by the wall clock."""
+    """Reports the steps of a run at intervals of wall-clock time."""
 
     def __init__(self, number: int, report: Report) -> None:
         self._number = number

@@ -1,7 +1,7 @@
-"""Worker processes on this machine: groups go out, events come back, and what dies is replaced.
+"""Worker processes on this machine: they receive groups and send events; a worker that dies is replaced.
 
-Workers are started as commands of their own and spoken to through pipes, so that a study can be run from any script or
-notebook, and so that they notice when the study itself is killed.
+Workers are separate commands that communicate through pipes. A study can therefore run in any script or notebook, and
+workers notice when the study is killed.
 """
 
 import json
@@ -21,24 +21,24 @@ from typing import Any
 
 from heatsim.errors import RunError, StorageError
 from heatsim.study import folder as study_folder
-from heatsim.study.members import FAILED
+from heatsim.study.columns import FAILED
 
 _TICK = 0.1
 _SECONDS_TO_STOP = 30.0
-# Deaths at the same place of a run, and of workers that never came to work, before it is given up.
+# Deaths at the same step of a run, and starts that fail, after which the run or the study fails.
 _MOST_DEATHS = 5
 _MOST_FAILED_STARTS = 3
 
 
 @dataclass(frozen=True)
 class Event:
-    """News of a run: how many steps are done, or how it ended.
+    """The progress of a run, or its end.
 
     Attributes:
-        number: which run.
-        step: steps done; None at the end.
+        number: the run.
+        step: the number of steps so far; None at the end.
         status: "done" or "failed" at the end, else "".
-        message: why it failed.
+        message: the reason of a failure.
     """
 
     number: int
@@ -58,29 +58,29 @@ class _Worker:
     listener: threading.Thread | None = None
 
     def tell_to_end(self) -> None:
-        """Close its input."""
+        """Close the worker's input."""
         if self.process.stdin is not None:
-            # What a dead worker has not read cannot be flushed.
+            # Text that a dead worker has not read cannot be flushed.
             with suppress(OSError):
                 self.process.stdin.close()
 
     def close(self) -> None:
-        """Let go of a process that has ended."""
+        """Release a process that has ended."""
         self.tell_to_end()
         self.errors.close()
         if self.listener is not None:
             self.listener.join()
 
 
-class Crew:
+class LocalWorkers:
     """Workers on this machine.
 
     Args:
         study: the study's folder.
-        groups: numbers of runs, one group a task.
-        workers: how many processes.
-        threads: of each, where it computes on the CPU.
-        gpus: what CUDA_VISIBLE_DEVICES is in the first worker, the second, …, and from the start again; none: as here.
+        groups: the numbers of the runs of each group.
+        workers: the number of processes.
+        threads: the number of CPU threads of each process.
+        gpus: the values of CUDA_VISIBLE_DEVICES, which workers take in turn; if empty, workers inherit the variable.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Crew:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers."""
+        """The process ids of the workers."""
         return [worker.process.pid for worker in self._workers]
 
     def events(self) -> Iterator[Event | None]:
-        """Do all groups; what happens, and None every moment in which nothing does. To be followed by :meth:`stop`.
+        """Run all groups, and yield their events, or None after 0.1 s without one. Call :meth:`stop` afterwards.
 
         Raises:
             RunError: workers cannot be started.
@@ -121,7 +121,7 @@ class Crew:
                 yield from self._heard(worker, json.loads(line))
 
     def stop(self) -> list[Event]:
-        """Have all workers save checkpoints and exit; returns the runs that ended meanwhile."""
+        """Tell all workers to save checkpoints and exit; return the ends of runs in the meantime."""
         self._waiting.clear()
         for worker in self._workers:
             worker.tell_to_end()
@@ -156,7 +156,7 @@ class Crew:
             text=True,
             encoding="utf-8",
             env=environment,
-            # A Ctrl-C on the terminal is for the study, which tells the workers.
+            # Ctrl-C reaches the study alone, which then stops the workers.
             start_new_session=True,
         )
         worker = _Worker(slot, process, errors)
@@ -168,7 +168,7 @@ class Crew:
         assert worker.process.stdout is not None
         with worker.process.stdout as lines:
             for line in lines:
-                # The last line of a killed worker may be cut off.
+                # A killed worker may leave an incomplete last line.
                 if line.endswith("\n"):
                     self._lines.put((worker, line))
         self._lines.put((worker, None))
@@ -195,13 +195,13 @@ class Crew:
         if not self._waiting or worker.process.stdin is None:
             return
         worker.group = self._waiting.popleft()
-        # Where it has just died, its closed output will tell.
+        # If the worker has just died, its closed output reports that.
         with suppress(OSError):
             worker.process.stdin.write(json.dumps(worker.group) + "\n")
             worker.process.stdin.flush()
 
     def _bury(self, worker: _Worker) -> Iterator[Event]:
-        """Give what a dead worker had to another one, and put a new one in its place."""
+        """Return the runs of a dead worker to the queue, and start a new worker in its slot."""
         code = worker.process.wait()
         worker.errors.seek(0)
         said = worker.errors.read().decode(errors="replace").strip().splitlines()
@@ -218,13 +218,13 @@ class Crew:
             self._deaths[number] = (count, first_step)
             if count >= _MOST_DEATHS:
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-                last = f"; its last words: {said[-1]}" if said else ""
-                message = f"the worker process {how} {count} times at this run without getting further{last}"
+                last = f"; its last line of output: {said[-1]}" if said else ""
+                message = f"the worker process {how}, {count} times at the same step of this run{last}"
                 with suppress(StorageError, OSError):
                     study_folder.write_failure(study_folder.run_path(self._study, number), message, again=True)
                 worker.group.remove(number)
                 yield Event(number, None, FAILED, message)
-        # Of runs that were advanced together one may be what killed it: in halves they come down to that one alone.
+        # One of several runs that advanced together may have killed the worker; halving the group finds it.
         half = len(worker.group) // 2 if len(worker.begun) > 1 else 0
         for part in (worker.group[half:], worker.group[:half]):
             if part:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heatsim.study import folder as study_folder
-from heatsim.study.crew import Crew, Event
+from heatsim.study.workers import Event, LocalWorkers
 
 # Speaks as a worker does. Does all runs but 2, which kills it, each time at the step that the file "steps" says next.
 WORKER = """
@@ -58,9 +58,9 @@ def events(
     (at / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{at / "worker.py"}"\n')
     (at / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(at / "python"))
-    crew = Crew(at, groups, workers=1, threads=1)
-    found = [event for event in crew.events() if event is not None and event.status]
-    assert crew.stop() == []
+    workers = LocalWorkers(at, groups, workers=1, threads=1)
+    found = [event for event in workers.events() if event is not None and event.status]
+    assert workers.stop() == []
     return found
 
 
@@ -69,8 +69,8 @@ def test_a_run_that_kills_every_worker_is_given_up_and_the_others_are_done(
 ) -> None:
     found = events(tmp_path, monkeypatch, "0")
     assert [(event.number, event.status) for event in found] == [(1, "done"), (2, "failed"), (3, "done"), (4, "done")]
-    message = "the worker process was killed by signal 9 5 times at this run without getting further; its last words: "
-    assert found[1].message == message + "out of things"
+    message = "the worker process was killed by signal 9, 5 times at the same step of this run"
+    assert found[1].message == f"{message}; its last line of output: out of things"
     assert study_folder.read_failure(study_folder.run_path(tmp_path, 2)) == (found[1].message, True)
 
 

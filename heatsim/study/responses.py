@@ -1,4 +1,4 @@
-"""What the figures and the terminal show of a study: columns of numbers, and which of them go together."""
+"""The parameters and responses of a study as columns of numbers, for the figures and the terminal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
-from heatsim.study.results import DONE, FINAL_COLUMNS, STATUS, Row, probe_columns, probe_names
-from heatsim.study.table import TIME_ABOVE, TIME_BELOW, Axis, Range
+from heatsim.study.model import LOG, Axis, Range
+from heatsim.study.results import Row
 
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
@@ -17,14 +18,14 @@ _LOG_RATIO = 10.0
 
 @dataclass(frozen=True)
 class Parameter:
-    """An axis of the study as something to draw over.
+    """The values of a parameter.
 
     Attributes:
         name: its keys.
-        short: its keys, as short as can be told apart.
-        values: of each finished run; numbers of the categories where it is no number.
-        categories: texts of the values where they are no numbers, else none.
-        logarithmic: whether a logarithmic scale shows it best.
+        short: the shortest ends of its keys that differ from all other keys.
+        values: the value in each finished run; for a parameter of texts, the index of the category.
+        categories: the different texts; empty for a parameter of numbers.
+        logarithmic: whether figures have a logarithmic axis for it.
     """
 
     name: str
@@ -35,13 +36,13 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A response as something to draw.
+class ResponseValues:
+    """The values of a response.
 
     Attributes:
         name: its column.
         unit: "K" or "s".
-        values: of each finished run; NaN where a run has none.
+        values: the value in each finished run; NaN if a run has none.
     """
 
     name: str
@@ -50,23 +51,23 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """What an axis of it is called."""
+        """The label of an axis: name and unit."""
         return f"{self.name} ({self.unit})"
 
 
-def finished(rows: Sequence[Row]) -> list[Row]:
+def finished_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of runs that are done."""
     return [row for row in rows if row[STATUS] == DONE]
 
 
-def parameters(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
-    """What varies, over the given rows."""
+def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
+    """The parameters of a study, with their values in the rows given."""
     axes = definition.table.axes
     return [_parameter(axis, [key for other in axes if other is not axis for key in other.keys], rows) for axis in axes]
 
 
 def _shortest(key: str, others: Sequence[str]) -> str:
-    """The last parts of a key, as many as no other one ends with."""
+    """The fewest last parts of a key with which no other key ends."""
     parts = key.split(".")
     endings = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
     return next((end for end in endings if not any(f".{other}".endswith(f".{end}") for other in others)), key)
@@ -81,29 +82,27 @@ def _parameter(axis: Axis, others: Sequence[str], rows: Sequence[Row]) -> Parame
         return Parameter(*names, numbers, categories)
     numbers = np.array(values, dtype=np.float64)
     if isinstance(axis.values, Range):
-        return Parameter(*names, numbers, (), axis.values.scale == "log")
+        return Parameter(*names, numbers, (), axis.values.scale == LOG)
     different = np.unique(numbers)
     wide = len(different) > 2 and different[0] > 0.0 and different[-1] >= _LOG_RATIO * different[0]
     return Parameter(*names, numbers, (), bool(wide))
 
 
-def responses(definition: Definition, rows: Sequence[Row]) -> list[Finding]:
-    """What was asked of the given rows; final values of the probes, or of the body, where nothing was."""
-    columns = {
-        response.name: "s" if response.statistic in (TIME_ABOVE, TIME_BELOW) else "K"
-        for response in definition.table.responses
-    }
+def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseValues]:
+    """The responses in the rows given; a study without responses has final values of its probes, or of the body."""
+    columns = {response.name: response.unit for response in definition.table.responses}
     if not columns:
-        columns = {probe_columns(probe)[1]: "K" for probe in probe_names(definition)[:_MOST_PROBES]}
+        columns = {probe_columns(probe)[1]: "K" for probe in definition.probes[:_MOST_PROBES]}
     if not columns:
         columns = dict.fromkeys(FINAL_COLUMNS, "K")
     return [
-        Finding(name, unit, np.array([row[name] for row in rows], dtype=np.float64)) for name, unit in columns.items()
+        ResponseValues(name, unit, np.array([row[name] for row in rows], dtype=np.float64))
+        for name, unit in columns.items()
     ]
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    """Spearman's coefficient, −1 … 1, over the pairs without NaN; None where there are too few, or all are equal."""
+    """Spearman's coefficient, −1 to 1, over the pairs without NaN; None for few pairs or if all values are equal."""
     good = np.isfinite(first) & np.isfinite(second)
     if good.sum() < _FEWEST_FOR_RANKS:
         return None
@@ -114,7 +113,7 @@ def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) ->
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 0, equal values sharing their mean."""
+    """Ranks from 0; equal values have the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     means: NDArray[np.float64] = np.cumsum(counts) - 0.5 * (counts + 1.0)
     return means[inverse]

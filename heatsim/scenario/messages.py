@@ -1,7 +1,8 @@
-"""Words for a user's mistakes: values shown as TOML, nearest names, faults at a place inside a value."""
+"""Messages about mistakes: values as TOML shows them, nearest names, and errors at a key within a value."""
 
 import difflib
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, get_args
@@ -14,12 +15,13 @@ Model = TypeVar("Model")
 KNOWN_TYPES = frozenset(get_args(ErrorType))
 SHOWN_LENGTH = 80
 SHOWN_DEPTH = 4
+KEY_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """The name in ``known`` nearest to ``name``, or None if none is near."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    # Of three letters one is a third: "gpu" is not meant to be "cpu".
+    # One letter of three is much: "gpu" is no misspelling of "cpu".
     cutoff = 0.6 if len(name) > 3 else 0.7
     nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
     return by_folded[nearest[0]] if nearest else None
@@ -32,37 +34,42 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def has_control_characters(text: str) -> bool:
-    """Whether a text holds what would break a line, a terminal or a UTF-8 file."""
+    """Whether a text contains characters that would break a line, a terminal or a UTF-8 file."""
     return any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
 
 
 def show(value: object) -> str:
-    """A value as it stands in a TOML file, on one line and shortened to 80 characters."""
+    """A value as TOML writes it, on one line and cut to 80 characters."""
     text = _toml(value, SHOWN_DEPTH)
     return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"
 
 
 def show_key(parts: Sequence[str | int]) -> str:
-    """The dotted path of a key; parts that TOML would quote are quoted."""
+    """The dotted path of a key, with TOML's quotes where a part needs them."""
     return ".".join(_key(str(part)) for part in parts)
 
 
+def split_key(key: str) -> list[str]:
+    """The parts of a path that :func:`show_key` wrote."""
+    return [str(json.loads(part)) if part[0] == '"' else part for part in KEY_PART.findall(key)]
+
+
 def fault(message: str, at: Sequence[str | int] = ()) -> InitErrorDetails:
-    """One fault inside the value being validated; ``at`` is the place within it."""
+    """One error in the value that is being validated; ``at`` is the key within the value."""
     return InitErrorDetails(
         type=PydanticCustomError("heatsim", "{message}", {"message": message}), loc=tuple(at), input=None
     )
 
 
 def refuse(faults: Sequence[InitErrorDetails]) -> NoReturn:
-    """Refuse a value for several faults, each at its own place within the value."""
+    """Raise a ValidationError with several errors, each at its key within the value."""
     raise ValidationError.from_exception_data("scenario", list(faults))
 
 
 def validate_beside(faults: Sequence[InitErrorDetails], validate: Callable[[Any], Model], value: Any) -> Model:
-    """Validate a value, and refuse it for ``faults`` together with those that the validation finds.
+    """Validate a value; raise ``faults`` together with the errors that the validation finds.
 
-    For use in a ``model_validator`` of mode "wrap", so that a mistake in one key does not hide those between keys.
+    For a ``model_validator`` of mode "wrap": a mistake in one key must not hide a mistake between keys.
     """
     try:
         model = validate(value)
@@ -89,19 +96,19 @@ def _as_custom(details: ErrorDetails) -> PydanticCustomError:
 def key_faults(
     table: Mapping[str, object], required: Mapping[str, str], optional: Sequence[str] = ()
 ) -> list[InitErrorDetails]:
-    """Faults for unknown and missing keys of a table; ``required`` gives an example for each required key."""
+    """Errors for the unknown and the missing keys of a table; ``required`` has an example for each required key."""
     known = [*required, *optional]
     faults = [fault(unknown_key(key, value, known), (key,)) for key, value in table.items() if key not in known]
     return faults + [fault(missing_key(example), (key,)) for key, example in required.items() if key not in table]
 
 
 def unknown_key(key: str, value: object, known: Sequence[str]) -> str:
-    """The message for a key that is not in the format."""
+    """The message for an unknown key."""
     return f"got {show(value)}; unknown key: the keys allowed here are {', '.join(known)}{did_you_mean(key, known)}"
 
 
 def missing_key(example: str) -> str:
-    """The message for a required key that is not there."""
+    """The message for a missing key."""
     return f"missing; write for example {example}"
 
 
@@ -123,7 +130,7 @@ def _toml(value: object, depth: int) -> str:
     if isinstance(value, list | tuple):
         if depth == 0:
             return "[…]"
-        # Each item takes two characters at least: more than these are never shown.
+        # Every item takes at least two characters, so later items would be cut off anyway.
         return "[" + ", ".join(_toml(item, depth - 1) for item in value[:SHOWN_LENGTH]) + "]"
     return str(value)
 

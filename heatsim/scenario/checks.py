@@ -1,0 +1,248 @@
+"""The rules between the tables of a scenario.
+
+Each function returns every mistake against one rule; ``placement`` has the rules about space. ``load`` runs all of them
+after the tables are validated, even if tables have mistakes. None then stands for every value that could not be read,
+and a rule does not apply to it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from pydantic import BaseModel
+
+from heatsim.errors import Mistake
+from heatsim.scenario.boundaries import Insulated
+from heatsim.scenario.materials import VOID
+from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
+from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
+from heatsim.scenario.placement import (
+    initial_field_fits_the_domain,
+    label_images_fit_the_grid,
+    patches_and_beams_have_a_surface,
+    patches_and_beams_lie_on_their_faces,
+    patches_do_not_overlap,
+    patches_hold_cells,
+    probes_lie_in_the_domain,
+)
+from heatsim.scenario.quantities import Quantity
+from heatsim.scenario.regions import Region
+from heatsim.scenario.timefunction import Formula, find_out_of_range
+from heatsim.scenario.validation import entries, known
+
+
+def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
+    """A scenario has either one table [material] or several tables [materials.NAME]."""
+    if not known(scenario.materials):
+        return []
+    names = list(scenario.materials)
+    if scenario.material is None and not names:
+        return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
+    if scenario.material is not None and names:
+        message = (
+            f"got [material] beside [materials.{names[0]}]; for one material write [material], for several "
+            "[materials.NAME] for each"
+        )
+        return [Mistake("material", message)]
+    return []
+
+
+def domain_names_its_material(scenario: Scenario) -> list[Mistake]:
+    """With several materials, the domain names the one before regions are painted."""
+    if not known(scenario.domain, scenario.materials) or scenario.domain.material is not None:
+        return []
+    names = list(scenario.materials)
+    if len(names) < 2:
+        return []
+    message = f"missing; write the material outside all regions: one of {', '.join(map(show, names))}, or void"
+    return [Mistake("domain.material", message)]
+
+
+def materials_exist(scenario: Scenario) -> list[Mistake]:
+    """The domain, regions and label images name materials of the scenario, or void."""
+    named: list[tuple[str, str | None]] = []
+    if known(scenario.domain):
+        named.append(("domain.material", scenario.domain.material))
+    for index, region in entries(scenario.regions):
+        named.append((f"regions.{index}.material", region.material))
+        if region.labels is not None and known(region.labels.materials):
+            labels = region.labels.materials.items()
+            named += [(show_key(["regions", index, "labels", "materials", label]), name) for label, name in labels]
+    return _unknown_materials(scenario, named, void=True)
+
+
+def contacts_name_known_materials(scenario: Scenario) -> list[Mistake]:
+    """A contact names two materials that conduct."""
+    named: list[tuple[str, str | None]] = [
+        (f"contacts.{index}.between.{end}", name)
+        for index, contact in entries(scenario.contacts)
+        if known(contact.between)
+        for end, name in enumerate(contact.between)
+    ]
+    return _unknown_materials(scenario, named, void=False)
+
+
+def _unknown_materials(scenario: Scenario, named: Iterable[tuple[str, str | None]], void: bool) -> list[Mistake]:
+    mistakes = []
+    for key, name in named:
+        message = None if name is None else _unknown_material(scenario, name, void)
+        if message is not None:
+            mistakes.append(Mistake(key, message))
+    return mistakes
+
+
+def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
+    if name == VOID:
+        return None if void else f'got "{VOID}", which does not conduct; the name of a material is wanted'
+    if not known(scenario.materials) or name in scenario.materials:
+        return None
+    if not scenario.materials:
+        example = name if name.isidentifier() and name.isascii() else "NAME"
+        return (
+            f"got {show(name)}; there are no materials with names: write [materials.{example}] for each material, in "
+            "place of [material]"
+        )
+    names = [*scenario.materials, VOID] if void else list(scenario.materials)
+    return f"got {show(name)}; one of {', '.join(map(show, names))} is wanted{did_you_mean(name, names)}"
+
+
+def contacts_differ(scenario: Scenario) -> list[Mistake]:
+    """Two materials have at most one contact."""
+    mistakes, pairs = [], set()
+    for index, contact in entries(scenario.contacts):
+        if known(contact.between):
+            if frozenset(contact.between) in pairs:
+                message = f"got {show(contact.between)}; there is a contact between these two already"
+                mistakes.append(Mistake(f"contacts.{index}.between", message))
+            pairs.add(frozenset(contact.between))
+    return mistakes
+
+
+def names_differ(scenario: Scenario) -> list[Mistake]:
+    """Regions have different names; so have patches and sources."""
+    mistakes = []
+    for tables, named in (
+        ("regions", entries(scenario.regions)),
+        ("patches", entries(scenario.patches)),
+        ("sources", entries(scenario.sources)),
+    ):
+        taken = set()
+        for index, table in named:
+            if table.name in taken:
+                mistakes.append(Mistake(f"{tables}.{index}.name", _repeated(table.name, tables)))
+            if known(table.name):
+                taken.add(table.name)
+    return mistakes
+
+
+def probe_columns_differ(scenario: Scenario) -> list[Mistake]:
+    """Probes have different names, and every column of probes.csv has a different name."""
+    mistakes, taken = [], set()
+    for index, probe in entries(scenario.probes):
+        if not known(probe.name):
+            continue
+        names = [("name", probe.name)]
+        if probe.line is not None and known(probe.line.count):
+            names += [("line", column) for column in probe.line.columns(probe.name)]
+        for key, name in names:
+            if name in taken:
+                mistakes.append(Mistake(f"probes.{index}.{key}", _repeated(name, "probes")))
+            taken.add(name)
+    return mistakes
+
+
+def _repeated(name: str, tables: str) -> str:
+    return f"got {show(name)} a second time; all {tables} need different names"
+
+
+def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
+    """Expressions in t have allowed values from the start to the end of the run."""
+    end = scenario.time.end if known(scenario.time) and known(scenario.time.end) else 0.0
+    mistakes, seen = [], set()
+    for key, formula, quantity in _formulas_in_time(scenario, ()):
+        # Several keys may share one default object; its mistake is reported at the first key, where it was written.
+        if id(formula) not in seen:
+            seen.add(id(formula))
+            message = find_out_of_range(formula, quantity, end)
+            if message is not None:
+                mistakes.append(Mistake(show_key(key), message))
+    return mistakes
+
+
+def _formulas_in_time(
+    table: BaseModel, at: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
+    for name, info in type(table).model_fields.items():
+        value = getattr(table, name)
+        key = at if name == "condition" else (*at, info.alias or name)
+        if isinstance(value, Formula):
+            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
+            yield key, value, quantity
+        elif isinstance(value, BaseModel):
+            yield from _formulas_in_time(value, key)
+        elif isinstance(value, tuple):
+            for index, entry in enumerate(value):
+                if isinstance(entry, BaseModel):
+                    yield from _formulas_in_time(entry, (*key, index))
+
+
+def void_condition_needs_void(scenario: Scenario) -> list[Mistake]:
+    """A condition on surfaces towards void needs a material that is void."""
+    condition = scenario.boundaries.void if known(scenario.boundaries) else None
+    if condition is None or isinstance(condition, Insulated):
+        return []
+    if not known(scenario.domain, scenario.regions) or not known(*scenario.regions):
+        return []
+    if scenario.domain.material == VOID:
+        return []
+    for region in scenario.regions:
+        materials = _materials_of(region)
+        if materials is None or VOID in materials:
+            return []
+    message = f'got type "{condition.type}" while no region has the material "{VOID}": nothing is void'
+    return [Mistake("boundaries.void", message)]
+
+
+def _materials_of(region: Region) -> set[str] | None:
+    """The names of the materials that a region paints, or None if they could not be read."""
+    if region.labels is not None:
+        return set(region.materials) if known(region.labels.materials) else None
+    return set(region.materials) or None
+
+
+def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
+    """Sources and probes name regions that conduct."""
+    if not known(scenario.regions):
+        return []
+    named = [(f"sources.{index}.region", source.region) for index, source in entries(scenario.sources)]
+    named += [(f"probes.{index}.region", probe.region) for index, probe in entries(scenario.probes)]
+    regions = {region.name: region for _, region in entries(scenario.regions) if known(region.name)}
+    mistakes = []
+    for key, name in named:
+        if name is None:
+            continue
+        if name not in regions:
+            choice = f"one of {', '.join(map(show, regions))} is wanted" if regions else "there are no [[regions]]"
+            mistakes.append(Mistake(key, f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
+        elif _materials_of(regions[name]) == {VOID}:
+            mistakes.append(Mistake(key, f"got {show(name)}; this region is void: nothing there conducts heat"))
+    return mistakes
+
+
+CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
+    one_form_of_materials,
+    domain_names_its_material,
+    materials_exist,
+    contacts_name_known_materials,
+    contacts_differ,
+    names_differ,
+    probe_columns_differ,
+    label_images_fit_the_grid,
+    initial_field_fits_the_domain,
+    expressions_in_time_stay_in_range,
+    void_condition_needs_void,
+    patches_and_beams_have_a_surface,
+    patches_and_beams_lie_on_their_faces,
+    patches_do_not_overlap,
+    patches_hold_cells,
+    sources_and_probes_name_known_regions,
+    probes_lie_in_the_domain,
+)

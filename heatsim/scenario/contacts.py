@@ -1,0 +1,37 @@
+"""Contacts: thermal resistances between materials."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field, PlainValidator
+
+from heatsim.scenario.fields import STRICT, ContactResistance
+from heatsim.scenario.materials import read_material_name
+from heatsim.scenario.messages import fault, refuse, show
+
+
+def _read_between(value: object) -> tuple[str, str]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f'got {show(value)}; the names of two materials are wanted, as in ["copper", "silicon"]')
+    faults = []
+    for index, name in enumerate(value):
+        try:
+            read_material_name(name)
+        except ValueError as error:
+            faults.append(fault(str(error), (index,)))
+    if faults:
+        refuse(faults)
+    one, other = value
+    if one == other:
+        raise ValueError(f"got {show(value)}; two different materials are wanted")
+    return (one, other)
+
+
+class Contact(BaseModel):
+    """A resistance in m² K/W wherever two materials touch."""
+
+    model_config = STRICT
+
+    between: Annotated[tuple[str, str], PlainValidator(_read_between)] = Field(
+        examples=['between = ["copper", "silicon"]']
+    )
+    resistance: ContactResistance = Field(examples=["resistance = 1e-5"])

@@ -1,0 +1,132 @@
+"""Properties of materials that may vary with temperature."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heatsim.scenario import units
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.messages import fault, key_faults, refuse, show
+from heatsim.scenario.quantities import TEMPERATURE, Quantity
+from heatsim.scenario.timefunction import read_column, slopes_are_finite
+
+SAMPLES = 4096
+# An expression in T that is not positive anywhere between these temperatures (K) is a mistake in every run.
+TRIED = (1.0, 5000.0)
+
+Array = NDArray[np.float64]
+
+
+class MaterialFunction:
+    """A property of a material that varies with temperature: a table or a formula."""
+
+    def at(self, temperatures: ArrayLike) -> Array:
+        """Values at temperatures in K, of the same shape."""
+        raise NotImplementedError
+
+    def samples(self, low: float, high: float) -> Array:
+        """Temperatures in [low, high] among which to look for the smallest and largest value, in ascending order."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MaterialTable(MaterialFunction):
+    """Values at temperatures: linear in between, constant beyond the ends.
+
+    Attributes:
+        temperatures: ascending, in K.
+        values: one for each temperature, positive.
+    """
+
+    temperatures: tuple[float, ...]
+    values: tuple[float, ...]
+    _nodes: Array = field(init=False, repr=False, compare=False)
+    _heights: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_nodes", np.array(self.temperatures, dtype=np.float64))
+        object.__setattr__(self, "_heights", np.array(self.values, dtype=np.float64))
+
+    def at(self, temperatures: ArrayLike) -> Array:
+        """Values interpolated in the table."""
+        return np.asarray(
+            np.interp(np.asarray(temperatures, dtype=np.float64), self._nodes, self._heights), dtype=np.float64
+        )
+
+    def samples(self, low: float, high: float) -> Array:
+        """The table's temperatures within [low, high], and the ends."""
+        inside = self._nodes[(self._nodes > low) & (self._nodes < high)]
+        return np.unique(np.concatenate(([low], inside, [high])))
+
+
+@dataclass(frozen=True)
+class MaterialFormula(MaterialFunction):
+    """An expression in T (K); its values at temperatures that the field never has do not matter."""
+
+    expression: Expression
+
+    def at(self, temperatures: ArrayLike) -> Array:
+        """Values of the expression; the caller checks for infinite, NaN and negative values."""
+        return self.expression.evaluate(T=temperatures)
+
+    def samples(self, low: float, high: float) -> Array:
+        """4,097 temperatures, evenly spread from ``low`` to ``high``."""
+        return np.unique(np.linspace(low, high, SAMPLES + 1))
+
+
+def read_material_function(value: object, quantity: Quantity) -> float | MaterialFunction:
+    """A property from TOML: number, text with a unit, expression in T, or table; a number if the property is constant.
+
+    Raises:
+        ValueError: the value is not valid; the message is for the user.
+        ValidationError: mistakes inside a table, each at its key.
+    """
+    if isinstance(value, MaterialFunction):
+        return value
+    if isinstance(value, Mapping):
+        return _read_table(value, quantity)
+    if isinstance(value, str) and units.split(value) is None:
+        return _read_formula(value, quantity)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(
+            f"got {show(value)}; {quantity.wanted}, as an expression in T or as {{ temperatures = […], values = […] }}"
+        )
+    return quantity.read(value)
+
+
+def _read_formula(text: str, quantity: Quantity) -> float | MaterialFormula:
+    try:
+        formula = MaterialFormula(Expression(text, ("T",)))
+    except ValueError as error:
+        raise ValueError(f"got {show(text)}; {error}; {quantity.wanted}, or as an expression in T (in K)") from None
+    tried = formula.samples(*TRIED) if formula.expression.used else np.array(TRIED[:1])
+    faults = [quantity.range_fault(number) for number in formula.at(tried).tolist()]
+    if None not in faults:
+        when = f"at every temperature from {TRIED[0]!r} to {TRIED[1]!r} K" if formula.expression.used else "always"
+        raise ValueError(f"got {show(text)}, which cannot be {when}; {faults[0]}")
+    return formula if formula.expression.used else float(formula.at(TRIED[0]))
+
+
+def _read_table(table: Mapping[str, object], quantity: Quantity) -> float | MaterialTable:
+    faults = key_faults(
+        table,
+        {"temperatures": "temperatures = [300.0, 600.0]", "values": "values = [1.0, 2.0], one for each temperature"},
+    )
+    temperatures = read_column(table, "temperatures", TEMPERATURE, faults)
+    values = read_column(table, "values", quantity, faults)
+    for index in range(1, len(temperatures)):
+        before, after = temperatures[index - 1 : index + 1]
+        if after <= before:
+            message = f"got {after!r} after {before!r}; temperatures must increase"
+            faults.append(fault(message, ("temperatures", index)))
+    if temperatures and values and len(temperatures) != len(values):
+        faults.append(
+            fault(f"got {len(temperatures)} temperatures and {len(values)} values; each temperature needs one value")
+        )
+    if not faults and not slopes_are_finite(temperatures, values):
+        faults.append(fault(f"got {show(temperatures)}; temperatures lie too near to each other"))
+    if faults:
+        refuse(faults)
+    return MaterialTable(tuple(temperatures), tuple(values)) if len(set(values)) > 1 else values[0]

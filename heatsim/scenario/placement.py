@@ -1,0 +1,154 @@
+"""The rules between the domain and what lies in it or on its faces; see ``checks``."""
+
+from itertools import combinations
+
+from heatsim.errors import Mistake
+from heatsim.grid import Grid
+from heatsim.scenario.boundaries import Face, Periodic
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.initial import ArrayFile, find_unphysical
+from heatsim.scenario.messages import show
+from heatsim.scenario.model import Scenario
+from heatsim.scenario.patches import off_face
+from heatsim.scenario.validation import entries, known
+
+# Rounding of the far end of the domain, which is a sum, relative to its terms.
+ROUNDING = 4e-16
+
+
+def grid_of(scenario: Scenario) -> Grid | None:
+    """The grid, or None if the domain could not be read."""
+    domain = scenario.domain
+    return scenario.grid if known(domain) and known(domain.size, domain.cells, domain.origin) else None
+
+
+def face_of(scenario: Scenario, name: str) -> Face | None:
+    """The condition on a face, or None if it could not be read."""
+    boundaries = scenario.boundaries
+    if not known(boundaries, name):
+        return None
+    return boundaries.face(name) if name in boundaries.model_fields_set else boundaries.default
+
+
+def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
+    """A label image has one label for every cell."""
+    grid = grid_of(scenario)
+    mistakes = []
+    for index, region in entries(scenario.regions):
+        file = None if region.labels is None else region.labels.file
+        if grid is not None and file is not None and file.shape != grid.shape:
+            message = (
+                f"got {show(file.path.name)}, which has shape {file.shape}; domain.cells needs (nz, ny, nx) = "
+                f"{grid.shape}"
+            )
+            mistakes.append(Mistake(f"regions.{index}.labels.file", message))
+    return mistakes
+
+
+def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
+    """An array has one temperature for every cell; an expression is physical at the cells' centres."""
+    grid = grid_of(scenario)
+    temperature = scenario.initial.temperature if known(scenario.initial) else None
+    if grid is not None and isinstance(temperature, Expression):
+        message = find_unphysical(temperature, grid)
+        return [] if message is None else [Mistake("initial.temperature", message)]
+    if grid is not None and isinstance(temperature, ArrayFile):
+        shape = temperature.load().shape
+        if shape != grid.shape:
+            message = (
+                f"got {show(temperature.file.name)}, which has shape {shape}; domain.cells needs (nz, ny, nx) = "
+                f"{grid.shape}"
+            )
+            return [Mistake("initial.temperature.file", message)]
+    return []
+
+
+def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
+    """The face of a patch or a beam is not periodic."""
+    placed = [(f"patches.{index}.face", patch.face, "patch") for index, patch in entries(scenario.patches)]
+    placed += [
+        (f"sources.{index}.beam.face", source.beam.face, "beam")
+        for index, source in entries(scenario.sources)
+        if source.beam is not None
+    ]
+    return [
+        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {kind}")
+        for key, face, kind in placed
+        if known(face) and isinstance(face_of(scenario, face), Periodic)
+    ]
+
+
+def patches_and_beams_lie_on_their_faces(scenario: Scenario) -> list[Mistake]:
+    """The corners of a patch and the path of a beam lie on the face."""
+    points = []
+    for index, patch in entries(scenario.patches):
+        if known(patch.rectangle):
+            at = f"patches.{index}.rectangle"
+            points += [(f"{at}.min", patch.rectangle.min, patch.face), (f"{at}.max", patch.rectangle.max, patch.face)]
+    for index, source in entries(scenario.sources):
+        beam = source.beam
+        if beam is not None and known(beam.path):
+            points += [(f"sources.{index}.beam.path.{n}", point, beam.face) for n, point in enumerate(beam.path)]
+    grid = grid_of(scenario)
+    if grid is None:
+        return []
+    return [
+        Mistake(f"{key}.{axis}", message)
+        for key, point, face in points
+        if known(point, face)
+        for axis, message in off_face(point, face, grid)
+    ]
+
+
+def patches_do_not_overlap(scenario: Scenario) -> list[Mistake]:
+    """Patches on a face do not overlap."""
+    placed = [
+        (index, patch)
+        for index, patch in entries(scenario.patches)
+        if known(patch.face, patch.rectangle) and known(patch.rectangle.min, patch.rectangle.max)
+    ]
+    return [
+        Mistake(
+            f"patches.{index}.rectangle",
+            f"{show(patch.name)} overlaps {show(other.name)}; patches on a face must not overlap",
+        )
+        for (_, other), (index, patch) in combinations(placed, 2)
+        if other.face == patch.face and patch.rectangle.overlaps(other.rectangle)
+    ]
+
+
+def patches_hold_cells(scenario: Scenario) -> list[Mistake]:
+    """A patch has the centre of at least one cell."""
+    grid = grid_of(scenario)
+    mistakes = []
+    for index, patch in entries(scenario.patches):
+        rectangle = patch.rectangle
+        if grid is None or not known(patch.face, rectangle) or not known(rectangle.min, rectangle.max):
+            continue
+        outside = off_face(rectangle.min, patch.face, grid) + off_face(rectangle.max, patch.face, grid)
+        if not outside and any(span.start >= span.stop for span in patch.cells(grid)):
+            message = f"{show(patch.name)} holds no centre of a cell; make it larger or the cells smaller"
+            mistakes.append(Mistake(f"patches.{index}.rectangle", message))
+    return mistakes
+
+
+def probes_lie_in_the_domain(scenario: Scenario) -> list[Mistake]:
+    """The points of probes lie inside the domain or on its surface."""
+    domain = scenario.domain
+    if not known(domain) or not known(domain.size, domain.origin):
+        return []
+    points = []
+    for index, probe in entries(scenario.probes):
+        points.append((f"probes.{index}.point", probe.point))
+        if probe.line is not None:
+            points += [(f"probes.{index}.line.from", probe.line.from_), (f"probes.{index}.line.to", probe.line.to)]
+    return [
+        Mistake(
+            f"{key}.{number}",
+            f"got {at!r}; the domain reaches from {low!r} to {low + length!r} m along {'xyz'[number]}",
+        )
+        for key, point in points
+        if point is not None
+        for number, (at, low, length) in enumerate(zip(point, domain.origin, domain.size, strict=True))
+        if not low <= at <= low + length + ROUNDING * (abs(low) + length)
+    ]

@@ -1,0 +1,156 @@
+"""The rules between the tables of a study, and between a study and its scenario.
+
+Each function returns every mistake against one rule. Rules also run on tables with mistakes; see ``scenario.checks``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from heatsim.errors import Mistake
+from heatsim.scenario.messages import did_you_mean, missing_key, show
+from heatsim.scenario.validation import entries, known, read_model
+from heatsim.study.columns import COLUMNS, probe_columns
+from heatsim.study.model import (
+    GRID,
+    LATIN_HYPERCUBE,
+    LIST_EXAMPLE,
+    PARAMETERS_EXAMPLE,
+    RANGE_EXAMPLE,
+    ZIP,
+    Range,
+    StudyFile,
+    StudyTable,
+)
+
+
+def read_table(table: object) -> tuple[StudyTable | None, list[Mistake]]:
+    """The table [study] from TOML, or None if there are mistakes; and all mistakes."""
+    checks = CHECKS if isinstance(table, Mapping) else ()
+    file, mistakes = read_model(StudyFile, {"study": table}, checks, Path())
+    return None if file is None else file.study, mistakes
+
+
+def something_varies(file: StudyFile) -> list[Mistake]:
+    """A study has a parameter."""
+    study = file.study
+    if not known(study, study.parameters, study.linked) or study.parameters or study.linked:
+        return []
+    if "parameters" in study.model_fields_set:
+        return [Mistake("study.parameters", f'empty; write for example "material.density" = {LIST_EXAMPLE}')]
+    return [Mistake("study.parameters", missing_key(PARAMETERS_EXAMPLE))]
+
+
+def keys_vary_once(file: StudyFile) -> list[Mistake]:
+    """A key of the scenario belongs to one parameter."""
+    mistakes = []
+    seen: dict[str, str] = {}
+    for axis in file.study.axes:
+        for key in axis.keys:
+            if key in seen:
+                mistakes.append(Mistake(axis.location, f"varies {key}, which {seen[key]} varies already"))
+            seen.setdefault(key, axis.location)
+    return mistakes
+
+
+def values_suit_the_method(file: StudyFile) -> list[Mistake]:
+    """A Latin hypercube draws from ranges; a grid and a zip take lists."""
+    method = file.study.method
+    if not known(method):
+        return []
+    if method == LATIN_HYPERCUBE:
+        message = f'got a list; method "{method}" draws from a range such as {RANGE_EXAMPLE}'
+    else:
+        message = f'got a range; method "{method}" takes a list of values such as {LIST_EXAMPLE}'
+    return [
+        Mistake(axis.location, message)
+        for axis in file.study.axes
+        if isinstance(axis.values, Range) != (method == LATIN_HYPERCUBE)
+    ]
+
+
+def zipped_lists_have_equal_lengths(file: StudyFile) -> list[Mistake]:
+    """A zip takes one value from every list for each run."""
+    lengths = {axis.location: len(axis.values) for axis in file.study.axes if not isinstance(axis.values, Range)}
+    if file.study.method != ZIP or len(set(lengths.values())) < 2:
+        return []
+    counts = ", ".join(f"{location} has {length}" for location, length in lengths.items())
+    return [Mistake("study.method", f'"zip" needs lists of equal lengths: {counts}')]
+
+
+def grid_values_differ(file: StudyFile) -> list[Mistake]:
+    """A value repeated in a list would repeat runs of a grid."""
+    if file.study.method != GRID:
+        return []
+    mistakes = []
+    for axis in file.study.axes:
+        texts = [] if isinstance(axis.values, Range) else [show(value) for value in axis.values]
+        mistakes += [
+            Mistake(axis.location, f"has {text} {texts.count(text)} times; write each value once")
+            for text in dict.fromkeys(texts)
+            if texts.count(text) > 1
+        ]
+    return mistakes
+
+
+def samples_suit_the_method(file: StudyFile) -> list[Mistake]:
+    """A Latin hypercube needs the number of samples; the other methods have neither samples nor a seed."""
+    study = file.study
+    if study.method == LATIN_HYPERCUBE:
+        given = "samples" in study.model_fields_set
+        return [] if given else [Mistake("study.samples", missing_key("samples = 200"))]
+    if study.method not in (GRID, ZIP):
+        return []
+    return [
+        Mistake(f"study.{key}", f'got {show(value)}; method "{study.method}" draws no samples: remove this key')
+        for key, value in (("samples", study.samples), ("seed", study.seed))
+        if key in study.model_fields_set
+    ]
+
+
+def response_names_differ(file: StudyFile) -> list[Mistake]:
+    """Responses have different names."""
+    mistakes, taken = [], set()
+    for index, response in entries(file.study.responses):
+        if response.name in taken:
+            message = f"got {show(response.name)} a second time; all responses need different names"
+            mistakes.append(Mistake(f"study.responses.{index}.name", message))
+        if known(response.name):
+            taken.add(response.name)
+    return mistakes
+
+
+CHECKS: tuple[Callable[[StudyFile], list[Mistake]], ...] = (
+    something_varies,
+    keys_vary_once,
+    values_suit_the_method,
+    zipped_lists_have_equal_lengths,
+    grid_values_differ,
+    samples_suit_the_method,
+    response_names_differ,
+)
+
+
+def responses_name_known_probes(study: StudyTable, probes: Sequence[str]) -> list[Mistake]:
+    """A response is taken from a probe of the scenario; ``probes`` are the names."""
+    listed = f"the probes are {', '.join(map(show, probes))}" if probes else "there are no [[probes]] in the file"
+    return [
+        Mistake(
+            f"study.responses.{index}.probe",
+            f"got {show(response.probe)}; {listed}{did_you_mean(response.probe, probes)}",
+        )
+        for index, response in enumerate(study.responses)
+        if response.probe not in probes
+    ]
+
+
+def responses_name_free_columns(study: StudyTable, probes: Sequence[str]) -> list[Mistake]:
+    """A response has a name that no other column of the results has; ``probes`` are the names of the probes."""
+    taken = {*COLUMNS, *study.keys, *(column for probe in probes for column in probe_columns(probe))}
+    return [
+        Mistake(
+            f"study.responses.{index}.name",
+            f"got {show(response.name)}; the results have such a column: choose another name",
+        )
+        for index, response in enumerate(study.responses)
+        if response.name in taken
+    ]

@@ -1,0 +1,17 @@
+"""The columns of a study's results that do not depend on its responses.
+
+The columns are: run, the number; one for every key that varies; status (done, failed, waiting) and message; final_min,
+final_max and final_mean of the body in K; the maximum and the final value of every probe in K; the responses in K or s;
+energy_residual in J; folder; and last wall_time in s, the only one that depends on the clock.
+"""
+
+DONE, FAILED, WAITING = "done", "failed", "waiting"
+RUN, STATUS, MESSAGE, FOLDER, WALL_TIME = "run", "status", "message", "folder", "wall_time"
+FINAL_COLUMNS = ("final_min", "final_max", "final_mean")
+RESIDUAL = "energy_residual"
+COLUMNS = (RUN, STATUS, MESSAGE, *FINAL_COLUMNS, RESIDUAL, FOLDER, WALL_TIME)
+
+
+def probe_columns(probe: str) -> tuple[str, str]:
+    """The columns of a probe's maximum and final value."""
+    return f"{probe} max", f"{probe} final"

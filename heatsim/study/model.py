@@ -1,0 +1,247 @@
+"""The table [study] of a scenario file: the parameters, the method that combines their values, and the responses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    model_validator,
+)
+
+from heatsim.scenario import units
+from heatsim.scenario.fields import STRICT, Kelvin, Named, Text, choice
+from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
+from heatsim.scenario.overrides import PART
+
+GRID, ZIP, LATIN_HYPERCUBE = METHODS = ("grid", "zip", "latin-hypercube")
+FINAL, MAX, MIN, MEAN, TIME_ABOVE, TIME_BELOW = STATISTICS = ("final", "max", "min", "mean", "time_above", "time_below")
+LINEAR, LOG = SCALES = ("linear", "log")
+MAX_RUNS = 100_000
+
+LIST_EXAMPLE = "[100.0, 500.0]"
+RANGE_EXAMPLE = "{ min = 100.0, max = 2500.0 }"
+PARAMETERS_EXAMPLE = f'[study.parameters] with "material.density" = {LIST_EXAMPLE} below it'
+LINKED_EXAMPLE = 'keys = ["boundaries.x_min.value", "boundaries.x_max.value"] and values = [300.0, 350.0]'
+
+
+def si_number(value: object) -> float | None:
+    """A number, or a text with a unit in SI units; None for any other value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    parts = units.split(value) if isinstance(value, str) else None
+    if parts is None:
+        return None
+    try:
+        return units.to_si(*parts)
+    except ValueError:
+        return None
+
+
+def _read_end(value: object) -> object:
+    if si_number(value) is None:
+        raise ValueError(f"got {show(value)}; a number or a text with a unit is wanted")
+    return value
+
+
+End = Annotated[object, PlainValidator(_read_end)]
+
+
+class Range(BaseModel):
+    """A continuous parameter between two ends, which are kept as the file has them.
+
+    Values are drawn evenly; with the scale "log", their logarithms are.
+    """
+
+    model_config = STRICT
+
+    min: End = Field(examples=[RANGE_EXAMPLE])
+    max: End = Field(examples=[RANGE_EXAMPLE])
+    scale: Annotated[Literal["linear", "log"], choice(*SCALES)] = "linear"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two ends in SI units."""
+        low, high = si_number(self.min), si_number(self.max)
+        assert low is not None, "the field's validator has read it"
+        assert high is not None, "the field's validator has read it"
+        return low, high
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> "Range":
+        low, high = self.ends
+        if not low < high:
+            raise ValueError(f"min = {show(self.min)} is not below max = {show(self.max)}")
+        if self.scale == LOG and low <= 0.0:
+            raise ValueError(f'min = {show(self.min)}; scale "log" needs a min above 0')
+        return self
+
+
+def _read_values(value: object) -> tuple[object, ...] | Range:
+    if isinstance(value, Range | tuple):
+        return value
+    if isinstance(value, Mapping):
+        return Range.model_validate(value)
+    if not isinstance(value, list):
+        raise ValueError(
+            f"got {show(value)}; a list of values such as {LIST_EXAMPLE} or a range such as {RANGE_EXAMPLE} is wanted"
+        )
+    if not value:
+        raise ValueError(f"got []; write at least one value, for example {LIST_EXAMPLE}")
+    return tuple(value)
+
+
+def _read_path(value: object) -> str:
+    wanted = 'the path of a key of the scenario is wanted, such as "boundaries.default.coefficient"'
+    if not isinstance(value, str) or not all(PART.fullmatch(part) for part in value.split(".")):
+        raise ValueError(f"got {show(value)}; {wanted}")
+    if value.split(".")[0] == "study":
+        raise ValueError(f"got {show(value)}; {wanted}, not one of the study itself")
+    return value
+
+
+def _flatten(table: object) -> object:
+    """One level of dotted keys; without quotes, TOML reads a dotted key as nested tables."""
+    if not isinstance(table, Mapping):
+        example = f'"material.density" = {LIST_EXAMPLE}'
+        raise ValueError(f"got {show(table)}; write a table, for example {example} below its heading")
+    flat: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value and not {"min", "max"} & value.keys():
+            below: Any = _flatten(value)
+            flat.update({f"{key}.{rest}": item for rest, item in below.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _check_not_empty(keys: tuple[str, ...]) -> tuple[str, ...]:
+    if not keys:
+        raise ValueError(f"got []; write for example {LINKED_EXAMPLE}")
+    return keys
+
+
+KeyPath = Annotated[str, PlainValidator(_read_path)]
+Values = Annotated[tuple[object, ...] | Range, PlainValidator(_read_values)]
+Parameters = Annotated[Mapping[KeyPath, Values], BeforeValidator(_flatten), AfterValidator(Named.of)]
+
+
+class Linked(BaseModel):
+    """Keys of the scenario that have the same value in each run, and the values."""
+
+    model_config = STRICT
+
+    keys: Annotated[tuple[KeyPath, ...], AfterValidator(_check_not_empty)] = Field(examples=[LINKED_EXAMPLE])
+    values: Values = Field(examples=[LINKED_EXAMPLE])
+
+
+class Response(BaseModel):
+    """A number that every run gives: a column of the results.
+
+    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are in K. "time_above" and "time_below" are
+    the time in s at which the curve first passes ``threshold`` (K).
+    """
+
+    model_config = STRICT
+
+    name: Text = Field(examples=['name = "hottest"'])
+    probe: Text = Field(examples=['probe = "centre"'])
+    statistic: Annotated[str, choice(*STATISTICS)] = Field(examples=['statistic = "max"'])
+    threshold: Kelvin | None = Field(default=None, examples=['threshold = "60 degC"'])
+
+    @property
+    def unit(self) -> str:
+        """The unit of the number."""
+        return "s" if self.statistic in (TIME_ABOVE, TIME_BELOW) else "K"
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_threshold(cls, table: Any, validate: ModelWrapValidatorHandler["Response"]) -> "Response":
+        faults = []
+        if isinstance(table, Mapping) and table.get("statistic") in STATISTICS:
+            statistic = table["statistic"]
+            if statistic in (TIME_ABOVE, TIME_BELOW) and table.get("threshold") is None:
+                faults.append(fault(missing_key('threshold = "60 degC"'), ("threshold",)))
+            if statistic not in (TIME_ABOVE, TIME_BELOW) and table.get("threshold") is not None:
+                message = f'got {show(table["threshold"])}; statistic "{statistic}" has no threshold: remove this key'
+                faults.append(fault(message, ("threshold",)))
+        return validate_beside(faults, validate, table)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parameter of the study.
+
+    Attributes:
+        keys: the keys of the scenario that have the parameter's value.
+        values: the values as the file has them, or a range.
+        location: the key of the values in the file.
+    """
+
+    keys: tuple[str, ...]
+    values: tuple[object, ...] | Range
+    location: str
+
+
+def _read_samples(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_RUNS:
+        raise ValueError(f"got {show(value)}; a whole number of runs from 1 to {MAX_RUNS:,} is wanted")
+    return value
+
+
+def _read_seed(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"got {show(value)}; a whole number from 0 is wanted")
+    return value
+
+
+class StudyTable(BaseModel):
+    """The table [study]."""
+
+    model_config = STRICT
+
+    method: Annotated[str, choice(*METHODS)] = Field(examples=['method = "grid", or "zip", or "latin-hypercube"'])
+    samples: Annotated[int, PlainValidator(_read_samples)] | None = Field(default=None, examples=["samples = 200"])
+    seed: Annotated[int, PlainValidator(_read_seed)] = 0
+    parameters: Parameters = Field(default=Named(()), examples=[PARAMETERS_EXAMPLE], validate_default=False)
+    linked: tuple[Linked, ...] = Field(
+        default=(), examples=[f"each list of keys under its own heading [[study.linked]], with {LINKED_EXAMPLE}"]
+    )
+    responses: tuple[Response, ...] = Field(
+        default=(),
+        examples=[
+            'each response under its own heading [[study.responses]], with name = "hottest", probe = "centre" and '
+            'statistic = "max"'
+        ],
+    )
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The parameters in the order of the file; what could not be read is missing."""
+        parameters = self.parameters or {}
+        axes = [Axis((key,), values, f"study.parameters.{show_key([key])}") for key, values in parameters.items()]
+        for index, linked in enumerate(self.linked or ()):
+            if linked is not None and linked.keys is not None:
+                axes.append(Axis(linked.keys, linked.values, f"study.linked.{index}.values"))
+        return tuple(axis for axis in axes if axis.values is not None and None not in axis.keys)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key that varies, in the order of the file."""
+        return tuple(key for axis in self.axes for key in axis.keys)
+
+
+class StudyFile(BaseModel):
+    """The part of a file that is not the scenario."""
+
+    model_config = STRICT
+
+    study: StudyTable

@@ -1,6 +1,12 @@
-"""The version of heatsim: what pyproject.toml says in a checkout, what was installed elsewhere."""
+"""The version of heatsim: what pyproject.toml says in a checkout, what was installed elsewhere.
+
+NUMERICS is the version of the numerics: it goes up with every change after which the same scenario gives other bits. A
+run that began with one version cannot be finished with another.
+"""
 
 from pathlib import Path
+
+NUMERICS = 2
 
 
 def version() -> str:

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import heatsim
 from heatsim.run import time_loop
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder
+from heatsim.storage import checkpoint, field_writer, folder, writer
 from heatsim.storage.field_reader import FieldReader
 
 # 16 steps, due times every second one, fields at every fourth; each kind of face, a periodic axis, no two axes alike.
@@ -69,6 +71,24 @@ class Killed(BaseException):
     """Stands for the end of the process: nothing catches it."""
 
 
+class _AtOnce:
+    """In place of a thread."""
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self) -> None:
+        pass
+
+
 def write(at: Path, text: str = TEXT, name: str = "mixed.toml") -> Path:
     path = at / name
     path.write_text(text, encoding="utf-8")
@@ -103,6 +123,12 @@ def results(at: Path) -> dict[str, Any]:
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the clock and at signals after every step."""
     monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
+
+
+def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write fields and checkpoints in the thread that steps, so that everything happens in the same order each time."""
+    monkeypatch.setattr(writer, "ThreadPoolExecutor", _AtOnce)
+    monkeypatch.setattr(field_writer, "ThreadPoolExecutor", _AtOnce)
 
 
 def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:

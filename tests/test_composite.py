@@ -118,11 +118,19 @@ def test_energy_closes_with_everything_on(tmp_path: Path, kernel: str, precision
     turned_over = fsum(map(abs, (row["stored"], row["sources"], row["void"], *faces)))
     if precision == "float64":
         assert summary["energy_bound"] < 1e-9 * turned_over
-    # 0.1 s of 5 W; 1 MW/m³ of all that conducts times 1 + sin 30t; 20 W of a beam for the length of its path.
+    # 0.1 s of 5 W; 1 MW/m³ of all that conducts times 1 + sin 30t; 20 W of a beam for the length of its path, of which
+    # some falls beside the face: at its end the spot is 1.5 radii from y_max.
     counts = simulation.plan.problem.body.medium  # type: ignore[union-attr]
     volume = float(counts.counts[counts.heat_capacity > 0.0].sum()) * counts.grid.cell_volume
     scale = 0.2 + (1.0 - np.cos(6.0)) / 30.0
-    expected = 0.5 + 1e6 * volume * scale + 20.0 * np.hypot(0.01, 0.002) / 0.1
+    along = (np.arange(1000) + 0.5) / 1000.0
+    spots = ((0.005 + 0.01 * along, 0.02), (0.01 + 0.002 * along, 0.015))
+    on_face = [
+        [(erf(2.0**0.5 * at / 2e-3) + erf(2.0**0.5 * (length - at) / 2e-3)) / 2.0 for at in centres.tolist()]
+        for centres, length in spots
+    ]
+    beam = 20.0 * float(np.prod(on_face, axis=0).mean()) * np.hypot(0.01, 0.002) / 0.1
+    expected = 0.5 + 1e6 * volume * scale + beam
     assert row["sources"] == pytest.approx(expected, rel=1e-6)
     assert row["patch 1"] == pytest.approx(2e4 * 25e-6 * 0.2, rel=1e-6)
     assert row["void"] != 0.0

@@ -225,7 +225,7 @@ def test_a_run_that_goes_on_with_another_backend_is_told_about_its_bits(
 ) -> None:
     saved, _ = checkpoint.read_last_good(unfinished)
     assert saved is not None
-    checkpoint.write(unfinished, checkpoint.Checkpoint(saved.arrays, {**saved.values, "backend": "cuda"}))
+    checkpoint.write(unfinished, checkpoint.Checkpoint(saved.arrays, {**saved.values, "backend": "cuda"}, saved.files))
     assert main(["resume", str(unfinished), "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,6 +1,5 @@
 """A run that is interrupted, killed or finds its newest checkpoint damaged goes on to the same bits."""
 
-import os
 import random
 import time
 from collections.abc import Callable
@@ -14,10 +13,8 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import Interrupted, StorageError
 from heatsim.kernels.catalog import KERNELS, KernelSpec
-from heatsim.storage import checkpoint, field_writer, folder, tables
+from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
-from heatsim.storage.field_writer import FieldWriter
-from heatsim.storage.tables import TableWriter
 
 MID_INTERVAL, DUE, FIELD_DUE = 3, 6, 8
 ARITHMETIC = [("float32", "nearest"), ("float32", "stochastic"), ("float64", "nearest")]
@@ -179,50 +176,6 @@ def test_what_decides_no_bit_may_be_changed_before_going_on(tmp_path: Path) -> N
     found, whole = runs.results(parts), runs.results(runs.run(tmp_path))
     for name in ("fields", "probes", "energy", "checkpoint"):
         assert found[name] == whole[name]
-
-
-def test_a_crash_before_any_write_to_disk_leaves_what_can_be_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every row, field, checkpoint and rename of a run is once the first that does not happen any more."""
-    overrides = ["output.checkpoint_wall=1e-9", "time.end=2.5"]
-    whole = runs.results(runs.run(tmp_path, *overrides))
-    scenario, parts = tmp_path / "mixed.toml", tmp_path / "parts"
-    runs.step_by_step(monkeypatch)
-    calls, crash_at = 0, 0
-
-    def counted(function: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object) -> object:
-            nonlocal calls
-            if (parts / folder.SCENARIO).exists():
-                calls += 1
-                if calls == crash_at:
-                    raise runs.Killed
-            return function(*arguments)
-
-        return call
-
-    monkeypatch.setattr(os, "replace", counted(os.replace))
-    # No power is lost here: waiting for the disk would take most of the time.
-    monkeypatch.setattr(os, "fsync", counted(lambda descriptor: None))
-    monkeypatch.setattr(field_writer, "fsync", counted(lambda descriptor: None))
-    monkeypatch.setattr(TableWriter, "append", counted(TableWriter.append))
-    monkeypatch.setattr(FieldWriter, "append", counted(FieldWriter.append))
-
-    crashes = 0
-    while True:
-        calls, crash_at = 0, crashes + 1
-        try:
-            Simulation.from_scenario(scenario, overrides, output=parts, overwrite=True).run()
-        except runs.Killed:
-            crashes += 1
-        else:
-            break
-        calls, crash_at = 0, 0
-        Simulation.resume(parts).run()
-        assert runs.results(parts) == whole, f"after a crash at write {crashes}"
-    # Four steps with checkpoints of at least two renames, three rows in each of two tables, two fields, the summary.
-    assert crashes > 4 * 2 + 2 * 3 + 2 + 1
 
 
 def test_killed_at_random_moments_again_and_again(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, RunState, Value, Values
 from heatsim.solver.field_copy import Download, Frame, slabs
-from heatsim.storage import checkpoint
+from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint import Pieces
 
 
@@ -15,11 +19,13 @@ class Checkpoints(Observer):
     Args:
         observers: the others.
         identity: what a resumed run must share or is told about: kernel, device, precision, ….
+        files: names of the files that the run needs in its folder besides those of the observers.
     """
 
-    def __init__(self, observers: Sequence[Observer], identity: Values) -> None:
+    def __init__(self, observers: Sequence[Observer], identity: Values, files: Sequence[str] = ()) -> None:
         self._observers = observers
         self._identity = identity
+        self._files = files
         self._written_at = time.monotonic()
 
     def start(self, state: RunState, saved: Values | None) -> None:
@@ -50,12 +56,12 @@ class Checkpoints(Observer):
             "step": state.step,
             "reference": state.field.reference,
             "initial_total": state.initial_total,
-            "largest_heat": state.largest_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
         }
         for observer in self._observers:
             values.update(observer.save())
+        files = self._records()
         saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in state.ledger.save().items()}, values)
         download, compared = Download(state.field.device), None
         if state.compared is not None:
@@ -68,14 +74,22 @@ class Checkpoints(Observer):
 
             def before() -> None:
                 wait_for_the_rest()
-                self._flush()
+                self._flush(state.folder)
 
-            checkpoint.write(state.folder, saved, large, before)
+            checkpoint.write(state.folder, saved, large, before, files)
 
         state.write_beside(write)
         self._written_at = time.monotonic()
         return values
 
-    def _flush(self) -> None:
+    def records(self) -> dict[str, NDArray[Any]]:
+        """What the checkpoint says about the files, once all that was handed to the writer is done."""
+        return {name: pieces.whole() for name, pieces in self._records().items()}
+
+    def _records(self) -> dict[str, Pieces]:
+        return {name: pieces for observer in self._observers for name, pieces in observer.record().items()}
+
+    def _flush(self, at: Path) -> None:
         for observer in self._observers:
             observer.flush()
+        folder.require_files(at, self._files)

@@ -1,15 +1,8 @@
 """The energy balance, written to energy.csv.
 
 All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
-face, and the residual = stored − sources − Σ faces, which is rounding and nothing else:
-
-    |residual| ≤ 1e-12·(Σ|heat through each face| + |heat of the sources| + |stored|) + steps·u·H
-
-Every step rounds every cell's deviation T − T_ref by a fraction u of itself at the most: u = 2⁻⁵³ in float64 and 2⁻²⁴
-in float32, half a unit in the last place; with stochastic rounding 2⁻²³, for it may go to the farther of the two
-neighbours. A body that has warmed and cooled again was rounded when it was warm, so H is the largest
-Σ ρ·cp·V·|T − T_ref| of all rows so far. Where materials change with temperature, contents stand in place of T − T_ref
-(heatsim/physics/enthalpy.py), of the heat capacities at T_ref: what melts counts with its latent heat.
+face, and the residual = stored − sources − Σ faces, which is rounding and nothing else. How large it can be is derived
+in heatsim/physics/energy_bound.py.
 
 Patches on faces and surfaces towards void have columns of their own, between the faces and the residual; a patch's heat
 is among its face's, that towards void is not.
@@ -22,15 +15,15 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.tables import TableWriter
 
 COLUMNS = ("time", "stored", "sources", *FACES, "residual")
 
-_RELATIVE_TOLERANCE = 1e-12
-_UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
-_STOCHASTIC_ROUNDOFF = 2.0**-23
+_CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
@@ -58,43 +51,58 @@ def balance(state: RunState) -> dict[str, float]:
     return dict(zip(columns(state.problem), row, strict=True))
 
 
-def bound(state: RunState, row: dict[str, float]) -> float:
-    """How large the residual in J may be at a row: rounding of the sums, and of every cell in every step."""
-    turned_over = fsum(abs(row[name]) for name in ("stored", "sources", *FACES)) + abs(row.get("void", 0.0))
-    stochastic = state.problem.rounding == "stochastic"
-    unit_roundoff = _STOCHASTIC_ROUNDOFF if stochastic else _UNIT_ROUNDOFF[state.field.precision]
-    return _RELATIVE_TOLERANCE * turned_over + state.step * unit_roundoff * state.largest_heat
+def bound(state: RunState) -> float:
+    """How large the residual in J may be at the last row."""
+    return 0.0 if state.energy_bound is None else state.energy_bound.residual
 
 
 class Energy(Observer):
     """At 0, probe_every, 2·probe_every, … and the end."""
 
     _table: TableWriter
+    _bound: EnergyBound
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the rows that the checkpoint counts are as they were written."""
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or cut it back to what the checkpoint knows."""
-        path = state.folder / folder.ENERGY
+        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
+        if saved is not None:
+            self._bound.restore(saved)
         if saved is None:
-            self._table = TableWriter.create(path, columns(state.problem))
+            self._table = TableWriter.create(path, names)
         else:
-            self._table = TableWriter.reopen(path, columns(state.problem), keep_rows=int(saved["energy_rows"]))
+            self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
-        state.largest_heat = max(state.largest_heat, state.absolute_heat())
-        self._table.append(list(balance(state).values()))
+        row, around = balance(state), state.deviations()
+        turned_over = abs(row["stored"]) + state.ledger.magnitude(state.problem)
+        self._bound.add(Row(state.step, state.absolute_heat(), around.lowest, around.highest, turned_over))
+        self._table.append(list(row.values()))
 
     def save(self) -> dict[str, Value]:
-        """How many rows are in the table."""
-        return {"energy_rows": self._table.rows}
+        """How many rows are in the table, and what the bound of the residual needs."""
+        return {"energy_rows": self._table.rows, **self._bound.save()}
+
+    def record(self) -> dict[str, Pieces]:
+        """The running checksum of the table after each row."""
+        rows = self._table.rows
+        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
 
     def flush(self) -> None:
         """Bring the table to disk."""
         self._table.flush()
+        if not self._table.is_in_place:
+            raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""

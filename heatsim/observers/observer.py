@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Extremes, Field
 from heatsim.solver.field_copy import Frame
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.writer import Writer
 
 Value = int | float | str | bool
-Values = Mapping[str, Value]
+# What a checkpoint says: values, and arrays about the files that it counts on.
+Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class RunState:
         folder: where the run writes.
         step: number of steps done.
         initial_total: sum of the deviations in K at step 0; of a composite body the heat in J that they stand for.
-        largest_heat: the largest Σ ρ·cp·V·|T − T_ref| in J at the rows of the energy balance so far; 0 without one.
+        energy_bound: how large the residual of the energy balance may be; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         arrays: a composite body on the device, or None.
         stopped: whether the run is to end here, before its last step.
@@ -71,7 +74,7 @@ class RunState:
     folder: Path
     step: int = 0
     initial_total: float = 0.0
-    largest_heat: float = 0.0
+    energy_bound: EnergyBound | None = None
     wall_time: float = 0.0
     arrays: CompositeArrays | None = None
     stopped: bool = False
@@ -166,6 +169,13 @@ class RunState:
             return self.arrays.content(self.field.deviation, absolute=True)
         return self.field.absolute_total() * self.problem.cell_heat_capacity
 
+    def deviations(self) -> Extremes:
+        """The lowest and highest T − T_ref in K; where nothing changes with temperature void may be among them."""
+        if self.field.thermometer is not None and self.arrays is not None:
+            return Extremes(*self.arrays.extremes(self.field.deviation))
+        found = self.field.statistics()
+        return Extremes(found.lowest, found.highest)
+
     def extremes(self) -> Extremes:
         """Lowest and highest temperature in K, void left out."""
         if self.arrays is None:
@@ -204,8 +214,18 @@ class Observer:
     def prepare(self) -> None:
         """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
 
+    def check(self, state: RunState, saved: Values) -> None:
+        """See that the files hold what the checkpoint counts, before :meth:`start` changes any of them.
+
+        Raises:
+            StorageError: one does not; says which, where, and what to do.
+        """
+
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Open what is needed; ``saved`` is what :meth:`save` gave to the checkpoint that the run resumes from."""
+        """Open what is needed.
+
+        ``saved`` is what :meth:`save` and :meth:`record` gave to the checkpoint that the run resumes from, or None.
+        """
 
     def handle(self, state: RunState) -> None:
         """Look at the field; called after each due step, step 0 included."""
@@ -217,8 +237,19 @@ class Observer:
         """What a checkpoint has to keep for this observer, under names of its own."""
         return {}
 
+    def record(self) -> dict[str, Pieces]:
+        """Arrays that a checkpoint keeps about this observer's files, under names of its own.
+
+        They are read in a thread of the writer's, after all that was handed to the writer before is on the disk.
+        """
+        return {}
+
     def flush(self) -> None:
-        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run."""
+        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run.
+
+        Raises:
+            StorageError: the disk refused, or a file was removed.
+        """
 
     def finish(self, state: RunState) -> None:
         """The run is complete."""

@@ -1,28 +1,37 @@
 """Writes the whole field to fields.vtkhdf."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import Frame
 from heatsim.storage import folder
+from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.field_writer import FieldWriter
 
 _CELLS_AT_ONCE = 2**20
+_PREFIX = "fields_"
 
 
 class Snapshots(Observer):
     """At 0, every, 2·every, … and the end."""
 
     _writer: FieldWriter
+    _finished = False
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a field is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.every)
+
+    def check(self, state: RunState, saved: Values) -> None:
+        """Read the fields that the checkpoint counts and compare their checksums."""
+        path, field = state.folder / folder.FIELDS, state.field
+        FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved))
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the file, with room for all fields of the run, or cut it back to what the checkpoint knows."""
@@ -37,7 +46,9 @@ class Snapshots(Observer):
             if medium is not None:
                 self._writer.write_materials(medium.materials())
         else:
-            self._writer = FieldWriter.reopen(path, field.grid, field.precision, self._count, expected)
+            self._writer = FieldWriter.reopen(
+                path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
+            )
 
     def handle(self, state: RunState) -> None:
         """Have the field appended while the run goes on."""
@@ -55,14 +66,35 @@ class Snapshots(Observer):
         """How many fields are in the file once the last of them is written."""
         return {"snapshots": self._count}
 
+    def record(self) -> dict[str, Pieces]:
+        """Structure of the file, times and checksums of its fields."""
+        count = self._count
+
+        def pieces(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Pieces:
+            return Pieces(shape, dtype, lambda: [self._writer.record(count)[name]])
+
+        shapes = self._writer.record_shapes(count)
+        return {_PREFIX + name: pieces(name, *shape_and_type) for name, shape_and_type in shapes.items()}
+
     def flush(self) -> None:
         """Bring the file to disk."""
         self._writer.flush()
+        if not self._writer.is_in_place:
+            raise folder.removed(self._writer.path)
+
+    def finish(self, state: RunState) -> None:
+        """No more fields come: room for more of them can be given back."""
+        self._finished = True
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; that of a run that goes on later keeps its room."""
         if hasattr(self, "_writer"):
-            self._writer.close()
+            self._writer.close(give_back=self._finished)
+
+
+def _record(saved: Values) -> dict[str, Any]:
+    """What :meth:`Snapshots.record` gave."""
+    return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
 
 
 def _heat_flux(problem: HeatProblem, step: int, frame: Frame) -> Iterator[NDArray[np.float64]]:

@@ -121,7 +121,7 @@ class Body:
         Raises:
             ScenarioError: a value is not finite, or makes the time step unstable at one of the times.
         """
-        conditions = self.conditions.rows(times[:1] if self.conditions.constant else times, reference)
+        conditions = self.conditions.rows(times[:1] if self.conditions.constant else times, reference, dt)
         films = np.where(conditions[:, :, FREE] > 0.0, conditions[:, :, FILM], 0.0).max(axis=0)
         if (films > self.films * (1.0 + 1e-9)).any():
             limit = self.stability_limit(np.maximum(films, self.films)).dt

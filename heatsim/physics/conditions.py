@@ -112,10 +112,11 @@ class Conditions:
         """Whether heat can pass a face to or from outside the box."""
         return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
 
-    def rows(self, times: Array, reference: float) -> Array:
+    def rows(self, times: Array, reference: float, dt: float = 0.0) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Temperatures are deviations from ``reference`` (K).
+        Temperatures are deviations from ``reference`` (K). In steps of ``dt`` seconds from these times a given flux
+        counts with its mean over the step, everything else with its value at the start.
 
         Raises:
             ScenarioError: a value is not finite, or no temperature.
@@ -129,7 +130,7 @@ class Conditions:
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = flux
+            row[:, FLUX] = condition.value.mean(times, dt) if isinstance(condition, Flux) and dt > 0.0 else flux
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)

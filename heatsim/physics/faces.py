@@ -42,20 +42,21 @@ class Exchange:
     flux: Array
 
 
-def _held(condition: Temperature, times: Array, k_over_d: float) -> Exchange:
+def _held(condition: Temperature, times: Array, k_over_d: float, dt: float) -> Exchange:
     return Exchange(np.full_like(times, 2.0), condition.value.at(times), np.zeros_like(times))
 
 
-def _convection(condition: Convection, times: Array, k_over_d: float) -> Exchange:
+def _convection(condition: Convection, times: Array, k_over_d: float, dt: float) -> Exchange:
     h = condition.coefficient.at(times)
     return Exchange(h / (k_over_d + h / 2.0), condition.ambient.at(times), np.zeros_like(times))
 
 
-def _flux(condition: Flux, times: Array, k_over_d: float) -> Exchange:
-    return Exchange(np.zeros_like(times), np.zeros_like(times), condition.value.at(times))
+def _flux(condition: Flux, times: Array, k_over_d: float, dt: float) -> Exchange:
+    value = condition.value.mean(times, dt) if dt > 0.0 else condition.value.at(times)
+    return Exchange(np.zeros_like(times), np.zeros_like(times), value)
 
 
-def _nothing(condition: Insulated | Periodic, times: Array, k_over_d: float) -> Exchange:
+def _nothing(condition: Insulated | Periodic, times: Array, k_over_d: float, dt: float) -> Exchange:
     return Exchange(np.zeros_like(times), np.zeros_like(times), np.zeros_like(times))
 
 
@@ -82,11 +83,15 @@ class Faces:
         conditions = tuple(scenario.boundaries.face(name) for name in FACES)
         return cls(conditions, scenario.grid.spacing, scenario.base_material.conductivity_at(temperature))
 
-    def exchange(self, face: int, times: Array) -> Exchange:
-        """What face number ``face`` exchanges at ``times`` (s, shape (n,))."""
+    def exchange(self, face: int, times: Array, dt: float = 0.0) -> Exchange:
+        """What face number ``face`` exchanges at ``times`` (s, shape (n,)).
+
+        In steps of ``dt`` seconds from there a given flux counts with its mean over the step, everything else with its
+        value at the start.
+        """
         axis = face // 2
         condition = self.conditions[face]
-        return _EXCHANGES[type(condition)](condition, times, self.conductivity[axis] / self.spacing[axis])
+        return _EXCHANGES[type(condition)](condition, times, self.conductivity[axis] / self.spacing[axis], dt)
 
     def periodic(self, axis: int) -> bool:
         """Whether the two faces of an axis are joined."""

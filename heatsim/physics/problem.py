@@ -144,7 +144,7 @@ class HeatProblem:
                 continue
             axis = face // 2
             c = self.coefficients[dt].exchange[axis]
-            exchange = self.faces.exchange(face, times)
+            exchange = self.faces.exchange(face, times, dt)
             g[:, face] = c * exchange.beta
             gradient = exchange.flux * self.grid.spacing[axis] / self.faces.conductivity[axis]
             # The heat of a given flux does not depend on c, so it is made with the unrounded one.

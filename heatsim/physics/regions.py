@@ -19,7 +19,7 @@ from heatsim.scenario.regions import SHAPES, Shaped
 Bytes = NDArray[np.uint8]
 
 _CELLS_PER_SLAB = 2**22
-_BETWEEN = 1e-6  # cells: so near to their border a point lies in both
+BETWEEN = 1e-6  # cells: so near to their border a point lies in both
 ARRAYS = 2  # of one byte a cell, that ``Parts`` holds
 
 
@@ -216,7 +216,7 @@ def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
     for at, origin, spacing, n in zip(point, grid.origin, grid.spacing, grid.cells, strict=True):
         place = (at - origin) / spacing
         border = round(place)
-        cells = (border - 1, border) if abs(place - border) < _BETWEEN else (floor(place),)
+        cells = (border - 1, border) if abs(place - border) < BETWEEN else (floor(place),)
         around.append({min(max(cell, 0), n - 1) for cell in cells})
     void = len(scenario.palette) - 1
     return all(parts.material[z, y, x] == void for x, y, z in product(*around))

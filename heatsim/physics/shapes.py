@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.stl import Surface
 from heatsim.scenario import Box, Cylinder, Sphere, Stl
-from heatsim.scenario.regions import Shape
+from heatsim.scenario.regions import Shape, Shaped
 
 Mask = NDArray[np.bool_]
 Vector = tuple[float, ...]
@@ -82,6 +82,26 @@ class Solid:
             within = (along >= -margin) & (along <= length + margin)
             return np.asarray(within & (across <= (shape.radius + margin) ** 2))
         return np.ones((len(z), len(y), len(x)), dtype=bool)
+
+
+def holds(shaped: Shaped, point: tuple[float, float, float], margin: float) -> bool:
+    """Whether a point (m) lies in the shape of a region, or at most ``margin`` (m) beside it.
+
+    Of a surface from a file, and of a label image, the cells are all that is looked at: they hold every point.
+    """
+    shape = shaped.shape
+    if isinstance(shape, Box):
+        sides = zip(point, shape.min, shape.max, strict=True)
+        return all(low - margin <= at <= high + margin for at, low, high in sides)
+    if isinstance(shape, Sphere):
+        return float(np.linalg.norm(np.subtract(point, shape.centre))) <= shape.radius + margin
+    if isinstance(shape, Cylinder):
+        axis, way = np.subtract(shape.to, shape.from_), np.subtract(point, shape.from_)
+        length = float(np.linalg.norm(axis))
+        along = float(way @ axis) / length
+        across = float(np.linalg.norm(way - along * axis / length))
+        return -margin <= along <= length + margin and across <= shape.radius + margin
+    return True
 
 
 def _bounds(shape: Box | Sphere | Cylinder) -> tuple[Vector, Vector]:

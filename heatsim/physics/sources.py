@@ -1,30 +1,30 @@
 """Heat set free in the body, and beams on its faces, averaged over each time step.
 
 A power is shared evenly by the cells that it heats, so it is exact on the grid whatever its cells. A beam's Gaussian is
-integrated over each cell, and what the cells get is brought to the power absorbed: exact while the spot is on the face,
-however coarse the grid.
+integrated over each cell by differences of the error function. The cells of a spot that lies inside its face receive
+the whole power, however coarse they are; the part of a spot that falls beside the face misses it. On a periodic axis
+that part comes back in at the other end.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, erf, hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.grid import FACES, Grid
+from heatsim.grid import FACES
 from heatsim.physics.cell_types import Medium
-from heatsim.scenario import Beam, Scenario, Source, Table, TimeFunction, face_axes
+from heatsim.scenario import Beam, Periodic, Scenario, Source, face_axes
 
 Array = NDArray[np.float64]
 
-# Beyond so many radii from its centre a beam has exp(-32) of its flux.
+# A spot is followed to 4 radii from its centre along each axis. The flux there is exp(-32) of its peak, and what lies
+# beyond is 3e-15 of the power.
 _REACH = 4.0
-# Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
-_POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
-_WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
+# A spot this many times as wide as a periodic axis is long heats it evenly, to exp(-44) of its flux.
+_EVEN = 3.0
 
 _erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
 
@@ -102,13 +102,22 @@ class Sources:
         """
         return [self._beam(source, times, dt) for source in self.beams]
 
+    def absorbed(self, times: Array, dt: float) -> Array:
+        """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
+        powers = [np.abs(self._spot(source, times, dt)[1]) for source in self.beams]
+        return np.asarray(sum(powers, start=np.zeros(len(times))))
+
     def beam_bytes(self, itemsize: int) -> int:
         """Bytes of one step's weights."""
-        counts = (_window(self.medium.grid, source.beam) for source in self.beams if source.beam is not None)
-        return itemsize * sum(sum(pair) for pair in counts)
+        return itemsize * sum(
+            self._window(source.beam, axis)
+            for source in self.beams
+            if source.beam is not None
+            for axis in face_axes(source.beam.face)
+        )
 
     def _scale(self, source: Source, times: Array, dt: float) -> Array:
-        scale = mean(source.scale, times, dt)
+        scale = source.scale.mean(times, dt)
         if source.during is not None:
             start, stop = source.during
             middle = times + dt / 2.0  # switching happens between steps
@@ -120,73 +129,59 @@ class Sources:
             raise ScenarioError(self.scenario.path, [problem])
         return scale
 
+    def _spot(self, source: Source, times: Array, dt: float) -> tuple[tuple[Array, Array], Array]:
+        """Where the spot is in the middle of its part of each step, and what it brings over the whole step in W."""
+        beam = source.beam
+        assert beam is not None
+        points = np.array(beam.path)
+        lengths = np.concatenate(([0.0], np.cumsum([hypot(*step) for step in np.diff(points, axis=0)])))
+        stop = beam.start + lengths[-1] / beam.speed if beam.speed is not None and len(points) > 1 else np.inf
+        begin, end = np.maximum(times, beam.start), np.minimum(times + dt, stop)
+        share = np.clip((end - begin) / dt, 0.0, 1.0)
+        way = ((begin + end) / 2.0 - beam.start) * (beam.speed if np.isfinite(stop) and beam.speed is not None else 0.0)
+        place = (np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]))
+        return place, beam.power * beam.absorptivity * share * self._scale(source, times, dt)
+
+    def _wraps(self, beam: Beam, axis: int) -> bool:
+        """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
+        grid, reach = self.medium.grid, _REACH * beam.radius
+        along = [point[face_axes(beam.face).index(axis)] - grid.origin[axis] for point in beam.path]
+        periodic = isinstance(self.scenario.boundaries.face(FACES[2 * axis]), Periodic)
+        return periodic and (min(along) < reach or max(along) > grid.size[axis] - reach)
+
+    def _window(self, beam: Beam, axis: int) -> int:
+        """How many cells along an axis of its face a beam can reach in a step."""
+        n = self.medium.grid.cells[axis]
+        if self._wraps(beam, axis):
+            return n
+        return min(n, ceil(2.0 * _REACH * beam.radius / self.medium.grid.spacing[axis]) + 1)
+
+    def _radius(self, beam: Beam, axis: int) -> float:
+        """The radius in m that a beam's weights along an axis are made with."""
+        return min(beam.radius, _EVEN * self.medium.grid.size[axis]) if self._wraps(beam, axis) else beam.radius
+
+    def _images(self, beam: Beam, axis: int) -> list[float]:
+        """Distances in m at which an axis repeats itself within the reach of a beam; 0 alone where it does not."""
+        if not self._wraps(beam, axis):
+            return [0.0]
+        size = self.medium.grid.size[axis]
+        most = ceil(_REACH * self._radius(beam, axis) / size) + 1
+        return [size * number for number in range(-most, most + 1)]
+
     def _beam(self, source: Source, times: Array, dt: float) -> BeamRows:
         beam, grid = source.beam, self.medium.grid
         assert beam is not None
-        u, v, share = _spot(beam, times, dt)
-        power = beam.power * beam.absorptivity * share * self._scale(source, times, dt)
+        (u, v), power = self._spot(source, times, dt)
         first, weights = [], []
-        for axis, centre, count in zip(face_axes(beam.face), (u, v), _window(grid, beam), strict=True):
+        for axis, centre in zip(face_axes(beam.face), (u, v), strict=True):
             d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
+            count = self._window(beam, axis)
             start = np.clip(np.floor((centre - _REACH * beam.radius - origin) / d), 0, n - count)
             edges = origin + d * (start[:, None] + np.arange(count + 1))
-            below = _erf(sqrt(2.0) / beam.radius * (edges - centre[:, None]))
-            part = np.diff(below, axis=1)
+            part, radius = np.zeros((len(times), count)), self._radius(beam, axis)
+            for image in self._images(beam, axis):
+                # The error function rises by 2 over the whole Gaussian.
+                part += np.diff(_erf(sqrt(2.0) / radius * (edges + image - centre[:, None])), axis=1) / 2.0
             first.append(start.astype(np.int32))
-            weights.append(part / part.sum(axis=1, keepdims=True) / d)
+            weights.append(part / d)
         return BeamRows(FACES.index(beam.face), np.stack(first, axis=1), (power[:, None] * weights[0], weights[1]))
-
-
-def mean(function: TimeFunction, times: Array, dt: float) -> Array:
-    """The mean of a function over steps of ``dt`` seconds from ``times``: exact for tables and smooth expressions."""
-    if function.constant:
-        return function.at(times)
-    if isinstance(function, Table):
-        return _table_mean(function, times, dt)
-    return np.asarray(
-        sum(weight * function.at(times + point * dt) for point, weight in zip(_POINTS, _WEIGHTS, strict=True))
-    )
-
-
-def _table_mean(table: Table, times: Array, dt: float) -> Array:
-    """Where no node lies within a step the value in its middle, else the integral from node to node."""
-    nodes, values = np.array(table.times), np.array(table.values)
-    means = table.at(times + dt / 2.0)
-    period = nodes[-1] if table.repeat else np.inf
-    local = np.mod(times, period) if table.repeat else times
-    bent = np.searchsorted(nodes, local, "right") != np.searchsorted(nodes, local + dt, "left")
-    for index in np.flatnonzero(bent):
-        start, stop = float(local[index]), float(local[index]) + dt
-        cuts = [nodes]
-        if table.repeat:
-            # A table may start again, more than once in a long step; its value jumps there.
-            cuts = [nodes + period * lap for lap in range(int(stop // period) + 1)]
-        total = 0.0
-        inside = np.concatenate(cuts)
-        ends = np.unique(np.concatenate(([start], inside[(inside > start) & (inside < stop)], [stop])))
-        for left, right in pairwise(ends.tolist()):
-            # Between nodes the table is a line: its middle is its mean.
-            middle = (left + right) / 2.0
-            total += (right - left) * float(np.interp(middle % period if table.repeat else middle, nodes, values))
-        means[index] = total / dt
-    return means
-
-
-def _window(grid: Grid, beam: Beam) -> tuple[int, int]:
-    """How many cells along the face's two axes a beam can reach."""
-    u, v = (
-        min(grid.cells[axis], ceil(2.0 * _REACH * beam.radius / grid.spacing[axis]) + 1)
-        for axis in face_axes(beam.face)
-    )
-    return u, v
-
-
-def _spot(beam: Beam, times: Array, dt: float) -> tuple[Array, Array, Array]:
-    """Where the spot is in the middle of its part of each step, and how large a share of the step it is on."""
-    points = np.array(beam.path)
-    lengths = np.concatenate(([0.0], np.cumsum([hypot(*step) for step in np.diff(points, axis=0)])))
-    stop = beam.start + lengths[-1] / beam.speed if beam.speed is not None and len(points) > 1 else np.inf
-    begin, end = np.maximum(times, beam.start), np.minimum(times + dt, stop)
-    share = np.clip((end - begin) / dt, 0.0, 1.0)
-    way = ((begin + end) / 2.0 - beam.start) * (beam.speed if np.isfinite(stop) and beam.speed is not None else 0.0)
-    return np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]), share

@@ -55,7 +55,7 @@ class Occurring:
             conditions: on faces, patches and surfaces towards void.
             medium: the kinds of cells, with heat capacities at the reference temperature.
         """
-        temperatures = [start.lowest, start.highest, *_surrounding(conditions, scenario.time.end)]
+        temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
         low, high = min(temperatures), max(temperatures)
         gained, lost = _energies(scenario, conditions, medium)
         materials = [material for _, material in scenario.palette if material is not None]
@@ -125,16 +125,14 @@ def _advice(material: Material) -> str:
     )
 
 
-def _surrounding(conditions: Conditions, end: float) -> Iterator[float]:
+def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
     """The lowest and highest temperatures in K that conditions hold or surround the body with."""
     for condition in conditions.conditions:
         names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
         for name in names:
             function = getattr(condition, name, None)
             if function is not None:
-                values = function.at(function.samples(end))
-                yield float(values.min())
-                yield float(values.max())
+                yield from function.extremes(end)
 
 
 def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:

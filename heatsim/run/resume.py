@@ -1,10 +1,17 @@
-"""The settings that a resumed run is compared by."""
+"""What a resumed run is compared by: version of the numerics, settings and input files."""
 
 import json
+import shlex
+from pathlib import Path
 from typing import Any
 
+from heatsim.errors import FolderError
 from heatsim.scenario import Scenario
 from heatsim.scenario.resolved import document
+from heatsim.storage.checkpoint import Checkpoint
+from heatsim.storage.disk import AGAIN
+from heatsim.storage.folder import CHECKPOINT
+from heatsim.version import NUMERICS
 
 _LONGEST_SHOWN = 80
 
@@ -25,6 +32,51 @@ def settings(scenario: Scenario) -> dict[str, Any]:
     ):
         del tables[table][name]
     return tables
+
+
+def check_numerics(folder: Path, saved: Checkpoint) -> None:
+    """Refuse a checkpoint of another version of the numerics: the rest of the run would not fit its beginning.
+
+    Raises:
+        FolderError: names both versions.
+    """
+    # Checkpoints of the first version do not name it.
+    found = int(saved.values.get("numerics", 1))
+    if found != NUMERICS:
+        raise FolderError(
+            f"{folder / CHECKPOINT}: was written with version {found} of the numerics, this heatsim calculates with "
+            f"version {NUMERICS}, whose results differ; {AGAIN}"
+        )
+
+
+def check_scenario(path: Path, before: str, now: str) -> None:
+    """Refuse a scenario whose settings are not those with which the run began; both are JSON of `settings`.
+
+    Raises:
+        FolderError: names the keys that differ.
+    """
+    changes = differences(json.loads(before), json.loads(now))
+    if changes:
+        raise FolderError(
+            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+            f"What is changed, a longer time.end too, needs a run of its own from the start: "
+            f"`heatsim run {shlex.quote(str(path))} --output …`"
+        )
+
+
+def check_inputs(folder: Path, before: str, now: str) -> None:
+    """Refuse copies of input files that were changed since the run began; both are JSON of `input_checksums`.
+
+    Raises:
+        FolderError: names the file.
+    """
+    sums = json.loads(before)
+    for name, checksum in json.loads(now).items():
+        if sums[name] != checksum:
+            raise FolderError(
+                f"{folder / name}: was changed since the run began: its checksum differs; put a good copy of this "
+                f"input file there, or {AGAIN}"
+            )
 
 
 def differences(before: Any, after: Any, key: str = "") -> list[str]:

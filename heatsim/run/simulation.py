@@ -1,7 +1,6 @@
 """A run from start to end: the only place that puts the parts together."""
 
 import json
-import shlex
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -28,16 +27,17 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.plan import Plan
-from heatsim.run.resume import differences, settings
+from heatsim.run.resume import check_inputs, check_numerics, check_scenario, settings
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, Course, Timing
-from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario import Scenario, input_checksums, input_names, load, write_resolved
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.stepper import Stepper, make_stepper
-from heatsim.storage import checkpoint, folder, traces
+from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
+from heatsim.version import NUMERICS
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
@@ -113,6 +113,8 @@ class Simulation:
         """
         target = folder.require_run(Path(path))
         saved, warnings = checkpoint.read_last_good(target)
+        if saved is not None:
+            check_numerics(target, saved)
         reached = traces.latest_time(target) if saved is None else 0.0
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
@@ -154,7 +156,10 @@ class Simulation:
             temperatures.load_temperatures(initial.slabs(), *contents)
         state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
         simulation = cls(
-            plan, target, state, _saved=saved.values if saved else None, _overwrite=overwrite, _resuming=resuming
+            *(plan, target, state),
+            _saved={**saved.values, **saved.files} if saved else None,
+            _overwrite=overwrite,
+            _resuming=resuming,
         )
         if saved is None:
             state.total()  # sees that it is finite
@@ -266,6 +271,11 @@ class Simulation:
             write_resolved(scenario, self.folder)
             self._resuming = True
         observers = self._observers(progress, watchers)
+        if self._saved is not None:
+            # All files are looked at before any of them is changed.
+            with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
+                for observer in observers:
+                    observer.check(self.state, self._saved)
         for observer in observers:
             stack.callback(observer.close)
         with self.timing.timed("preparing"):
@@ -306,7 +316,17 @@ class Simulation:
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
             )
         self.warnings += temperature_warnings(self.state)
-        folder.write_summary(self.folder, summarise(self.plan, self.state, self.timing, self._choice))
+        written = {
+            folder.FIELDS: self.plan.problem.scenario.output.fields,
+            folder.PROBES: self.plan.problem.scenario.probes,
+            folder.ENERGY: self.plan.problem.scenario.output.energy,
+            folder.CHECKPOINT: True,
+        }
+        folder.require_files(self.folder, [*self._inputs(), *(name for name, wanted in written.items() if wanted)])
+        summary = summarise(self.plan, self.state, self.timing, self._choice)
+        written_tables = [name for name in (folder.PROBES, folder.ENERGY) if written[name]]
+        summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
+        folder.write_summary(self.folder, summary)
 
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
@@ -321,29 +341,29 @@ class Simulation:
             observers.append(Energy())
         if progress:
             observers.append(Progress())
-        observers.append(Checkpoints(tuple(observers), self._identity()))
+        observers.append(Checkpoints(tuple(observers), self._identity(), self._inputs()))
         observers[-1:-1] = watchers
         return observers
 
     def _identity(self) -> Values:
         """What decides the bits of a run; a resumed one is compared with it."""
         return {
+            "numerics": NUMERICS,
             "kernel": self.plan.kernel.name,
             "device": self.plan.device.name,
             "backend": self.plan.device.backend,
             "scenario": json.dumps(settings(self.plan.problem.scenario), ensure_ascii=False),
+            "inputs": json.dumps(input_checksums(self.plan.problem.scenario, self.folder), ensure_ascii=False),
         }
+
+    def _inputs(self) -> list[str]:
+        """The names of the scenario and of the copies of its input files in the run's folder."""
+        return [folder.SCENARIO, *input_names(self.plan.problem.scenario)]
 
     def _restore(self, saved: checkpoint.Checkpoint) -> None:
         identity = self._identity()
-        path = self.folder / folder.SCENARIO
-        changes = differences(json.loads(str(saved.values["scenario"])), json.loads(str(identity["scenario"])))
-        if changes:
-            raise FolderError(
-                f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
-                f"What is changed, a longer time.end too, needs a run of its own from the start: "
-                f"`heatsim run {shlex.quote(str(path))} --output …`"
-            )
+        check_scenario(self.folder / folder.SCENARIO, str(saved.values["scenario"]), str(identity["scenario"]))
+        check_inputs(self.folder, str(saved.values["inputs"]), str(identity["inputs"]))
         if saved.values["backend"] != identity["backend"]:
             self.warnings.append(
                 f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
@@ -356,7 +376,6 @@ class Simulation:
         self.state.ledger.restore(saved.arrays)
         self.state.step = int(saved.values["step"])
         self.state.initial_total = float(saved.values["initial_total"])
-        self.state.largest_heat = float(saved.values["largest_heat"])
         self.state.wall_time = float(saved.values["wall_time"])
         self.state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:

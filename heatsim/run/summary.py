@@ -11,7 +11,7 @@ from heatsim.observers import energy
 from heatsim.observers.observer import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
-from heatsim.version import version
+from heatsim.version import NUMERICS, version
 
 
 def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
     summary: dict[str, Any] = {
         "title": problem.scenario.title,
         "versions": _versions(plan.device.backend),
+        "numerics": NUMERICS,
         "device": plan.device.name,
         "backend": plan.device.backend,
         "kernel": choice.shape.spec.name if choice else plan.kernel.name,
@@ -66,7 +67,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
     if problem.scenario.output.energy:
         row = energy.balance(state)
         summary["energy"] = row
-        summary["energy_bound"] = energy.bound(state, row)
+        summary["energy_bound"] = energy.bound(state)
     return summary
 
 

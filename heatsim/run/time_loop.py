@@ -128,7 +128,7 @@ class Course:
         with self._observing():
             saved = checkpoints.write(self.state)
             self.state.writer.wait()
-        return saved
+        return {**saved, **checkpoints.records()}
 
     def end(self) -> tuple[float, float]:
         """Tell the observers that the run is complete; returns the seconds of its steps and of all between them."""

@@ -24,7 +24,7 @@ from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Ti
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
-from heatsim.scenario.resolved import write_resolved
+from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
@@ -71,6 +71,8 @@ __all__ = [
     "Time",
     "TimeFunction",
     "face_axes",
+    "input_checksums",
+    "input_names",
     "load",
     "load_labels",
     "parse",

@@ -5,12 +5,11 @@ after the tables are validated, even if tables have mistakes. None then stands f
 and a rule does not apply to it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
-from pydantic import BaseModel
+from collections.abc import Callable, Iterable
 
 from heatsim.errors import Mistake
 from heatsim.scenario.boundaries import Insulated
+from heatsim.scenario.fields import formulas_in_time
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
 from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
@@ -23,9 +22,8 @@ from heatsim.scenario.placement import (
     patches_hold_cells,
     probes_lie_in_the_domain,
 )
-from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.regions import Region
-from heatsim.scenario.timefunction import Formula, find_out_of_range
+from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
 
 
@@ -157,7 +155,7 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
     """Expressions in t have allowed values from the start to the end of the run."""
     end = scenario.time.end if known(scenario.time) and known(scenario.time.end) else 0.0
     mistakes, seen = [], set()
-    for key, formula, quantity in _formulas_in_time(scenario, ()):
+    for key, formula, quantity in formulas_in_time(scenario):
         # Several keys may share one default object; its mistake is reported at the first key, where it was written.
         if id(formula) not in seen:
             seen.add(id(formula))
@@ -165,23 +163,6 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
             if message is not None:
                 mistakes.append(Mistake(show_key(key), message))
     return mistakes
-
-
-def _formulas_in_time(
-    table: BaseModel, at: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
-    for name, info in type(table).model_fields.items():
-        value = getattr(table, name)
-        key = at if name == "condition" else (*at, info.alias or name)
-        if isinstance(value, Formula):
-            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
-            yield key, value, quantity
-        elif isinstance(value, BaseModel):
-            yield from _formulas_in_time(value, key)
-        elif isinstance(value, tuple):
-            for index, entry in enumerate(value):
-                if isinstance(entry, BaseModel):
-                    yield from _formulas_in_time(entry, (*key, index))
 
 
 def void_condition_needs_void(scenario: Scenario) -> list[Mistake]:

@@ -93,14 +93,14 @@ class Expression:
     text: str
     names: tuple[str, ...]
     used: frozenset[str] = field(init=False, repr=False, compare=False)
-    _tree: ast.expr = field(init=False, repr=False, compare=False)
+    tree: ast.expr = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         tree = _parse(self.text)
         _check(tree, self.names)
         mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         object.__setattr__(self, "used", frozenset(mentioned & set(self.names)))
-        object.__setattr__(self, "_tree", tree)
+        object.__setattr__(self, "tree", tree)
 
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
         """The values at points, which are given as one array for each variable.
@@ -113,7 +113,7 @@ class Expression:
         variables = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
         result = np.empty(np.broadcast_shapes(*(array.shape for array in variables.values())))
         with np.errstate(all="ignore"):
-            result[...] = _value(self._tree, variables)
+            result[...] = value_of(self.tree, variables)
         return result
 
 
@@ -192,26 +192,27 @@ def _operands(node: ast.AST, names: tuple[str, ...]) -> list[ast.expr]:
     raise ValueError(f"{part} cannot stand in an expression; {ALLOWED}")
 
 
-def _value(node: ast.expr, variables: Mapping[str, NDArray[np.float64]]) -> Any:
+def value_of(node: ast.expr, variables: Mapping[str, NDArray[np.float64]]) -> Any:
+    """The value of an expression's tree, or of a part of it: an array, or a number if no variable is used."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return _constant(number)
         case ast.Name(id=name):
             return variables[name] if name in variables else CONSTANTS[name]
         case ast.BinOp(left=left, op=operator, right=right):
-            return BINARY[type(operator)](_value(left, variables), _value(right, variables))
+            return BINARY[type(operator)](value_of(left, variables), value_of(right, variables))
         case ast.UnaryOp(op=sign, operand=operand):
-            return UNARY[type(sign)](_value(operand, variables))
+            return UNARY[type(sign)](value_of(operand, variables))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [_value(operand, variables) for operand in (left, *others)]
+            values = [value_of(operand, variables) for operand in (left, *others)]
             results = [COMPARISONS[type(op)](values[i], values[i + 1]) for i, op in enumerate(ops)]
             return _truth(reduce(np.logical_and, results))
         case ast.BoolOp(op=operator, values=operands):
             return _truth(
-                reduce(BOOLEAN[type(operator)], [_truth_of(_value(operand, variables)) for operand in operands])
+                reduce(BOOLEAN[type(operator)], [_truth_of(value_of(operand, variables)) for operand in operands])
             )
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return FUNCTIONS[name][0](*(_value(argument, variables) for argument in arguments))
+            return FUNCTIONS[name][0](*(value_of(argument, variables) for argument in arguments))
     raise AssertionError(f"{type(node).__name__} passed the whitelist")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
 from heatsim.scenario.context import folder_of
@@ -33,7 +33,7 @@ from heatsim.scenario.quantities import (
     TEMPERATURE_RATE,
     Quantity,
 )
-from heatsim.scenario.timefunction import TimeFunction, read_time_function
+from heatsim.scenario.timefunction import Formula, TimeFunction, read_time_function
 
 MAX_CELLS = 2**40
 MAX_COUNT = 10_000
@@ -240,3 +240,21 @@ InitialTemperature = Annotated[
     TEMPERATURE,
     Form("≥ 0; an expression in x, y, z; or a file, see above"),
 ]
+
+
+def formulas_in_time(
+    table: BaseModel, at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
+    """Every expression in t in a table and the tables below it: its key, the expression and its quantity."""
+    for name, info in type(table).model_fields.items():
+        value = getattr(table, name)
+        key = at if name == "condition" else (*at, info.alias or name)
+        if isinstance(value, Formula):
+            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
+            yield key, value, quantity
+        elif isinstance(value, BaseModel):
+            yield from formulas_in_time(value, key)
+        elif isinstance(value, tuple):
+            for index, entry in enumerate(value):
+                if isinstance(entry, BaseModel):
+                    yield from formulas_in_time(entry, (*key, index))

@@ -25,6 +25,7 @@ from heatsim.scenario.fields import (
     TemperatureRate,
     Text,
     TimeStep,
+    formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
@@ -277,6 +278,13 @@ class Scenario(BaseModel):
         if not isinstance(materials, Mapping) or len(materials) != 1:
             return document
         return {**document, "domain": {**domain, "material": next(iter(materials))}}
+
+    @model_validator(mode="after")
+    def _set_end_of_formulas(self) -> "Scenario":
+        """Expressions in t are averaged between the jumps that they have up to the end of the run."""
+        for _, formula, _ in formulas_in_time(self):
+            object.__setattr__(formula, "end", self.time.end)
+        return self
 
     @field_validator("output", mode="after")
     @classmethod

@@ -1,8 +1,7 @@
 """Writing a complete scenario: every default, SI units, and copies of the input files."""
 
-import os
 import re
-import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,9 @@ from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+from heatsim.storage import system
+from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_beside, writing
+from heatsim.storage.system import File
 
 NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
@@ -27,6 +29,8 @@ HEADER = "# A complete scenario: every default filled in, SI units. It runs as i
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
+_COPIED_AT_ONCE = 1 << 24
+
 # An array of three entries; a string never spans lines.
 VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 
@@ -34,39 +38,87 @@ VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
 
-    Each file is complete before it takes its name; one that is already in place is left alone. The scenario is there
-    as ``scenario.toml.part`` before any copy is made, and takes its name when all of them are: a folder in which this
-    was cut short shows by itself which files belong to it. Where one cannot be written none is.
+    Each file is complete and on the disk itself before it takes its name; one that is already in place is left alone.
+    The scenario is there as ``scenario.toml.part`` before any copy is made, and takes its name when all of them are: a
+    folder in which this was cut short shows by itself which files belong to it. Where one cannot be written none is.
 
     Raises:
         StorageError: a file could not be written or copied.
     """
     import tomli_w
 
-    beside = folder / f"{NAME}.part"
+    beside = free_part_of(folder / NAME)
     made = [beside]
+    text = HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario)))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        beside.write_text(HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario))), encoding="utf-8")
+        make_folders(folder)
+        write_beside(beside, text.encode())
+        folders = {folder: None}
         for source, name in _files(scenario):
             target = folder / name
             if not (target.exists() and target.samefile(source)):
                 for parent in (folder / above for above in reversed(name.parents)):
                     if not parent.exists():
                         made.append(parent)
-                        parent.mkdir()
-                made += [target, target.with_name(f"{target.name}.part")]
-                shutil.copyfile(source, made[-1])
-                os.replace(made[-1], target)
-        os.replace(beside, folder / NAME)
+                        system.calls.make_folder(parent)
+                    folders[parent] = None
+                part = free_part_of(target)
+                made += [target, part]
+                _copy(source, part)
+                system.calls.rename(part, target)
+        for parent in reversed(folders):
+            sync_folder(parent)
+        system.calls.rename(beside, folder / NAME)
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):
-                path.rmdir() if path.is_dir() else path.unlink()
+                if path.is_dir():
+                    system.calls.remove_folder(path)
+                else:
+                    system.calls.remove(path)
         raise StorageError(
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"
         ) from error
+    # From here on the folder is that of a run, which can be resumed.
+    with writing(folder / NAME):
+        sync_folder(folder)
+
+
+def input_names(scenario: Scenario) -> list[str]:
+    """The names, below the run's folder, of the copies of input files that `write_resolved` makes."""
+    return [name.as_posix() for _, name in _files(scenario)]
+
+
+def input_checksums(scenario: Scenario, folder: Path) -> dict[str, int]:
+    """CRC-32 of each copy of an input file that `write_resolved` made in a folder, by its name there.
+
+    Raises:
+        StorageError: one could not be read.
+    """
+    sums = {}
+    for name in input_names(scenario):
+        path, checksum = folder / name, 0
+        try:
+            with open(path, "rb") as file:
+                while piece := file.read(_COPIED_AT_ONCE):
+                    checksum = zlib.crc32(piece, checksum)
+        except OSError as error:
+            raise StorageError(
+                f"{path}: could not be read: {error.strerror or error}; the run needs this copy of an input file: put "
+                "it back, or start again with `heatsim run … --overwrite`"
+            ) from error
+        sums[name] = checksum
+    return sums
+
+
+def _copy(source: Path, target: Path) -> None:
+    with open(source, "rb") as original, File.create(target) as copy:
+        place = 0
+        while piece := original.read(_COPIED_AT_ONCE):
+            copy.write(place, piece)
+            place += len(piece)
+        copy.sync()
 
 
 def document(scenario: Scenario) -> dict[str, Any]:

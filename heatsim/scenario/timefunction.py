@@ -8,13 +8,16 @@ from numpy.typing import NDArray
 from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
+from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
+from heatsim.scenario.switching import switching_times
 
 SAMPLES = 4096
 # Multiples of the golden ratio, modulo 1, fill an interval evenly and resonate with no periodic function.
 GOLDEN = 0.6180339887498949
+BESIDE = 1e-12  # of the end: so far from a jump the value is that before or after it
 
 
 class TimeFunction:
@@ -29,6 +32,10 @@ class TimeFunction:
         """Values at the times given in s; a value does not depend on which others are asked for with it."""
         raise NotImplementedError
 
+    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds that start at ``times`` (s); one does not depend on the others."""
+        raise NotImplementedError
+
     def samples(self, end: float) -> NDArray[np.float64]:
         """Times in [0, end] among which to look for the smallest and largest value, in ascending order."""
         raise NotImplementedError
@@ -36,6 +43,11 @@ class TimeFunction:
     def last_change(self, end: float) -> float:
         """The time in s from which on the value stays what it is at ``end`` (s); 0 where it never changes."""
         raise NotImplementedError
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest value in [0, end]."""
+        values = self.at(self.samples(end))
+        return float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,10 @@ class Constant(TimeFunction):
         """The value, as often as there are times."""
         return np.full(np.shape(times), self.value)
 
+    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """The value, once for each step."""
+        return self.at(times)
+
     def samples(self, end: float) -> NDArray[np.float64]:
         """Time 0 alone."""
         return np.zeros(1)
@@ -64,9 +80,15 @@ class Constant(TimeFunction):
 
 @dataclass(frozen=True)
 class Formula(TimeFunction):
-    """An expression in t."""
+    """An expression in t.
+
+    Attributes:
+        expression: the expression.
+        end: the end of the run in s, up to which its jumps are found; the scenario sets it, None outside of scenarios.
+    """
 
     expression: Expression
+    end: float | None = field(default=None, compare=False)
 
     @property
     def constant(self) -> bool:
@@ -76,6 +98,15 @@ class Formula(TimeFunction):
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the expression."""
         return self.expression.evaluate(t=times)
+
+    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """Means by Gauss–Legendre quadrature with three points, between the jumps of the expression."""
+        if self.constant:
+            return self.at(times)
+        jumps = None if self.end is None else switching_times(self.expression, self.end)
+        if jumps is None:
+            return mean_of_samples(self.at, times, dt, self.end)
+        return mean_between(self.at, jumps, times, dt)
 
     def samples(self, end: float) -> NDArray[np.float64]:
         """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases."""
@@ -91,10 +122,22 @@ class Formula(TimeFunction):
         others = np.flatnonzero(values != values[-1])
         return float(times[others[-1] + 1]) if len(others) else 0.0
 
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest of the samples and of the values beside jumps, at most 4,096 of these."""
+        times, jumps = self.samples(end), None if self.constant else switching_times(self.expression, end)
+        if jumps is not None and len(jumps):
+            some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
+            times = np.clip(np.concatenate((times, some - BESIDE * end, some + BESIDE * end)), 0.0, end)
+        values = self.at(times)
+        return float(values.min()), float(values.max())
+
 
 @dataclass(frozen=True)
 class Table(TimeFunction):
     """Values at given times: linear in between, held at the ends or repeated.
+
+    A time may stand twice: the value steps there from the first of its two values to the second, which holds at the
+    time itself.
 
     Attributes:
         times: ascending times in s.
@@ -122,9 +165,18 @@ class Table(TimeFunction):
         local = np.mod(times, self.times[-1]) if self.repeat else times
         return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
 
+    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """Means that are exact, however many times of the table lie within a step."""
+        return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
+
     def samples(self, end: float) -> NDArray[np.float64]:
-        """The table's own times within [0, end], and the ends; of a repeated table those of the first period."""
-        nodes = self._nodes[(self._nodes > 0.0) & (self._nodes < end)]
+        """The table's own times within [0, end], and the ends; of a repeated table those of the first period.
+
+        Where the value steps, the moment before is among them.
+        """
+        steps = self._nodes[1:][np.diff(self._nodes) == 0.0]
+        nodes = np.concatenate((self._nodes, np.nextafter(steps, 0.0)))
+        nodes = nodes[(nodes > 0.0) & (nodes < end)]
         last = end
         if self.repeat and end >= self.times[-1]:
             # At the period itself the table has started again: the last value is reached just before.
@@ -200,8 +252,14 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
         faults.append(fault(f"got {show(repeat)}; true or false is wanted", ("repeat",)))
     for index in range(1, len(times)):
         before, after = times[index - 1 : index + 1]
-        if after <= before:
+        if after < before:
             faults.append(fault(f"got {after!r} after {before!r}; times must increase", ("times", index)))
+        elif index > 1 and after == times[index - 2]:
+            message = f"got {after!r} a third time; a time may stand twice, where the value steps"
+            faults.append(fault(message, ("times", index)))
+    if len(times) == 2 and times[0] == times[1]:
+        message = f"got {times[1]!r} twice and no other time; a table with a step needs a time before or after it"
+        faults.append(fault(message, ("times", 1)))
     if repeat is True and times and times[0] != 0.0:
         message = f"got {times[0]!r}; the times of a table with repeat = true must start at 0"
         faults.append(fault(message, ("times", 0)))
@@ -234,6 +292,7 @@ def read_column(
 
 
 def slopes_are_finite(times: list[float], values: list[float]) -> bool:
-    """Whether linear interpolation between the entries of a table stays finite."""
+    """Whether linear interpolation between the entries of a table stays finite; steps at one time do not count."""
+    apart = np.diff(times) > 0.0
     with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.diff(values) / np.diff(times)).all())
+        return bool(np.isfinite(np.diff(values)[apart] / np.diff(times)[apart]).all())

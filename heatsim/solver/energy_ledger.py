@@ -58,6 +58,8 @@ class Ledger:
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[float] | None = None
+        self._magnitudes: list[float] = []
+        self._body_heats: BodyHeats | None = None
         self._carried: dict[str, Any] = {}
 
     @property
@@ -72,21 +74,32 @@ class Ledger:
         assert self._totals is not None
         return tuple(total * cell_heat_capacity for total in self._totals)
 
+    def magnitude(self, problem: HeatProblem) -> float:
+        """Σ |heat through the faces of each cell| in J since the start, void included."""
+        if problem.body is not None:
+            return self.body_heats(problem.body).magnitude
+        self.heats(problem.cell_heat_capacity)
+        return sum(self._magnitudes) * problem.cell_heat_capacity
+
     @staticmethod
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
         """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
         device = ledgers[0]._device
         parts = [part for ledger in ledgers for parts in ledger._face_parts() for part in parts]
         if device.backend == "cpu":
-            found = iter([float(part.sum()) for part in parts])
+            found = iter([(float(part.sum()), float(np.abs(part).sum())) for part in parts])
         else:
-            found = iter([statistics.total for statistics in statistics_of_each(device, parts)])
+            statistics = statistics_of_each(device, parts)
+            found = iter([(of_part.total, of_part.absolute_total) for of_part in statistics])
         for ledger in ledgers:
-            ledger._totals = [sum((next(found) for _ in parts), 0.0) for parts in ledger._face_parts()]
+            sums = [[next(found) for _ in parts] for parts in ledger._face_parts()]
+            ledger._totals = [sum((total for total, _ in of_face), 0.0) for of_face in sums]
+            ledger._magnitudes = [sum((magnitude for _, magnitude in of_face), 0.0) for of_face in sums]
 
     def changed(self) -> None:
         """To be called by whoever has added to the sums: what was found out about them is forgotten."""
         self._totals = None
+        self._body_heats = None
 
     def carry(self) -> None:
         """Carry the sums over; on a GPU that is queued behind the steps that have been."""
@@ -101,9 +114,14 @@ class Ledger:
 
     def body_heats(self, body: Body) -> "BodyHeats":
         """Heat since the start by where it passed, in J."""
+        if self._body_heats is None:
+            self._body_heats = self._find_body_heats(body)
+        return self._body_heats
+
+    def _find_body_heats(self, body: Body) -> "BodyHeats":
         capacities = body.medium.cell_heat_capacity
         through, patches = [], dict.fromkeys(range(6, 6 + len(body.conditions.scenario.patches)), 0.0)
-        beams = 0.0
+        beams = magnitude = 0.0
         for face in range(6):
             if not self.faces[face].size:
                 through.append(0.0)
@@ -111,6 +129,7 @@ class Ledger:
             per_cell = capacities[_kinds_on_face(body, face)]
             heat = self._per_cell(f"ledger_{FACES[face]}", self.faces[face]) * per_cell
             through.append(float(heat.sum()))
+            magnitude += float(np.abs(heat).sum())
             for number in body.conditions.on_face(face):
                 if number >= 6:
                     patches[number] = float(heat[body.conditions.maps[face] == number].sum())
@@ -120,8 +139,10 @@ class Ledger:
         exposure = body.medium.exposure
         if exposure is not None and self.exposed.size:
             kinds = body.medium.cells.reshape(-1)[exposure.cells] & ~np.uint8(INTERIOR)
-            void = float((self._per_cell("ledger_exposed", self.exposed) * capacities[kinds]).sum())
-        return BodyHeats(tuple(through), tuple(patches.values()), void, beams)
+            heat = self._per_cell("ledger_exposed", self.exposed) * capacities[kinds]
+            void = float(heat.sum())
+            magnitude += float(np.abs(heat).sum())
+        return BodyHeats(tuple(through), tuple(patches.values()), void, beams, magnitude)
 
     def source_heat(self, problem: HeatProblem, step: int) -> float:
         """Heat in J that sources in the body have given until ``step``.
@@ -190,12 +211,14 @@ class BodyHeats:
         patches: through each patch.
         void: through the surfaces towards void.
         beams: absorbed from beams.
+        magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
     """
 
     faces: tuple[float, ...]
     patches: tuple[float, ...]
     void: float
     beams: float
+    magnitude: float
 
 
 def _kinds_on_face(body: Body, face: int) -> NDArray[np.intp]:

@@ -8,12 +8,13 @@ An HDF5 file with a user block of 512 bytes in front:
     ── HDF5 ──
     /values        one JSON object as text: flat, numbers in their shortest exact form
     /arrays/NAME   the arrays, contiguous
+    /files/NAME    arrays that say what other files of the run hold: checksums of rows and fields
 
 The checksum stands outside the HDF5 structures and covers all of them: a damaged file is told from a good one before
 HDF5 parses a byte of it. Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is
 whole between the two renames of `write`; checkpoint.previous.h5. At every instant one of them is good.
 
-HDF5 makes the file and says where in it large arrays go; they are written and summed there in one pass.
+HDF5 makes the file in memory and says where in it large arrays go; they are written and summed there in one pass.
 """
 
 import io
@@ -22,8 +23,8 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,26 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
-from heatsim.storage.disk import part_of, reason, reserve, sync_folder, write_at, writing
+from heatsim.storage import system
+from heatsim.storage.disk import (
+    AGAIN,
+    free_part_of,
+    part_of,
+    reason,
+    remove_if_there,
+    reserve,
+    sync_folder,
+    writing,
+)
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
+from heatsim.storage.hdf5_image import Image, early_without_fill
 from heatsim.storage.own_files import check_contained
+from heatsim.storage.system import File
 
 Value = int | float | str | bool
+
+# Where in a file something begins, and what it is.
+Segment = tuple[int, "bytes | Pieces"]
 
 BLOCK = 512
 SLAB_BYTES = 1 << 24
@@ -50,10 +66,12 @@ class Checkpoint:
     Attributes:
         arrays: numbers of any shape by name, kept to the bit.
         values: numbers, texts and truth values by name, kept exactly.
+        files: arrays that say what other files of the run hold.
     """
 
     arrays: Mapping[str, NDArray[Any]]
     values: Mapping[str, Value]
+    files: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,48 +92,65 @@ class Pieces:
         """Bytes of the whole."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "Pieces":
+        """An array that is in memory as one piece."""
+        return cls(array.shape, array.dtype, lambda: [array])
+
+    def whole(self) -> NDArray[Any]:
+        """All values, in memory."""
+        return np.concatenate([np.ravel(piece) for piece in self.read()]).astype(self.dtype).reshape(self.shape)
+
 
 def write(
     folder: Path,
     checkpoint: Checkpoint,
     large: Mapping[str, Pieces] | None = None,
     before: Callable[[], object] = lambda: None,
+    files: Mapping[str, Pieces] | None = None,
 ) -> None:
     """Make `checkpoint` the newest of a folder and keep the one before it.
 
-    Returns when it is on the disk. Arrays are written from where they are, without a second copy.
+    Returns when it is on the disk. Large arrays are written from where they are, without a second copy.
 
     Args:
         folder: of a run.
         checkpoint: what is to be kept.
         large: more arrays, which need not be in memory as a whole.
         before: called before it counts, to bring to the disk what it relies on.
+        files: more arrays for `Checkpoint.files`; they are read after `before`.
 
     Raises:
         StorageError: the disk refused; the checkpoints that were there still are.
     """
     path, previous = folder / CHECKPOINT, folder / PREVIOUS
     part = part_of(path)
+    with writing(path):
+        if not path.exists() and part.is_file() and _damage(part) is None:
+            # Finish what a kill between the two renames left, so that the newest checkpoint is not overwritten.
+            system.calls.rename(part, path)
+    part = free_part_of(path)
     try:
         with writing(path):
-            if not path.exists() and part.exists() and _damage(part) is None:
-                # Finish what a kill between the two renames left, lest the newest checkpoint is overwritten.
-                os.replace(part, path)
-            places = _create(part, checkpoint, large or {})
-            with open(part, "r+b", buffering=0) as file:
-                length, checksum = _fill(file, places)
+            segments, late, length = _build(checkpoint, large or {}, files or {})
+            with File.create(part) as file:
+                reserve(file, length)
+                end, checksum = _fill(file, BLOCK, 0, segments)
                 before()
+                end, checksum = _fill(file, end, checksum, late)
+                _, checksum = _fill(file, end, checksum, [(length, b"")])
+                # All that the checkpoint relies on has its name on the disk, too.
+                sync_folder(folder)
                 # From here on it may be taken for a checkpoint, for the first one even under this name.
-                write_at(file, 0, _header(length, checksum))
-                os.fsync(file.fileno())
+                file.write(0, _header(length - BLOCK, checksum))
+                file.sync()
     except StorageError:
-        with suppress(OSError):
-            part.unlink()
+        remove_if_there(part)
         raise
     with writing(path):
-        if path.exists():
-            os.replace(path, previous)
-        os.replace(part, path)
+        if path.exists() and not previous.is_dir():
+            system.calls.rename(path, previous)
+        system.calls.rename(part, path)
         sync_folder(folder)
 
 
@@ -142,7 +177,7 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
             problems.append(f"{candidate} is damaged ({problem})")
     if not damaged:
         return None, []
-    raise StorageError(f"{'; '.join(problems)}; start again with `heatsim run … --overwrite`")
+    raise StorageError(f"{'; '.join(problems)}; {AGAIN}")
 
 
 @contextmanager
@@ -161,58 +196,65 @@ def understanding(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _create(path: Path, checkpoint: Checkpoint, large: Mapping[str, Pieces]) -> list[tuple[int, Pieces]]:
-    """Write everything but the large arrays, which get their places: the first byte of each, in ascending order."""
+def _build(
+    checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]
+) -> tuple[list[Segment], list[Segment], int]:
+    """What goes where in the file: all segments up to the first of `files`, those from it on, and the file's length."""
+    files = {**{name: Pieces.of(array) for name, array in checkpoint.files.items()}, **files}
     for name, value in checkpoint.values.items():
         if not isinstance(value, Value):
             raise TypeError(f"checkpoint value {name!r} is a {type(value).__name__}, not a number or a text")
     values = json.dumps(dict(checkpoint.values), ensure_ascii=False).encode()
-    total = sum(array.nbytes for array in checkpoint.arrays.values()) + sum(pieces.nbytes for pieces in large.values())
-    room = total + len(values) + (1 << 16) + 1024 * (len(checkpoint.arrays) + len(large))
-    storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    places = []
-    with h5py.File(path, "w", userblock_size=BLOCK, locking=False) as file:
-        reserve(file.id.get_vfd_handle(), 0, room)
+    image, places = Image(), dict[int, Pieces]()
+    first_late = None
+    with h5py.File(image, "w", userblock_size=BLOCK) as file:
         file.create_dataset("values", data=values, dtype=h5py.string_dtype("utf-8", len(values)))
-        arrays = file.create_group("arrays", track_order=False)
+        groups = file.create_group("arrays"), file.create_group("files")
         for name, array in checkpoint.arrays.items():
-            dataset = arrays.create_dataset(name, shape=array.shape, dtype=array.dtype)
-            if array.flags.c_contiguous or array.ndim == 0:
-                dataset[...] = array
-            else:
-                rows = max(1, SLAB_BYTES * len(array) // max(array.nbytes, 1))
-                for start in range(0, len(array), rows):
-                    dataset[start : start + rows] = array[start : start + rows]
-        for name, pieces in large.items():
-            dataset = arrays.create_dataset(name, shape=pieces.shape, dtype=pieces.dtype, dcpl=storage.copy())
-            places.append((dataset.id.get_offset(), pieces))
-    return sorted(places, key=lambda place: place[0])
+            groups[0].create_dataset(name, data=array, shape=array.shape, dtype=array.dtype)
+        for group, pieces_by_name in zip(groups, (large, files), strict=True):
+            for name, pieces in pieces_by_name.items():
+                storage = early_without_fill()
+                dataset = group.create_dataset(name, shape=pieces.shape, dtype=pieces.dtype, dcpl=storage)
+                places[dataset.id.get_offset()] = pieces
+                if group == groups[1]:
+                    first_late = min(first_late or image.length, dataset.id.get_offset())
+    segments: list[Segment] = [(start, content) for start, content in image.parts() if start >= BLOCK]
+    segments = sorted([*segments, *places.items()], key=lambda segment: segment[0])
+    early = [segment for segment in segments if first_late is None or segment[0] < first_late]
+    return early, segments[len(early) :], image.length
 
 
-def _fill(file: io.FileIO, places: Sequence[tuple[int, Pieces]]) -> tuple[int, int]:
-    """Write large arrays to their places in a file; the length of what follows the user block, and its checksum."""
-    checksum, end = 0, BLOCK
+def _fill(file: File, end: int, checksum: int, segments: Sequence[Segment]) -> tuple[int, int]:
+    """Write segments to their places in a new file.
+
+    Args:
+        file: the file, which holds zeros where nothing was written.
+        end: where what was written before ends.
+        checksum: of the bytes before `end`.
+        segments: where each begins, in ascending order, and what it holds.
+
+    Returns:
+        The same two numbers after the last segment.
+    """
     with ThreadPoolExecutor(1) as summing:
-        for start, array in places:
-            checksum, end = _pass(file, end, start, checksum), start
-            for piece in array.read():
+        for start, array in segments:
+            checksum, end = zlib.crc32(bytes(start - end), checksum), start
+            for piece in array.read() if isinstance(array, Pieces) else [np.frombuffer(array, np.uint8)]:
                 content = np.ascontiguousarray(piece).data.cast("B")
                 summed = summing.submit(zlib.crc32, content, checksum)
-                write_at(file, end, content)
+                file.write(end, content)
                 checksum = summed.result()
                 end += content.nbytes
-    length = file.seek(0, os.SEEK_END)
-    return length - BLOCK, _pass(file, end, length, checksum)
+    return end, checksum
 
 
-def _pass(file: io.FileIO, start: int, end: int, checksum: int) -> int:
-    """The checksum after the bytes of an open file from `start` to `end`, or to where the file ends before."""
-    file.seek(start)
-    buffer = memoryview(bytearray(max(0, min(SLAB_BYTES, end - start))))
-    while count := file.readinto(buffer[: end - file.tell()]):
-        checksum = zlib.crc32(buffer[:count], checksum)
+def _sum(file: io.FileIO, length: int) -> int:
+    """The checksum of an open file from its place up to `length`, or to where it ends before."""
+    checksum, left = 0, length - file.tell()
+    buffer = memoryview(bytearray(max(0, min(SLAB_BYTES, left))))
+    while left and (count := file.readinto(buffer[:left])):
+        checksum, left = zlib.crc32(buffer[:count], checksum), left - count
     return checksum
 
 
@@ -221,10 +263,13 @@ def _read_contents(path: Path) -> Checkpoint:
         with h5py.File(path, "r", locking=False) as file:
             check_contained(file)
             values = json.loads(file["values"][()].decode())
-            arrays = {name: np.asarray(dataset[()]) for name, dataset in file["arrays"].items()}
+            arrays, files = (
+                {name: np.asarray(dataset[()]) for name, dataset in file.get(group, {}).items()}
+                for group in ("arrays", "files")
+            )
     except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; it was not written by heatsim") from error
-    return Checkpoint(arrays, values)
+    return Checkpoint(arrays, values, files)
 
 
 def _header(length: int, checksum: int) -> bytes:
@@ -236,8 +281,8 @@ def _damage(path: Path) -> str | None:
     """Why a checkpoint cannot be trusted, or None."""
     try:
         with open(path, "rb", buffering=0) as file:
-            found, length = file.read(BLOCK), file.seek(0, os.SEEK_END)
-            right = _header(max(length - BLOCK, 0), _pass(file, BLOCK, length, 0))
+            length, found = os.fstat(file.fileno()).st_size, file.read(BLOCK)
+            right = _header(max(length - BLOCK, 0), _sum(file, length))
             return None if found == right else "checksum differs"
     except OSError as error:
         return reason(error)

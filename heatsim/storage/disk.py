@@ -1,7 +1,6 @@
 """The disk under the files: its errors with advice, and writes that are whole or not there at all."""
 
 import errno
-import io
 import os
 import re
 import shlex
@@ -13,9 +12,14 @@ from types import TracebackType
 from typing import Self
 
 from heatsim.errors import StorageError
+from heatsim.storage import system
+from heatsim.storage.system import File
 
-# Bytes from which on writing them to the disk is worth a call of its own.
-_BEGUN_AT_ONCE = 1 << 20
+# What stands behind a file's name while it is written; the second where a folder has the first name.
+PARTS = (".part", ".part2")
+
+# Advice where the files of a run are lost.
+AGAIN = "start again with `heatsim run … --overwrite`"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -58,10 +62,13 @@ def writing(path: Path, again: str = "") -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
+        told = f"{path}: could not be written: {reason(error)}"
+        if not path.parent.is_dir():
+            # There is nothing left to resume.
+            command = again or "heatsim run"
+            raise StorageError(f"{told}; its folder was removed: start again with `{command}`") from error
         remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
-        raise StorageError(
-            f"{path}: could not be written: {reason(error)}; {remedy} and run `{again or resume_command(path.parent)}`"
-        ) from error
+        raise StorageError(f"{told}; {remedy} and run `{again or resume_command(path.parent)}`") from error
 
 
 def reason(error: Exception) -> str:
@@ -85,60 +92,69 @@ def resume_command(folder: Path) -> str:
     return f"heatsim resume {shlex.quote(str(folder))}"
 
 
-def reserve(descriptor: int, start: int, count: int) -> None:
-    """Have the file system set aside the bytes [start, start + count) of an open file.
+def reserve(file: File, length: int) -> None:
+    """Make a file at least `length` bytes long and have the file system set aside the room for them.
 
-    A disk that fills up halfway through an update of a file's index destroys what was there before; asked for
-    beforehand, it refuses while the file is still whole. Where the system cannot reserve, nothing is done.
+    A disk that fills up halfway through would otherwise refuse when the file is already in use; asked beforehand, it
+    refuses while nothing relies on it. Where the system cannot set room aside, the file only gets its length.
 
     Raises:
         OSError: no space left, or a quota or limit reached; the file's length is as before.
     """
-    if not hasattr(os, "posix_fallocate"):
-        return
-    length = os.fstat(descriptor).st_size
+    before = file.length
     try:
-        os.posix_fallocate(descriptor, start, count)
+        if length:
+            system.calls.reserve(file.descriptor, 0, length)
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.ENODEV):
             with suppress(OSError):
-                os.ftruncate(descriptor, length)
+                file.truncate(before)
             raise
+    if file.length < length:
+        file.truncate(length)
 
 
-def write_at(file: io.FileIO, start: int, content: bytes | memoryview) -> None:
-    """Write bytes to their place in an unbuffered file and have the system begin to bring large ones to the disk.
-
-    A later fsync then finds little left to do. Python's lock is let go meanwhile.
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power (POSIX wants the folder itself synced).
 
     Raises:
         OSError: the disk refused.
     """
-    left = memoryview(content)
-    file.seek(start)
-    while left:
-        left = left[file.write(left) :]
-    size = memoryview(content).nbytes
-    if size >= _BEGUN_AT_ONCE and hasattr(os, "posix_fadvise"):
-        # The advice that these pages are not needed any more makes Linux write them now; none waits for it.
-        with suppress(OSError):
-            os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a loss of power (POSIX wants the folder itself synced)."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        system.calls.sync(descriptor)
     finally:
         os.close(descriptor)
 
 
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it, where they are missing.
+
+    Raises:
+        OSError: the system refused; FileExistsError: there is a file of that name.
+    """
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_folders(folder.parent)
+    try:
+        system.calls.make_folder(folder)
+    except FileExistsError:
+        if not folder.is_dir():  # Another process may have made it.
+            raise
+
+
 def part_of(path: Path) -> Path:
     """The name under which a file is written before it is renamed into place."""
-    return path.with_name(path.name + ".part")
+    return path.with_name(path.name + PARTS[0])
+
+
+def free_part_of(path: Path) -> Path:
+    """The same, or another name where a folder has this one."""
+    names = [path.with_name(path.name + suffix) for suffix in PARTS]
+    return next((name for name in names if not name.is_dir()), names[0])
 
 
 def write_whole(path: Path, content: bytes, again: str = "") -> None:
@@ -152,14 +168,32 @@ def write_whole(path: Path, content: bytes, again: str = "") -> None:
     Raises:
         StorageError: the disk refused.
     """
-    part = part_of(path)
+    part = free_part_of(path)
     with writing(path, again):
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        write_beside(part, content)
+        system.calls.rename(part, path)
         sync_folder(path.parent)
+
+
+def write_beside(part: Path, content: bytes) -> None:
+    """Write a whole file and wait until it is on the disk itself; where that fails there is none.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    try:
+        with File.create(part) as file:
+            file.write(0, content)
+            file.sync()
+    except OSError:
+        remove_if_there(part)
+        raise
+
+
+def remove_if_there(path: Path) -> None:
+    """Remove a file that is of no use; one that cannot be removed stays."""
+    with suppress(OSError):
+        system.calls.remove(path)
 
 
 def clear_pictures(folder: Path, patterns: Iterable[str]) -> None:
@@ -169,9 +203,9 @@ def clear_pictures(folder: Path, patterns: Iterable[str]) -> None:
         StorageError: the system refused.
     """
     try:
-        folder.mkdir(exist_ok=True)
+        make_folders(folder)
         for pattern in patterns:
             for path in folder.glob(pattern):
-                path.unlink()
+                system.calls.remove(path)
     except OSError as error:
         raise StorageError(f"{folder}: pictures could not be replaced: {reason(error)}") from error

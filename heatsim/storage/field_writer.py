@@ -1,58 +1,54 @@
 """Writing fields.vtkhdf: a file that grows by one time after the other and is whole whenever the run is killed.
 
-Room for the times expected is set aside when the file is created: while the run writes, HDF5's index of the chunks
-does not change, and no kill can come between two halves of a change; nor can the disk fill up with other files.
-On closing, the field is cut to NSteps and nearly all of the room not used is given back.
-The numbers themselves are written straight to the chunks' places in the file: HDF5 would take twice as long.
+The structure of the file, with room for the times expected, is built in memory and written once. While the run writes,
+only values and counters are put to their places (heatsim/storage/field_layout.py), in this order:
+
+    values of the cells, time and offsets  →  sync  →  NSteps
+
+So neither a kill nor a power cut leaves a time that is counted and not there. A thread waits for the disk and counts,
+while the caller goes on; times that come faster than the disk takes them are counted together.
+
+A file that needs room for another number of times is written beside the old one and renamed: its structure is never
+changed in place.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import product
-from math import ceil, prod
-from os import fsync
 from pathlib import Path
 from typing import Any, Self
 
-import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import Closing, reserve, write_at, writing
-from heatsim.storage.field_reader import FieldReader
-from heatsim.storage.vtkhdf import (
-    HEAT_FLUX,
-    MATERIAL,
-    ROOT,
-    TEMPERATURE,
-    VALUES,
-    Field,
-    empty_file,
-    float_type,
-    offsets,
-)
+from heatsim.storage.disk import AGAIN, Closing, writing
+from heatsim.storage.field_file import FieldFile, Record
+from heatsim.storage.field_layout import Layout, integer
+from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
 
-# Smaller than a full chunk: HDF5 then writes whole chunks from where they are, without copying them first.
-CACHE_BYTES = 1 << 20
-# Upper bounds of what one more chunk adds to HDF5's index, and of what else a longer field needs.
-INDEX_BYTES_PER_CHUNK = 256
-INDEX_BYTES = 1 << 16
+# Fields of fewer bytes wait until the one before counts: the disk takes milliseconds for them.
+_WAITED_FOR = 1 << 20
 
 
 class FieldWriter(Closing):
-    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`."""
+    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`.
 
-    def __init__(self, path: Path, file: h5py.File, grid: Grid, dtype: DTypeLike, count: int) -> None:
-        self.path = path
-        self.grid = grid
-        self.dtype = np.dtype(dtype)
-        self._file = file
-        self._root = file[ROOT]
-        self._count = count
-        self._bytes = open(path, "r+b", buffering=0)  # noqa: SIM115  (open until the writer is closed)
+    Attributes:
+        path: the file.
+        checksums: CRC-32 of the materials (0 where there are none), then of the arrays of each time.
+        times: in s, of the fields in the file.
+    """
+
+    def __init__(self, fields: FieldFile, times: Sequence[float], checksums: Sequence[int]) -> None:
+        self.path = fields.path
+        self.times = list(times)
+        self.checksums = list(checksums)
+        self._fields = fields
+        self._thread: ThreadPoolExecutor | None = None
+        self._counting: Future[None] | None = None
+        self._counted = len(self.times)
 
     @classmethod
     def create(
@@ -70,57 +66,66 @@ class FieldWriter(Closing):
             path: the file to write.
             grid: where the cells are.
             dtype: float32 or float64.
-            expected: number of times to set room aside for; more can be appended, with less safety.
+            expected: number of times to set room aside for; more can be appended, which copies the file.
             heat_flux: whether the file also holds heat-flux vectors.
-            materials: names of the materials that cells are of, to be told by `write_materials`; none: not told.
+            materials: names of the materials that cells are of, for `write_materials`.
 
         Raises:
             StorageError: the disk refused or has too little room.
             ValueError: another dtype.
         """
-        dtype = float_type(dtype)
-        with writing(path):
-            # Made in memory and written by the system itself: HDF5 crashes on a disk too full for a file's beginning.
-            path.write_bytes(empty_file(grid, dtype, expected, heat_flux, materials))
-            # Readers may look while the run writes: nothing here relies on HDF5's locks.
-            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            return cls(path, file, grid, dtype, 0)._with_room(expected)
+        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, materials)
+        # First without room: what an earlier run left there is gone before room is set aside.
+        return cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
 
     @classmethod
-    def reopen(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, expected: int = 0) -> Self:
-        """Go on after the first `keep` times; whatever follows them is removed. `expected` is as in `create`.
+    def reopen(
+        cls,
+        path: Path,
+        grid: Grid,
+        dtype: DTypeLike,
+        keep: int,
+        expected: int = 0,
+        record: Record | None = None,
+        *,
+        checked: bool = False,
+    ) -> Self:
+        """Go on after the first `keep` times; what follows them does not count any more.
+
+        Args:
+            path: the file.
+            grid: where the cells are.
+            dtype: float32 or float64.
+            keep: number of times to keep.
+            expected: as in `create`.
+            record: what `record` gave for these times. With it only the values of the cells are taken from the file,
+                and they are checked; without it the file has to be whole.
+            checked: the values have been checked just before, by `check`.
 
         Raises:
-            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times.
+            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times; it
+                is as it was then.
             ValueError: another dtype than float32 or float64.
         """
-        dtype = float_type(dtype)
-        again = "start again with `heatsim run … --overwrite`"
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {again}")
-        with FieldReader(path) as found:
-            if (found.grid, found.dtype) != (grid, dtype):
-                raise StorageError(
-                    f"{path}: holds {found.dtype} on {found.grid}, the run needs {dtype} on {grid}; {again}"
-                )
-            if len(found) < keep:
-                raise StorageError(f"{path}: holds {len(found)} times, the checkpoint counts {keep}; {again}")
-        with writing(path):
-            file = h5py.File(path, "r+", locking=False, rdcc_nbytes=CACHE_BYTES)
-            root = file[ROOT]
-            # Not counted first, removed afterwards: never a moment with times that are counted and not there.
-            root["Steps"].attrs.modify("NSteps", np.int64(keep))
-            file.flush()
-            for name in (VALUES, *dict(offsets(root))):
-                root[name].resize(keep, axis=0)
-            return cls(path, file, grid, dtype, keep)._with_room(max(keep, expected))
+        writer = cls._opened(path, grid, float_type(dtype), keep, record, checked)
+        try:
+            writer._fields.restore(writer.times)
+        except StorageError:
+            writer._fields.file.close()
+            raise
+        return writer._with_room(max(keep, expected))
+
+    @classmethod
+    def check(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, record: Record | None = None) -> None:
+        """Raise what `reopen` would raise of a file that is not good; nothing is changed."""
+        cls._opened(path, grid, float_type(dtype), keep, record, checked=False)._fields.file.close()
 
     def __len__(self) -> int:
         """Number of times in the file."""
-        return self._count
+        return len(self.times)
 
     def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
-        """Append the field at one time.
+        """Append the field at one time; it counts when it is on the disk itself, at the latest after `flush`.
 
         Args:
             time: in s, later than the one before.
@@ -129,23 +134,29 @@ class FieldWriter(Closing):
             heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat-flux vectors.
 
         Raises:
-            StorageError: the disk refused; the times before are still there.
+            StorageError: the disk refused this or the time before; those before are still there.
             ValueError: slabs of another shape.
         """
-        index = self._count
-        if index == len(self._root[TEMPERATURE]):
-            self._make_room(index + 1)
-        self._fill(self._root[TEMPERATURE], planes, index)
-        if HEAT_FLUX in self._root:
-            self._fill(self._root[HEAT_FLUX], heat_flux, index)
+        index = len(self.times)
+        counting = self._counting
+        if counting is not None and (counting.done() or self._fields.bytes_per_time < _WAITED_FOR):
+            counting.result()
+        if index == self._fields.layout.room:
+            self._wait()
+            self._make_room(max(1, 2 * index))
+        fields, file, layout = self._fields, self._fields.file, self._fields.layout
+        checksum = fields.fill(TEMPERATURE, planes, index, 0)
+        if HEAT_FLUX in layout:
+            checksum = fields.fill(HEAT_FLUX, heat_flux, index, checksum)
         with writing(self.path):
-            for name, value in ((VALUES, time), *offsets(self._root, index)):
-                self._root[name].resize(index + 1, axis=0)
-                self._root[name][index] = value
-            self._file.flush()
-            self._root["Steps"].attrs.modify("NSteps", np.int64(index + 1))
-            self._file.flush()
-        self._count = index + 1
+            for series in layout.series:
+                file.write(series.entries_at + 8 * index, series.entry(index, time))
+                file.write(series.length_at, integer(index + 1))
+        self.times.append(float(time))
+        self.checksums.append(checksum)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "heatsim-sync")
+        self._counting = self._thread.submit(self._count)
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
         """Say what every cell is, once, before the first time.
@@ -157,49 +168,7 @@ class FieldWriter(Closing):
             StorageError: the disk refused.
             ValueError: slabs of another shape.
         """
-        self._lengthen(MATERIAL, 1)
-        self._fill(self._root[MATERIAL], planes, 0)
-
-    def _fill(self, field: h5py.Dataset, planes: Iterable[NDArray[Any]], index: int) -> None:
-        """Write slabs, in all one array of cells, to place ``index`` of a dataset."""
-        nz, *shape = field.shape[1:]
-        filled, places = 0, self._places(field, index)
-        for slab in planes:
-            if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
-                raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
-            with writing(self.path):
-                content = np.ascontiguousarray(slab, dtype=field.dtype).data.cast("B")
-                self._place(places, filled * prod(shape) * field.dtype.itemsize, content)
-            filled += len(slab)
-        if filled != nz:
-            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
-
-    def _places(self, field: h5py.Dataset, index: int) -> list[tuple[int, int]]:
-        """Where the chunks of place ``index`` begin: in the bytes of one array of cells, and in the file.
-
-        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
-        """
-        shape, chunk = field.shape[1:], field.chunks[1:]
-        strides = [prod(shape[axis + 1 :]) * field.dtype.itemsize for axis in range(len(shape))]
-        with writing(self.path):
-            return [
-                (
-                    sum(place * stride for place, stride in zip(origin, strides, strict=True)),
-                    field.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
-                )
-                for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
-            ]
-
-    def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
-        """Write a part of an array of cells that begins at byte `start` of it; HDF5 would take twice as long."""
-        end = start + content.nbytes
-        number = bisect_right(places, (start, 1 << 62)) - 1
-        while start < end:
-            first, offset = places[number]
-            number += 1
-            until = min(end, places[number][0] if number < len(places) else end)
-            write_at(self._bytes, offset + start - first, content[: until - start])
-            content, start = content[until - start :], until
+        self.checksums[0] = self._fields.fill(MATERIAL, planes, 0, 0)
 
     def flush(self) -> None:
         """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
@@ -207,49 +176,111 @@ class FieldWriter(Closing):
         Raises:
             StorageError: the disk refused.
         """
+        self._wait()
         with writing(self.path):
-            self._file.flush()
-            fsync(self._file.id.get_vfd_handle())
+            self._fields.file.sync()
 
-    def close(self) -> None:
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is still where it was created."""
+        return self._fields.file.is_in_place
+
+    def record(self, count: int) -> Record:
+        """What a checkpoint keeps of the first `count` times, for `reopen`: structure, times and checksums.
+
+        Of a file that was created by this writer, or reopened with such a record.
+        """
+        return self._fields.record(self.times[:count], self.checksums[: count + 1])
+
+    def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
+        """Shape and type of each array that `record` will give once `count` times are written."""
+        return self._fields.record_shapes(count)
+
+    def close(self, give_back: bool = True) -> None:
         """Close the file; it can be closed twice.
+
+        Args:
+            give_back: give room that was set aside for more times back to the disk. Where that fails the file stays
+                as it is, which is good too.
 
         Raises:
             StorageError: the disk refused.
         """
-        self._bytes.close()
         try:
-            if self._file:
-                self._make_room(self._count)
+            self._wait()
+        except StorageError:
+            self._fields.file.close()
+            raise
         finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+                self._thread = None
+        if give_back and self._fields.layout.room > len(self.times):
+            with suppress(StorageError):
+                self._make_room(len(self.times))
+        with writing(self.path):
+            self._fields.file.close()
+
+    @classmethod
+    def _opened(
+        cls, path: Path, grid: Grid, dtype: np.dtype[Any], keep: int, record: Record | None, checked: bool
+    ) -> Self:
+        """A writer of a file that is there and good, as far as `keep` times go; nothing is changed yet."""
+        if not path.is_file():
+            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
+        fields = FieldFile.found(path, keep) if record is None else FieldFile.known(path, record)
+        layout = fields.layout
+        times, sums = (layout.times, [0] * (keep + 1)) if record is None else (record["times"], record["checksums"])
+        writer = cls(fields, [float(time) for time in times[:keep]], [int(checksum) for checksum in sums])
+        try:
+            if (layout.grid, layout.dtype) != (grid, dtype):
+                raise StorageError(
+                    f"{path}: holds {layout.dtype} on {layout.grid}, the run needs {dtype} on {grid}; {AGAIN}"
+                )
+            whole = fields.file.length >= layout.length
+            if record is not None and not (checked and whole):
+                writer._compare(whole)
+        except BaseException:
+            writer._fields.file.close()
+            raise
+        return writer
+
+    def _compare(self, whole: bool) -> None:
+        """Compare checksums; the file is not `whole` where it is shorter than the structure that is known says."""
+        try:
+            self._fields.compare(self.times, self.checksums)
+        except StorageError:
+            if whole:
+                raise
+            # A run that ends early gives room back after its last checkpoint: the file has a structure of fewer times.
+            self._fields.file.close()
+            self._fields = FieldFile.found(self.path, len(self.times))
+            self._fields.compare(self.times, self.checksums)
+
+    def _count(self) -> None:
+        """Count the times that have been written, once they are on the disk itself."""
+        fields, times = self._fields, len(self.times)
+        if times > self._counted:
             with writing(self.path):
-                self._file.close()
+                fields.file.sync()
+                fields.file.write(fields.layout.count_at, integer(times))
+            self._counted = times
+
+    def _wait(self) -> None:
+        """Wait until all times count, and raise what went wrong there."""
+        counting = self._counting  # A checkpoint's thread waits here while another one appends.
+        if counting is not None:
+            counting.result()
 
     def _with_room(self, times: int) -> Self:
         try:
             self._make_room(times)
         except StorageError:
-            with suppress(StorageError):
-                self.close()
+            self._fields.file.close()
             raise
         return self
 
     def _make_room(self, times: int) -> None:
-        """Give the fields exactly this length."""
-        for name in (TEMPERATURE, HEAT_FLUX):
-            if name in self._root:
-                self._lengthen(name, times)
-
-    def _lengthen(self, name: str, length: int) -> None:
-        field = self._root[name]
-        more = length - len(field)
-        if not more:
-            return
-        with writing(self.path):
-            if more > 0:
-                chunks = prod(ceil(n / chunk) for n, chunk in zip(field.shape[1:], field.chunks[1:], strict=True))
-                per_chunk = prod(field.chunks) * field.dtype.itemsize + INDEX_BYTES_PER_CHUNK
-                end = self._file.id.get_filesize()
-                reserve(self._file.id.get_vfd_handle(), end, more * chunks * per_chunk + INDEX_BYTES)
-            field.resize(length, axis=0)
-            self._file.flush()
+        """Give the arrays places for exactly this number of times."""
+        if times != self._fields.layout.room:
+            self._fields = self._fields.resized(times, self.times)

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import part_of, reason, resume_command, write_whole
+from heatsim.storage import system
+from heatsim.storage.disk import AGAIN, PARTS, make_folders, part_of, reason, resume_command, write_whole
 from heatsim.storage.own_files import refuse_links
 
 SCENARIO = "scenario.toml"
@@ -58,7 +59,7 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
         FolderError: the folder cannot be used; says why and what to do.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except (FileExistsError, NotADirectoryError):
         raise FolderError(f"{folder}: is a file or inside of one; choose another --output") from None
     except OSError as error:
@@ -96,13 +97,13 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
             )
         try:
             if scenario in ours:
-                os.replace(scenario, marker)
+                system.calls.rename(scenario, marker)
             for path in ours:
                 if path.is_dir():
-                    path.rmdir()
+                    system.calls.remove_folder(path)
                 elif path not in (scenario, marker):
-                    path.unlink()
-            marker.unlink()
+                    system.calls.remove(path)
+            system.calls.remove(marker)
         except OSError as error:
             raise FolderError(
                 f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
@@ -178,6 +179,22 @@ def require_run(folder: Path) -> Path:
     return folder
 
 
+def require_files(folder: Path, names: Iterable[str]) -> None:
+    """See that files of a run are still in its folder.
+
+    Raises:
+        StorageError: one was removed while the run wrote; says which.
+    """
+    for name in names:
+        if not (folder / name).is_file():
+            raise removed(folder / name)
+
+
+def removed(path: Path) -> StorageError:
+    """What to raise where a file that a run relies on is gone, or another one has its name."""
+    return StorageError(f"{path}: was removed or replaced while the run was writing to its folder; {AGAIN}")
+
+
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Write summary.json, whole or not at all, its keys in the order given.
 
@@ -213,7 +230,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     """What a run wrote, in the order in which it can be removed, and everything else."""
-    names = [name + suffix for name in (FAILURE, *FILES) for suffix in (".part", "")]
+    names = [name + suffix for name in (FAILURE, *FILES) for suffix in (*PARTS, "")]
     scenario = folder / SCENARIO if _is_file(folder / SCENARIO) else part_of(folder / SCENARIO)
     # With a scenario and nothing else there has been no run yet, and the files that it names may be the user's own.
     ran = any(_is_file(folder / name) for name in FILES if name != SCENARIO)

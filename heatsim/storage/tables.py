@@ -3,11 +3,15 @@
 A header line, then one line of numbers a row, each in the shortest form that reads back the same, lines ending in a
 bare newline. A line is handed to the system in one piece as soon as it is appended, so that a killed run leaves at
 most one unfinished line at the end, which `read` ignores and `TableWriter.reopen` cuts off.
+
+The writer keeps a running checksum: the CRC-32 of the file after the header and after every row. A checkpoint keeps
+them, so that a resumed run can name the first row that was changed.
 """
 
 import csv
 import io
-import os
+import zlib
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -16,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.storage.disk import Closing, reason, writing
+from heatsim.storage.disk import AGAIN, Closing, reason, writing
+from heatsim.storage.system import File
 
 
 def _header(columns: Sequence[str]) -> bytes:
@@ -26,18 +31,29 @@ def _header(columns: Sequence[str]) -> bytes:
 
 
 class TableWriter(Closing):
-    """Appends rows to a table; use `create` or `reopen`.
+    """Appends rows to a table; use `create` or `reopen`."""
 
-    Attributes:
-        rows: number of complete rows in the table.
-    """
-
-    def __init__(self, path: Path, file: io.FileIO, columns: int, rows: int) -> None:
+    def __init__(self, path: Path, file: File, columns: int, end: int, sums: Sequence[int]) -> None:
         self.path = path
-        self.rows = rows
         self._file = file
         self._columns = columns
+        self._end = end
+        self._sums = array("I", sums)
         self._unsynced = True
+
+    @property
+    def rows(self) -> int:
+        """Number of complete rows in the table."""
+        return len(self._sums) - 1
+
+    def checksums(self, rows: int) -> NDArray[np.uint32]:
+        """CRC-32 of the file up to its header, and up to each of the first rows, shape (rows + 1,)."""
+        return np.array(self._sums[: rows + 1], np.uint32)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is still where it was created."""
+        return self._file.is_in_place
 
     @classmethod
     def create(cls, path: Path, columns: Sequence[str]) -> Self:
@@ -47,7 +63,7 @@ class TableWriter(Closing):
             StorageError: the disk refused.
         """
         with writing(path):
-            writer = cls(path, io.FileIO(path, "w"), len(columns), 0)
+            writer = cls(path, File.create(path), len(columns), 0, ())
         try:
             writer._write(_header(columns))
         except StorageError:
@@ -56,27 +72,63 @@ class TableWriter(Closing):
         return writer
 
     @classmethod
-    def reopen(cls, path: Path, columns: Sequence[str], keep_rows: int) -> Self:
+    def reopen(
+        cls, path: Path, columns: Sequence[str], keep_rows: int, checksums: NDArray[np.uint32] | None = None
+    ) -> Self:
         """Go on after the first `keep_rows` rows; whatever follows them is cut off.
 
+        Args:
+            path: the table.
+            columns: names of its columns.
+            keep_rows: number of rows to keep.
+            checksums: what `checksums` gave for these rows, to be compared; None: not compared.
+
         Raises:
-            StorageError: the file is not there, has other columns or fewer complete rows, or the disk refused.
+            StorageError: the file is not there, has other columns, fewer complete rows or rows that were changed, or
+                the disk refused; the file is as it was then.
         """
-        again = "start again with `heatsim run … --overwrite`"
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep_rows} rows in it; {again}")
-        header = _header(columns)
+        end, sums = cls.check(path, columns, keep_rows, checksums)
         with writing(path):
+            file = File(path)
+            try:
+                if file.length != end:
+                    file.truncate(end)
+            except OSError:
+                file.close()
+                raise
+        return cls(path, file, len(columns), end, sums)
+
+    @staticmethod
+    def check(
+        path: Path, columns: Sequence[str], keep_rows: int, checksums: NDArray[np.uint32] | None = None
+    ) -> tuple[int, list[int]]:
+        """Raise what `reopen` would raise of a file that is not good; nothing is changed.
+
+        Returns:
+            Where in the file the last row to keep ends, and the checksums.
+        """
+        if not path.is_file():
+            raise StorageError(f"{path}: is missing, the checkpoint counts {keep_rows} rows in it; {AGAIN}")
+        header, sums = _header(columns), list[int]()
+        try:
             with open(path, "rb") as lines:
                 found = lines.read(len(header))
                 if found != header:
-                    raise StorageError(f"{path}: begins otherwise, {','.join(columns)} was expected; {again}")
+                    raise StorageError(f"{path}: begins otherwise, {','.join(columns)} was expected; {AGAIN}")
+                sums.append(zlib.crc32(header))
                 for row in range(keep_rows):
-                    if not lines.readline().endswith(b"\n"):
-                        raise StorageError(f"{path}: holds {row} rows, the checkpoint counts {keep_rows}; {again}")
-                end = lines.tell()
-            os.truncate(path, end)
-            return cls(path, io.FileIO(path, "a"), len(columns), keep_rows)
+                    line = lines.readline()
+                    if not line.endswith(b"\n"):
+                        raise StorageError(f"{path}: holds {row} rows, the checkpoint counts {keep_rows}; {AGAIN}")
+                    sums.append(zlib.crc32(line, sums[-1]))
+                    if checksums is not None and sums[-1] != checksums[row + 1]:
+                        raise StorageError(
+                            f"{path}: row {row + 1} differs from what was written: the checksums are not the same; put "
+                            f"a good copy of the file there, or {AGAIN}"
+                        )
+                return lines.tell(), sums
+        except OSError as error:
+            raise StorageError(f"{path}: could not be read: {reason(error)}; check the disk, or {AGAIN}") from error
 
     def append(self, row: Sequence[float]) -> None:
         """Append one row, a number for each column.
@@ -88,7 +140,6 @@ class TableWriter(Closing):
         if len(row) != self._columns:
             raise ValueError(f"{self.path}: a row of {len(row)} numbers for {self._columns} columns")
         self._write((",".join(repr(float(value)) for value in row) + "\n").encode())
-        self.rows += 1
 
     def flush(self) -> None:
         """Wait until every row is on the disk itself, as a checkpoint that counts them needs.
@@ -101,7 +152,7 @@ class TableWriter(Closing):
             self._unsynced = False
             try:
                 with writing(self.path):
-                    os.fsync(self._file.fileno())
+                    self._file.sync()
             except StorageError:
                 self._unsynced = True
                 raise
@@ -118,11 +169,23 @@ class TableWriter(Closing):
     def _write(self, line: bytes) -> None:
         try:
             with writing(self.path):
-                # A disk that is nearly full takes a part of the line and refuses only the next write.
-                while line:
-                    line = line[self._file.write(line) :]
+                self._file.write(self._end, line)
         finally:
             self._unsynced = True
+        self._end += len(line)
+        self._sums.append(zlib.crc32(line, self._sums[-1] if self._sums else 0))
+
+
+def checksum(path: Path) -> int:
+    """CRC-32 of a whole table.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    try:
+        return zlib.crc32(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:

@@ -10,7 +10,8 @@ VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with
     /VTKHDF/Steps/Values           the times in s
     /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
 
-A time is written first, then flushed, then counted in NSteps: what a crash leaves beyond NSteps is never read.
+A time is written first, then synced, then counted in NSteps: what a crash leaves beyond NSteps is never read, and after
+a power cut NSteps counts no time that is not on the disk.
 HDF5's oldest file version, h5py's default, has no mark of a file being open for writing and so opens after a crash.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.grid import Grid
+from heatsim.storage.hdf5_image import early_without_fill
 
 ROOT = "VTKHDF"
 TEMPERATURE = "CellData/temperature"
@@ -51,24 +53,25 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def offsets(root: h5py.Group, index: int = 0) -> list[tuple[str, int]]:
-    """The datasets that say where each array's values at a time are, and what they say for time ``index``."""
-    places = {TEMPERATURE: (OFFSETS, index), HEAT_FLUX: (HEAT_FLUX_OFFSETS, index), MATERIAL: (MATERIAL_OFFSETS, 0)}
+def offsets(root: h5py.Group) -> list[str]:
+    """The datasets that say at which place of each array the values of a time are."""
+    places = {TEMPERATURE: OFFSETS, HEAT_FLUX: HEAT_FLUX_OFFSETS, MATERIAL: MATERIAL_OFFSETS}
     return [place for name, place in places.items() if name in root]
 
 
-def empty_file(grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool, materials: Sequence[str]) -> bytes:
-    """The bytes of a file without any time in it."""
-    with h5py.File("empty", "w", driver="core", backing_store=False) as file:
-        _create_layout(file, grid, dtype, expected, heat_flux, materials)
-        file.flush()
-        image: bytes = file.id.get_file_image()
-    return image
-
-
-def _create_layout(
-    file: h5py.File, grid: Grid, dtype: np.dtype[Any], expected: int, heat_flux: bool, materials: Sequence[str]
+def create_layout(
+    file: h5py.File, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: Sequence[str]
 ) -> None:
+    """Create all groups and datasets in an empty HDF5 file, with room for some times and one entry in each list.
+
+    Args:
+        file: the file, open for writing.
+        grid: where the cells are.
+        dtype: float32 or float64.
+        room: number of times that the arrays have places for.
+        heat_flux: whether there are heat-flux vectors.
+        materials: names of the materials that cells are of; none: there is no such array.
+    """
     nx, ny, nz = grid.cells
     root = file.create_group(ROOT)
     root.attrs["Version"] = np.array([2, 0], np.int64)
@@ -80,9 +83,6 @@ def _create_layout(
     root.attrs["Direction"] = np.eye(3).ravel()
     # The box itself: spacing times cells may differ from it in the last digit.
     root.attrs["Size"] = np.array(grid.size, np.float64)
-    storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     fields: list[tuple[str, tuple[int, ...], np.dtype[Any], bytes]] = [(TEMPERATURE, (), dtype, b"Scalars")]
     if heat_flux:
         fields.append((HEAT_FLUX, (3,), dtype, b"Vectors"))
@@ -95,18 +95,20 @@ def _create_layout(
             maxshape=(None, *grid.shape, *components),
             chunks=(*_chunks(grid.shape, numbers.itemsize * prod(components)), *components),
             dtype=numbers,
-            dcpl=storage,
+            dcpl=early_without_fill(),
         )
         if attribute:
             field.attrs.create("Attribute", attribute, dtype=h5py.string_dtype("ascii", len(attribute)))
     if materials:
         root[MATERIAL].attrs["Names"] = list(materials)
-    # One chunk for all the times expected; of length 1, so that it is there from the start.
-    rows = (max(512, expected),)
-    root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.float64)[:] = 0.0
-    for name, _ in offsets(root):
-        root.create_dataset(name, shape=(1,), maxshape=(None,), chunks=rows, dtype=np.int64)[:] = 0
-    root["Steps"].attrs["NSteps"] = np.int64(0)
+    # One chunk for all the times that there is room for; of length 1, so that it has its place from the start.
+    rows = (max(512, room),)
+    root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype="<f8")[:] = 0.0
+    for name in offsets(root):
+        root.create_dataset(name, shape=(1,), maxshape=(None,), chunks=rows, dtype="<i8")[:] = 0
+    root["Steps"].attrs.create("NSteps", 0, dtype="<i8")
+    for name, *_ in fields:
+        root[name].resize(1 if name == MATERIAL else room, axis=0)
 
 
 def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, int]:

@@ -16,7 +16,8 @@ from typing import Any
 from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
 from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import part_of, reason, write_whole
+from heatsim.storage import system
+from heatsim.storage.disk import make_folders, part_of, reason, write_whole, writing
 from heatsim.storage.own_files import refuse_links
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
@@ -103,7 +104,8 @@ def write_failure(folder: Path, message: str, *, again: bool) -> None:
     Raises:
         StorageError: the file could not be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder, AGAIN):
+        make_folders(folder)
     text = json.dumps({"message": message, "again": again}, ensure_ascii=False)
     write_whole(folder / run_folder.FAILURE, (text + "\n").encode(), AGAIN)
 
@@ -121,7 +123,7 @@ def forget_failure(folder: Path) -> None:
     """Remove the file that :func:`write_failure` wrote."""
     for path in (part_of(folder / run_folder.FAILURE), folder / run_folder.FAILURE):
         with suppress(FileNotFoundError, NotADirectoryError):
-            path.unlink()
+            system.calls.remove(path)
 
 
 def is_done(folder: Path) -> bool:
@@ -205,16 +207,17 @@ def _clear(study: Path) -> None:
             if not (folder / run_folder.SCENARIO).exists():
                 forget_failure(folder)
             run_folder.prepare(folder, overwrite=True)
-            folder.rmdir()
+            system.calls.remove_folder(folder)
         pictures = sorted((study / FIGURES).glob("*.png")) if (study / FIGURES).is_dir() else []
         for path in pictures:
-            path.unlink()
+            system.calls.remove(path)
         for name in (RUNS, FIGURES):
             if (study / name).is_dir():
-                (study / name).rmdir()
+                system.calls.remove_folder(study / name)
         for name in _FILES:
             for path in (part_of(study / name), study / name):
-                path.unlink(missing_ok=True)
+                if path.exists():
+                    system.calls.remove(path)
     except OSError as error:
         raise FolderError(
             f"{error.filename}: could not be removed: {reason(error)}; choose another --output"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import HeatsimError
+from heatsim.errors import HeatsimError, StorageError
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import write_whole
@@ -163,6 +163,12 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
     temperature: Mapping[str, Any] = summary.get("temperature", {})
     for column, name in zip(FINAL_COLUMNS, ("min", "max", "mean"), strict=True):
         found[column] = temperature.get(name)
+    expected = summary.get("checksums", {}).get(run_folder.PROBES)
+    if expected is not None and tables.checksum(path / run_folder.PROBES) != expected:
+        raise StorageError(
+            f"{path / run_folder.PROBES}: was changed since the run ended: the checksums are not the same; put a good "
+            f"copy of it there, or remove {path} to have the run done again"
+        )
     curves = read_curves(path)
     times = curves.pop("time", np.empty(0))
     for probe in probes:

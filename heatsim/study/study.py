@@ -15,7 +15,7 @@ from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import reason
+from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
@@ -120,7 +120,7 @@ class Study:
             Interrupted: after SIGINT or SIGTERM; checkpoints are saved.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folders(self.folder)
         except OSError as error:
             raise FolderError(
                 f"{self.folder}: could not be created: {reason(error)}; choose another --output"

@@ -1,14 +1,14 @@
 """Heat from sources: exact on the grid, averaged over each step."""
 
-from math import exp, pi
+from math import erf, exp, pi, sqrt
 
 import numpy as np
 import pytest
-from exact import scenario
+from exact import PERIODIC, scenario
 from problem_text import problem
 
-from heatsim.physics.sources import mean
-from heatsim.scenario import Constant, Table
+from heatsim.grid import FACES
+from heatsim.scenario import face_axes
 
 GRID = ((0.04, 0.03, 0.02), (20, 15, 10))
 BEAM = (
@@ -61,33 +61,9 @@ def test_a_source_is_on_during_its_interval_alone() -> None:
     assert total == pytest.approx(8.0 * 0.8, rel=1e-12)
 
 
-def test_the_mean_of_a_table_is_exact() -> None:
-    table = Table((0.0, 1.0, 3.0), (0.0, 2.0, -1.0))
-    times = np.array([0.0, 0.5, 0.9, 2.5, 4.0])
-    assert mean(table, times[:2], 1.0) == pytest.approx([1.0, (1.5 + 1.625) / 2.0], rel=1e-14)
-    for dt in (0.3, 1.0, 7.0):
-        assert mean(table, times, dt) == pytest.approx(_means(table, times, dt), abs=2e-5)
-
-
-def test_the_mean_of_a_repeated_table_goes_over_its_jump() -> None:
-    table = Table((0.0, 1.0, 2.0), (0.0, 4.0, 1.0), repeat=True)
-    times = np.array([0.0, 1.9, 3.7, 17.3])
-    for dt in (0.25, 1.0, 5.0):
-        assert mean(table, times, dt) == pytest.approx(_means(table, times, dt), abs=2e-3)
-
-
-def _means(table: Table, times: np.ndarray, dt: float) -> list[float]:  # type: ignore[type-arg]
-    middles = (np.arange(20_000) + 0.5) / 20_000 * dt
-    return [float(table.at(t + middles).mean()) for t in times]
-
-
-def test_the_mean_of_a_constant_is_itself() -> None:
-    assert mean(Constant(0.7), np.zeros(2), 0.1).tolist() == [0.7, 0.7]
-
-
-@pytest.mark.parametrize("radius", [1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("radius", [1e-4, 1e-3, 2.4e-3])
 def test_a_beam_brings_what_it_absorbs_while_it_is_on(radius: float) -> None:
-    """From finer than a cell to coarser than the face; on from 0.1 s for the length of its path, 0.0224 m."""
+    """From finer than a cell to one that reaches the edge; on from 0.1 s for the length of its path, 0.0224 m."""
     body = derived("[[sources]]\n" + BEAM % radius + "\n").body
     dt = 0.013
     times = np.arange(150) * dt
@@ -101,6 +77,92 @@ def test_a_beam_brings_what_it_absorbs_while_it_is_on(radius: float) -> None:
     count_u, count_v = rows.weights[0].shape[1], rows.weights[1].shape[1]
     assert (rows.first >= 0).all()
     assert (rows.first + np.array([count_u, count_v]) <= (20, 15)).all()
+
+
+def absorbed(body, times: np.ndarray, dt: float = 1e-3) -> np.ndarray:  # type: ignore[no-untyped-def,type-arg]
+    """W that all beams bring to their faces."""
+    power = np.zeros(len(times))
+    for rows in body.sources.beam_rows(times, dt):
+        u, v = (body.medium.grid.spacing[axis] for axis in face_axes(FACES[rows.face]))
+        power += rows.weights[0].sum(axis=1) * rows.weights[1].sum(axis=1) * u * v
+    return power
+
+
+def beam_on(face: str, spot: tuple[float, float], radius: float, extra: str = "") -> str:
+    return (
+        f'[[sources]]\nbeam = {{ face = "{face}", power = 8.0, radius = {radius!r}, path = [{list(spot)}] }}\n{extra}'
+    )
+
+
+@pytest.mark.parametrize("radius", [2e-4, 1.5e-3, 4e-3, 0.05, 10.0])
+@pytest.mark.parametrize("spot", [(0.0, 0.015), (0.0, 0.0), (0.04, 0.03), (0.001, 0.029)])
+def test_what_falls_beside_the_face_misses_it(spot: tuple[float, float], radius: float) -> None:
+    """Half the power on an edge and a quarter on a corner while the other sides are far; else the error function."""
+    body = derived(beam_on("z_max", spot, radius)).body
+
+    def share(at: float, length: float) -> float:
+        return (erf(sqrt(2.0) * (length - at) / radius) + erf(sqrt(2.0) * at / radius)) / 2.0
+
+    expected = 8.0 * share(spot[0], 0.04) * share(spot[1], 0.03)
+    assert absorbed(body, np.zeros(1)) == pytest.approx([expected], rel=1e-12)
+    if spot == (0.0, 0.0) and radius < 2e-3:
+        assert absorbed(body, np.zeros(1)) == pytest.approx([2.0], rel=1e-13)
+
+
+@pytest.mark.parametrize("face", ["x_min", "y_max", "z_min"])
+def test_a_half_model_on_a_symmetry_plane_absorbs_half_the_heat_of_the_whole(face: str) -> None:
+    """Cell by cell: the weights of the half are those of the whole body's upper half."""
+
+    def rows(length: float, cells: int, middle: float):  # type: ignore[no-untyped-def]
+        size, grid = [length] * 3, [cells] * 3
+        text = scenario(tuple(size), tuple(grid), initial=300.0, end=1.0, k=20.0, rho=2000.0, cp=500.0)
+        return problem(text + beam_on(face, (middle, middle), 1.3e-3)).body
+
+    whole, quarter = rows(0.02, 20, 0.01), rows(0.01, 10, 0.0)
+    dt, start = 1e-2, np.zeros(1)
+    (all_of_it,), (part,) = whole.sources.beam_rows(start, dt), quarter.sources.beam_rows(start, dt)
+    fluxes = np.zeros((20, 20))
+    first_u, first_v = all_of_it.first[0]
+    u, v = (weights[0] for weights in all_of_it.weights)
+    fluxes[first_v : first_v + len(v), first_u : first_u + len(u)] = np.outer(v, u)
+    found = np.zeros((10, 10))
+    u, v = (weights[0] for weights in part.weights)
+    found[: len(v), : len(u)] = np.outer(v, u)
+    np.testing.assert_allclose(found, fluxes[10:, 10:], rtol=1e-12, atol=1e-9 * fluxes.max())
+
+
+def test_a_beam_that_travels_over_the_edge_fades_as_its_spot_leaves() -> None:
+    radius, speed = 2e-3, 0.02
+    text = (
+        f'[[sources]]\nbeam = {{ face = "z_max", power = 8.0, radius = {radius}, '
+        f"path = [[0.02, 0.015], [0.04, 0.015]], speed = {speed} }}\n"
+    )
+    body, dt = derived(text).body, 0.01
+    times = np.arange(100) * dt
+    distance = 0.02 - speed * (times + dt / 2.0)
+    expected = [4.0 * (1.0 + erf(sqrt(2.0) * left / radius)) for left in distance]
+    assert absorbed(body, times, dt) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 6e-3, 0.03, 1.0])
+def test_over_the_end_of_a_periodic_axis_a_spot_goes_on_at_the_other(radius: float) -> None:
+    text = scenario(
+        *GRID,
+        initial=300.0,
+        end=2.0,
+        boundaries=f"x_min = {PERIODIC}\nx_max = {PERIODIC}",
+        k=20.0,
+        rho=2000.0,
+        cp=500.0,
+    )
+    body = problem(text + beam_on("z_max", (0.0, 0.015), radius)).body
+    assert body is not None
+    expected = 8.0 * erf(sqrt(2.0) * 0.015 / radius)
+    assert absorbed(body, np.zeros(1)) == pytest.approx([expected], rel=1e-12)
+    (rows,) = body.sources.beam_rows(np.zeros(1), 1e-3)
+    along = rows.weights[0][0]
+    assert len(along) == 20
+    np.testing.assert_allclose(along, along[::-1], rtol=1e-10)  # symmetric about the seam
 
 
 def test_a_beam_has_the_profile_of_a_gaussian() -> None:

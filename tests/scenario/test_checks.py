@@ -136,3 +136,8 @@ def test_one_material_with_a_name_is_the_domains():
     document = tomllib.loads(TEXT.replace("[material]", "[materials.steel]"))
     assert parse(document, "rod.toml").domain.material == "steel"
     assert "material" not in document["domain"]
+
+
+def test_expressions_in_time_know_the_end_of_the_run():
+    scenario = parse(tomllib.loads(COMPOSITE), "module.toml")
+    assert scenario.sources[1].scale.end == scenario.patches[1].condition.ambient.end == 60.0

@@ -234,7 +234,7 @@ MISTAKES = {
     ),
     "face table": (
         (),
-        '[boundaries]\nx_min = { type = "flux", value = { times = [0, 1, 1], values = [1, 2, 3] } }',
+        '[boundaries]\nx_min = { type = "flux", value = { times = [0, 2, 1], values = [1, 2, 3] } }',
         "boundaries.x_min.value.times.2",
         ["times must increase"],
     ),

@@ -45,6 +45,12 @@ def test_repeated_table_starts_again_after_its_last_time():
     assert function.at(np.array([1.0, 5.0, 9.0, 3.0, 7.0, 4.0, 8.0])).tolist() == [5.0, 5.0, 5.0, 7.0, 7.0, 0.0, 0.0]
 
 
+def test_a_time_may_stand_twice():
+    function = read({"times": [0, 5, 5, 9], "values": [1.0, 1.0, 3.0, 3.0]}, FLUX)
+    assert function == Table((0.0, 5.0, 5.0, 9.0), (1.0, 1.0, 3.0, 3.0))
+    assert function.at(np.array([0.0, 4.9, 5.0, 12.0])).tolist() == [1.0, 1.0, 3.0, 3.0]
+
+
 def test_table_of_equal_values_is_constant():
     assert read({"times": [0, 1], "values": [300.0, 300.0]}).constant
 
@@ -68,6 +74,14 @@ def test_samples_of_an_expression_find_the_extremes_of_an_oscillation(periods):
     assert (times[0], times[-1]) == (0.0, 10.0)
     assert function.at(times).max() == pytest.approx(1.0, abs=1e-3)
     assert function.at(times).min() == pytest.approx(-1.0, abs=1e-3)
+
+
+def test_extremes_of_an_expression_are_those_of_its_narrowest_pulses():
+    """Of 1e-6 of the time each, upwards and downwards."""
+    function = read("where(t % 2.5 < 1e-5, 900, 5) - 3*(abs(t - 4.321) < 1e-6)", FLUX)
+    assert function.extremes(10.0) == (2.0, 900.0)
+    assert Table((0.0, 5.0, 5.0, 9.0), (0.0, 8.0, 1.0, 1.0)).extremes(20.0) == (0.0, pytest.approx(8.0, rel=1e-14))
+    assert Constant(3.0).extremes(1.0) == (3.0, 3.0)
 
 
 FUNCTIONS = [
@@ -140,7 +154,9 @@ def test_expression_is_in_range_up_to_the_end():
         ({"times": [0], "values": [1, 2]}, ("times",), "two or more"),
         ({"times": 3, "values": [1, 2]}, ("times",), "got 3; a list"),
         ({"times": [0, 1, 2], "values": [1, 2]}, (), "got 3 times and 2 values"),
-        ({"times": [0, 1, 1], "values": [1, 2, 3]}, ("times", 2), "got 1.0 after 1.0; times must increase"),
+        ({"times": [0, 2, 1], "values": [1, 2, 3]}, ("times", 2), "got 1.0 after 2.0; times must increase"),
+        ({"times": [0, 1, 1, 1], "values": [1, 2, 3, 4]}, ("times", 3), "got 1.0 a third time"),
+        ({"times": [0, 0], "values": [1, 2]}, ("times", 1), "needs a time before or after it"),
         ({"times": [0, "5 m"], "values": [1, 2]}, ("times", 1), "cannot be converted to s"),
         ({"times": [0, 1], "values": [1, "-5 W/(m^2 K)"]}, ("values", 1), "must be at least 0 W/(m^2 K)"),
         ({"times": [0, 1], "values": [1, True]}, ("values", 1), "got true"),

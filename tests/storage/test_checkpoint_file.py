@@ -172,8 +172,22 @@ def test_only_plain_values_are_kept(tmp_path):
 
 
 def test_a_folder_that_is_gone_gives_advice(tmp_path):
-    with pytest.raises(StorageError, match=r"checkpoint\.h5: could not be written: .*heatsim resume"):
+    """There is nothing left to resume."""
+    with pytest.raises(StorageError, match=r"checkpoint\.h5: could not be written: .*folder was removed") as caught:
         write(tmp_path / "gone", example())
+    assert "heatsim resume" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.previous.h5", "checkpoint.h5.part"])
+def test_a_folder_in_the_way_costs_no_checkpoint(tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "somebody's").touch()
+    for step in (1, 2, 3):
+        write(tmp_path, example(step))
+        found, warnings = read_last_good(tmp_path)
+        assert same(found, example(step))
+        assert warnings == []
+    assert (tmp_path / name / "somebody's").exists()
 
 
 WRITE_FOREVER = """

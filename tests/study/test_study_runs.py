@@ -125,6 +125,16 @@ def test_responses_may_change_without_a_run_being_done_again(finished: Path) -> 
     )
 
 
+def test_a_table_that_was_changed_after_its_run_counts_as_a_failed_run(finished: Path) -> None:
+    path = finished / "out" / "runs" / "0002" / run_folder.PROBES
+    content = path.read_bytes()
+    path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    table = study(finished).to_pydict()
+    assert table["status"] == ["done", "failed", *4 * ["done"]]
+    assert "probes.csv: was changed since the run ended" in table["message"][1]
+    assert table["warmest"][1] is None
+
+
 def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Where its folder should be is a file: nothing can be written there.
     out = prepared(tmp_path)

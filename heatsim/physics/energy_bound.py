@@ -1,0 +1,248 @@
+"""How large the residual of the energy balance can be: rounding, counted and weighted, and nothing else.
+
+In exact arithmetic a step moves heat between neighbours and through faces, and the balance closes exactly. The ledger
+takes the rounded heat of a face, which errs by nothing. Left are the roundings of each cell's sum:
+
+    |residual| ≤ r·u·Σ_steps H  +  1e-12·(|stored| + Σ_cells |heat through faces| + Σ |heat given|)
+                 +  64·2⁻⁵³·(H_first + H_last)
+
+with the unit roundoff u, 2⁻⁵³ in float64 and 2⁻²⁴ in float32. The second term is for the sums of the ledger, each of
+which adds up to 8,192 terms before it is carried over; the third for adding up the field.
+
+**r, the roundings of a step.** A step makes T' = Σ c_j·T_j + heats, with c_j ≥ 0 and Σ c_j = 1. A rounding errs by at
+most u times the sum so far, which is at most Σ c_j·|T_j| and the heats so far. Each cell is also the neighbour of
+others, with coefficients whose sum is 1 (C_a·c_ab = C_b·c_ba). So over all cells each rounding errs by at most u·H,
+H = Σ C·|T − T_ref|, C the heat capacity of a cell.
+
+    seven_term    7 for the seven products and sums, with fma or without, and 1 for each face and source added
+    increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. Where kinds of
+                  cells differ 1 for the difference and 2 for c_ab and c_ba, which are rounded apart; within one kind
+                  these are the same numbers on both sides. The sums are at most 2σ·H, since the neighbours'
+                  coefficients add up to σ = dt/limit at most. T + increments is 1 more, of H.
+    stochastic    the same, with 1 more of H for the number added before rounding and 1 for adding it
+
+**H, from one row to the next.** A step is monotone: no new value is lower for a higher old one. That is what the limit
+on dt means. So it makes no new extremes and, because it moves heat only, it does not add to Σ C·|T − T_ref| (Crandall &
+Tartar, *Proc. Am. Math. Soc.* 78 (1980) 385). Between rows, from the row's H, lowest and highest temperature,
+
+    H ≤ min( H_row + E,  Σ C·max|T − T_ref| over the row's and the surroundings' temperatures ) + Q
+
+E is the most that the surroundings would bring to a body at T_ref in the time since the row, and Q what sources, beams
+and fluxes bring, by magnitude. Where materials change with temperature contents stand in place of T − T_ref
+(heatsim/physics/enthalpy.py), and the same holds for them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.conditions import STEFAN_BOLTZMANN, Condition, Conditions
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.temperature_range import surrounding
+from heatsim.scenario import Constant, Convection, Flux, Radiation, Temperature, TimeFunction
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-12
+UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+_SUMMING = 64.0 * 2.0**-53
+# For products of roundings, and for what rounding adds to H itself.
+_SECOND_ORDER = 1.001
+_STEPS_AT_ONCE = 16_384
+
+
+@dataclass
+class Row:
+    """What a row knows of the field.
+
+    Attributes:
+        step: number of steps done.
+        heat: Σ ρ·cp·V·|T − T_ref| in J.
+        lowest, highest: T − T_ref in K.
+        turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
+    """
+
+    step: int
+    heat: float
+    lowest: float
+    highest: float
+    turned_over: float = 0.0
+
+
+class EnergyBound:
+    """The bound of one run, which grows from row to row.
+
+    Attributes:
+        heat: the bound of H in J between the last two rows.
+        row: the last row; None before the first.
+        given: heat in J that sources, beams and fluxes have brought since the start, by magnitude.
+    """
+
+    def __init__(self, problem: HeatProblem, reference: float) -> None:
+        self._problem = problem
+        self._reference = reference
+        self.heat = 0.0
+        self.row: Row | None = None
+        self.given = 0.0
+        self._heat_steps = 0.0
+        self._turned_over = 0.0
+        self._first_heat = 0.0
+
+    def add(self, row: Row) -> None:
+        """Go on to the next row."""
+        if self.row is None:
+            self._first_heat = row.heat
+        else:
+            brought = self._given(self.row.step, row.step)
+            self.given += brought
+            timeline = self._problem.timeline
+            seconds = timeline.time(row.step) - timeline.time(self.row.step)
+            by_heat = self.row.heat + self._power * seconds
+            self.heat = max(min(by_heat, self._within(self.row)) + brought, row.heat)
+            self._heat_steps += (row.step - self.row.step) * self.heat
+        self._turned_over = max(self._turned_over, row.turned_over)
+        self.row = row
+
+    @property
+    def residual(self) -> float:
+        """How large the residual in J may be at the last row."""
+        last = 0.0 if self.row is None else self.row.heat
+        rounded = self.roundings * UNIT_ROUNDOFF[self._problem.precision] * self._heat_steps
+        summed = _SUMMING * (self._first_heat + last) if self.row is not None and self.row.step > 0 else 0.0
+        return _SECOND_ORDER * rounded + TOLERANCE * (self._turned_over + self.given) + summed
+
+    @cached_property
+    def roundings(self) -> float:
+        """r, the roundings of a step, weighted."""
+        problem, body = self._problem, self._problem.body
+        faces = 0
+        for axis, n in enumerate(problem.grid.cells):
+            low, high = (int(problem.exchanging(2 * axis + side) or self._beam_on(2 * axis + side)) for side in (0, 1))
+            faces += low + high if n == 1 else max(low, high)
+        if problem.scheme == "seven_term":
+            return 7.0 + faces + (body is not None)
+        longest = max(problem.timeline.step_lengths, default=0.0)
+        sigma = min(longest / problem.limit.dt, 1.0)
+        of_increments = 6.0 + faces
+        if body is not None:
+            of_increments += 2.0 if body.medium.uniform else 5.0
+        return (3.0 if problem.scheme == "stochastic" else 1.0) + 2.0 * sigma * of_increments
+
+    def save(self) -> dict[str, float]:
+        """What a checkpoint keeps."""
+        row = Row(-1, 0.0, 0.0, 0.0) if self.row is None else self.row
+        of_run = (self.heat, self.given, self._heat_steps, self._turned_over, self._first_heat)
+        numbers = (*of_run, float(row.step), row.heat, row.lowest, row.highest)
+        return {f"energy_bound_{number}": value for number, value in enumerate(numbers)}
+
+    def restore(self, saved: Mapping[str, int | float | str | bool]) -> None:
+        """Take back what :meth:`save` gave."""
+        numbers = [float(saved[f"energy_bound_{number}"]) for number in range(9)]
+        self.heat, self.given, self._heat_steps, self._turned_over, self._first_heat = numbers[:5]
+        if numbers[5] >= 0.0:
+            self.row = Row(int(numbers[5]), *numbers[6:])
+
+    def _beam_on(self, face: int) -> bool:
+        return self._problem.body is not None and face in self._problem.body.sources.beam_faces()
+
+    @cached_property
+    def _conditions(self) -> Conditions:
+        body = self._problem.body
+        return Conditions.from_scenario(self._problem.scenario) if body is None else body.conditions
+
+    @cached_property
+    def _surrounding(self) -> tuple[float, float]:
+        """The lowest and highest temperature around the body, as deviations in K; inf and −inf where there are none."""
+        around = [T - self._reference for T in surrounding(self._conditions, self._problem.scenario.time.end)]
+        return min(around, default=inf), max(around, default=-inf)
+
+    def _within(self, row: Row) -> float:
+        """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
+        low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
+        body, ends = self._problem.body, np.array([low, high])
+        if body is None:
+            return self._problem.cell_heat_capacity * self._problem.grid.cell_count * float(np.abs(ends).max())
+        medium = body.medium
+        largest = [np.abs(law.content_at(ends) if medium.varies else ends).max() for law in medium.laws]
+        return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
+
+    @cached_property
+    def _areas(self) -> list[tuple[Condition, float, float]]:
+        """Each condition that passes heat, its area in m² and the largest conductance of the half cells behind it."""
+        problem, body, found = self._problem, self._problem.body, []
+        conditions, grid = self._conditions, problem.grid
+        across = [grid.cell_volume / d for d in grid.spacing]
+        if body is None:
+            best = [2.0 * k / d for k, d in zip(problem.faces.conductivity, grid.spacing, strict=True)]
+        else:
+            best = [1.0 / float(half.min()) for half in body.medium.least_half]
+        for face in range(6):
+            axis, numbers = face // 2, conditions.maps[face]
+            cells = grid.cell_count // grid.cells[axis]
+            for number in conditions.on_face(face):
+                count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
+                found.append((conditions.conditions[number], count * across[axis], best[axis]))
+        exposure = None if body is None else body.medium.exposure
+        if exposure is not None:
+            # At most two surfaces of a cell across an axis.
+            area = 2.0 * float(exposure.area.sum(axis=0) @ np.array(across))
+            found.append((conditions.conditions[-1], area, max(best)))
+        return found
+
+    @cached_property
+    def _power(self) -> float:
+        """The most in W that the surroundings bring to a body at the reference temperature."""
+        end, power = self._problem.scenario.time.end, 0.0
+        for condition, area, conductance in self._areas:
+            match condition:
+                case Temperature():
+                    power += area * conductance * self._farthest(condition.value)
+                case Convection():
+                    film = condition.coefficient.extremes(end)[1] * self._farthest(condition.ambient)
+                    radiated = self._radiated(condition.emissivity, condition.surroundings)
+                    most = max(self._farthest(condition.ambient), self._farthest(condition.surroundings))
+                    power += area * min(film + radiated, conductance * most)
+                case Radiation():
+                    radiated = self._radiated(condition.emissivity, condition.ambient)
+                    power += area * min(radiated, conductance * self._farthest(condition.ambient))
+                case _:
+                    pass
+        return power
+
+    def _farthest(self, temperature: TimeFunction) -> float:
+        """The largest |T − T_ref| in K during the run."""
+        return max(abs(T - self._reference) for T in temperature.extremes(self._problem.scenario.time.end))
+
+    def _radiated(self, emissivity: TimeFunction, surroundings: TimeFunction) -> float:
+        """The most in W/m² between surroundings and a surface at the reference temperature."""
+        end = self._problem.scenario.time.end
+        difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
+        return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
+
+    def _given(self, first: int, last: int) -> float:
+        """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
+        timeline, total, step = self._problem.timeline, 0.0, first
+        while step < last:
+            interval = timeline.interval(step)
+            until = min(last, int(timeline.steps[interval + 1]), step + _STEPS_AT_ONCE)
+            times, dt = timeline.step_times(step, until), float(timeline.dts[interval])
+            total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt
+            step = until
+        return total
+
+    def _given_power(self, times: Array, dt: float) -> Array:
+        """What is given in steps of ``dt`` seconds from ``times``, in W by magnitude."""
+        body, power = self._problem.body, np.zeros(1)
+        for condition, area, _ in self._areas:
+            if isinstance(condition, Flux) and condition.value != Constant(0.0):
+                power = power + area * np.abs(condition.value.mean(times, dt))
+        if body is not None:
+            sources = body.sources
+            heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
+            power = power + heat @ (body.medium.counts * body.medium.cell_heat_capacity) / dt
+            power = power + sources.absorbed(times, dt)
+        return power

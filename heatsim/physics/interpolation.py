@@ -1,0 +1,212 @@
+"""Temperatures between the centres of cells.
+
+Between two centres heat flows through two half cells and, where materials meet, through the contact between them. So
+the temperature follows the resistances on the way, not the distance (Patankar, *Numerical Heat Transfer and Fluid
+Flow*, §4.2-3). With s from 0 to 1 between the centres a and b, and r = d/2k of each half cell:
+
+        a        interface        b         in a:  T = T_a + 2s·r_a/(r_a + R + r_b) · (T_b − T_a)
+        ●------------|------------●         in b:  T = T_b − 2(1 − s)·r_b/(r_a + R + r_b) · (T_b − T_a)
+        s = 0        ½            1         with a contact R, T jumps by R/(r_a + R + r_b) · (T_b − T_a) at s = ½
+
+Within one material that is linear in s. Along x, y and z one after the other it is trilinear within one material, and
+exact where the temperature changes along one axis only, or linearly along interfaces. After x, what lies beside a point
+along y is what lies on its own side of the interfaces across x, and so on. Of a material that changes with temperature
+each half cell has the conductivity of its centre.
+
+The last half cell before a face lies between the outermost centre and the face's own temperature:
+
+        face      cell 0      cell 1
+         |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
+         0     ½    1   3/2
+
+Void has no temperature: towards a surface in the box the last half cell before it has that of its cell's centre.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.body import Body
+from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.enthalpy import Law
+from heatsim.physics.faces import Faces
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.regions import BETWEEN
+from heatsim.physics.shapes import holds
+from heatsim.physics.surface_temperature import Surfaces
+
+Array = NDArray[np.float64]
+Sides = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a point lies along one axis.
+
+    Attributes:
+        cells: the two cells that it lies between; twice the same in the half cell before a face.
+        weight: share of the second of the two values, 0…1, within one material.
+        face: number of the face whose own temperature is the first value, or None.
+    """
+
+    cells: tuple[int, int]
+    weight: float
+    face: int | None
+
+
+def locate(grid: Grid, faces: Faces, axis: int, coordinate: float) -> Position:
+    """Where a coordinate (m) lies along an axis of the grid."""
+    n = grid.cells[axis]
+    # In cells, counted from the first centre; rounding must not carry a point on a face outside.
+    s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
+    if faces.periodic(axis):
+        lower = int(np.floor(s))
+        return Position((lower % n, (lower + 1) % n), s - lower, None)
+    if s < 0.0:
+        return Position((0, 0), 2.0 * (s + 0.5), 2 * axis)
+    if s > n - 1:
+        return Position((n - 1, n - 1), 2.0 * (n - 0.5 - s), 2 * axis + 1)
+    lower = min(int(s), max(n - 2, 0))
+    return Position((lower, min(lower + 1, n - 1)), s - lower, None)
+
+
+class Interpolation:
+    """Temperatures at points.
+
+    Attributes:
+        cells: the cells around each point as index arrays x, y, z of shape (points, 2, 2, 2), along z, y, x.
+    """
+
+    def __init__(self, problem: HeatProblem, points: Sequence[tuple[float, float, float]]) -> None:
+        self._body = problem.body
+        self._positions = [
+            tuple(locate(problem.grid, problem.faces, axis, point[axis]) for axis in range(3)) for point in points
+        ]
+        cells = np.array([[at.cells for at in positions] for positions in self._positions], dtype=np.int64)
+        x, y, z = cells.reshape(-1, 3, 2).transpose(1, 0, 2)
+        self.cells = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
+        self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
+        self._kinds, self._known = _kinds(problem.body, self.cells)
+        self._sides = np.array(
+            [
+                _own_side(problem, point, positions, known)
+                for point, positions, known in zip(points, self._positions, self._known, strict=True)
+            ],
+            dtype=np.intp,
+        ).reshape(-1, 3)
+        self._at_faces = [
+            (number, at.face, at.weight)
+            for number, positions in enumerate(self._positions)
+            for at in positions
+            if at.face is not None
+        ]
+        self._mixed = bool((self._kinds != self._kinds[:, :1, :1, :1]).any())
+
+    def of(self, temperatures: Array, surface: Surfaces) -> list[float]:
+        """Temperatures in K at the points.
+
+        Args:
+            temperatures: of ``cells`` in K.
+            surface: how the faces' own temperatures follow from those behind them.
+        """
+        values, known, kinds = temperatures, self._known, self._kinds
+        for axis in range(3):  # along x, then y, then z: the last index each time
+            pair = (kinds[..., 0], kinds[..., 1])
+            first = np.where(known[..., 0], values[..., 0], values[..., 1])
+            second = np.where(known[..., 1], values[..., 1], values[..., 0])
+            side = self._sides[:, axis].reshape(-1, *[1] * (first.ndim - 1))
+            share = self._shares[:, axis].reshape(side.shape)
+            if self._mixed:
+                share = self._along(axis, share, side, pair, (first, second))
+            values = first + share * (second - first)
+            # What goes on is the point's own side, but for void.
+            own = np.where(side == 1, known[..., 1], ~known[..., 0])
+            kinds, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
+        found = [float(value) for value in values.reshape(-1)]
+        for number, face, weight in self._at_faces:
+            outside = float(surface(face, self._own_cell(number), np.asarray(found[number])))
+            found[number] = outside + weight * (found[number] - outside)
+        return found
+
+    def _own_cell(self, number: int) -> tuple[int, int, int]:
+        x, y, z = (
+            at.cells[side] for at, side in zip(self._positions[number], self._sides[number].tolist(), strict=True)
+        )
+        return x, y, z
+
+    def _along(
+        self,
+        axis: int,
+        s: Array,
+        side: NDArray[np.intp],
+        kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+        temperatures: tuple[Array, Array],
+    ) -> Array:
+        """The share of the second of two values along an axis, by the resistances between them."""
+        assert self._body is not None
+        medium = self._body.medium
+        own, other = (medium.half[axis, kind] for kind in kinds)
+        contact = medium.resistance[kinds]
+        material = np.array([kind.material for kind in medium.kinds])
+        alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
+        if medium.varies:
+            own, other = (
+                half / medium.by_law(Law.conductivity_at, kind, T - self._body.reference)
+                for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
+            )
+        resisting = np.isfinite(own) & np.isfinite(other)
+        whole = np.where(resisting, own + contact + other, 1.0)
+        before = 2.0 * np.minimum(s, 0.5) * np.where(resisting, own, 0.0) / whole
+        behind = 1.0 - 2.0 * (1.0 - np.maximum(s, 0.5)) * np.where(resisting, other, 0.0) / whole
+        return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
+
+
+def _kinds(body: Body | None, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The kinds of cells, and which of them conduct."""
+    if body is None or body.medium.uniform:
+        return np.zeros(cells[0].shape, dtype=np.intp), np.ones(cells[0].shape, dtype=bool)
+    x, y, z = cells
+    kinds = (body.medium.cells[z, y, x] & (INTERIOR - 1)).astype(np.intp)
+    return kinds, kinds != (-1 if body.medium.void is None else body.medium.void)
+
+
+def _own_side(
+    problem: HeatProblem, point: tuple[float, float, float], positions: Sequence[Position], known: NDArray[np.bool_]
+) -> Sides:
+    """On which side of the interfaces around it a point lies: 0 or 1 along x, y, z.
+
+    A point that lies on the border of cells belongs to the region painted last among those whose shapes hold it, as
+    the cells of its surroundings do; without regions to the cell that begins there. Void has none.
+
+    Args:
+        problem: whose regions they are.
+        point: (x, y, z) in m.
+        positions: of the point.
+        known: which of the cells around it conduct, along z, y, x.
+    """
+    choices = [
+        (0, 1) if at.face is None and abs(at.weight - 0.5) < BETWEEN else (int(at.weight >= 0.5),) for at in positions
+    ]
+    candidates = [(x, y, z) for x, y, z in product(*choices) if known[z, y, x]]
+    if not candidates:  # a border of void: the nearest cell that conducts
+        candidates = [(x, y, z) for x, y, z in product((0, 1), repeat=3) if known[z, y, x]]
+        return max(candidates, key=lambda sides: float(np.prod(_weights(positions, sides))))
+    parts = None if problem.body is None else problem.body.parts
+    if len(candidates) == 1 or parts is None:
+        return candidates[-1]
+    regions, margin = problem.scenario.regions, BETWEEN * min(problem.grid.spacing)
+
+    def rank(sides: Sides) -> tuple[bool, int, Sides]:
+        x, y, z = (at.cells[side] for at, side in zip(positions, sides, strict=True))
+        owner = int(parts.owner[z, y, x])
+        return owner == 0 or holds(regions[owner - 1], point, margin), owner, sides
+
+    return max(candidates, key=rank)
+
+
+def _weights(positions: Sequence[Position], sides: Sides) -> list[float]:
+    return [at.weight if side else 1.0 - at.weight for at, side in zip(positions, sides, strict=True)]

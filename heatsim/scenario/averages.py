@@ -1,0 +1,107 @@
+"""Means of functions of time over time steps.
+
+What is averaged over a step brings the same heat as the function itself, however long the step is. The mean of one step
+does not depend on which other steps are asked for with it.
+"""
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
+_POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
+_WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
+# Where the jumps of a function are not known it is looked at this often in a run, but at least and at most so often in
+# a step, in places that no oscillation meets in equal phases.
+_LOOKS, _FEWEST, _MOST = 2**22, 32, 4096
+_GOLDEN, _SHIFT = 0.6180339887498949, 0.7548776662466927
+
+
+def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: float, end: float | None) -> Array:
+    """The mean of many values within each step, for functions whose jumps are not known.
+
+    Args:
+        at: the function's values at times in s.
+        times: when the steps start, in s.
+        dt: in s.
+        end: of the run in s, if it is known.
+    """
+    wanted = _LOOKS * dt / end if end is not None else 0.0
+    spread = np.mod(np.arange(1, int(min(max(wanted, _FEWEST), _MOST)) + 1) * _GOLDEN, 1.0)
+    # Moved on from step to step, so that what one step misses of a fast oscillation the next ones make up for.
+    places = np.mod(times[:, None] / dt * _SHIFT + spread, 1.0)
+    return np.asarray(at(times[:, None] + dt * places).mean(axis=1))
+
+
+def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: float) -> Array:
+    """The mean of a function over steps of ``dt`` seconds from ``times``, by Gauss–Legendre between its jumps.
+
+    Args:
+        at: the function's values at times in s.
+        jumps: in s, ascending.
+        times: when the steps start, in s.
+        dt: in s.
+    """
+    means = _gauss(at, times, dt)
+    first, last = np.searchsorted(jumps, times, "right"), np.searchsorted(jumps, times + dt, "left")
+    cut = np.flatnonzero(last > first)
+    if not len(cut):
+        return means
+    counts = last[cut] - first[cut]
+    # The pieces of all steps that are cut, one after the other: each begins with the step or with a jump.
+    pieces = counts + 1
+    step = np.repeat(np.arange(len(cut)), pieces)
+    number = np.arange(len(step)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    inside = jumps[np.minimum(first[cut][step] + number, len(jumps) - 1)]
+    before = jumps[np.maximum(first[cut][step] + number - 1, 0)]
+    start = np.where(number == 0, times[cut][step], before)
+    stop = np.where(number == counts[step], times[cut][step] + dt, inside)
+    heat = np.bincount(step, _gauss(at, start, stop - start) * (stop - start), len(cut))
+    means[cut] = heat / np.bincount(step, stop - start, len(cut))
+    return means
+
+
+def _gauss(at: Callable[[Array], Array], start: Array, length: Array | float) -> Array:
+    return np.asarray(sum(weight * at(start + point * length) for point, weight in zip(_POINTS, _WEIGHTS, strict=True)))
+
+
+def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: float) -> Array:
+    """The exact mean over steps of a function that is linear between nodes and held, or repeated, beyond them.
+
+    Two nodes at one time are a step in value.
+
+    Args:
+        nodes: times in s, ascending.
+        values: one for each node.
+        repeat: whether the function starts again at the last node; the first is 0 then.
+        times: when the steps start, in s.
+        dt: in s.
+    """
+    period = float(nodes[-1])
+    laps_before = np.floor(times / period) if repeat else np.zeros(len(times))
+    start = times - laps_before * period
+    stop = start + dt
+    # A step that ends with a lap does not begin the next one.
+    laps = np.maximum(np.ceil(stop / period) - 1.0, 0.0) if repeat else np.zeros(len(times))
+    stop = stop - laps * period
+    after = np.searchsorted(nodes, start, "right")  # the first node after the start
+    before = np.searchsorted(nodes, stop, "left") - 1  # the last node before the end
+    whole = np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(nodes))))
+    length, slopes = np.diff(nodes), np.diff(values)
+    slopes = np.divide(slopes, length, out=np.zeros_like(slopes), where=length > 0.0)
+    slopes = np.concatenate(([0.0], slopes, [0.0]))  # held beyond the ends
+
+    last = len(nodes) - 1
+    value_at_start = values[np.maximum(after - 1, 0)] + slopes[after] * (start - nodes[np.maximum(after - 1, 0)])
+    # Within one piece the value in its middle is the mean.
+    within = value_at_start + slopes[after] * dt / 2.0
+    to_node = nodes[np.minimum(after, last)] - start
+    from_node = stop - nodes[np.maximum(before, 0)]
+    heat = to_node * (value_at_start + values[np.minimum(after, last)]) / 2.0
+    heat = heat + from_node * (values[np.maximum(before, 0)] + slopes[before + 1] * from_node / 2.0)
+    heat = heat + (whole[np.maximum(before, 0)] - whole[np.minimum(after, last)]) + laps * whole[-1]
+    return np.asarray(np.where((before < after) & (laps == 0.0), within, heat / dt))

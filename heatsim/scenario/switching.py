@@ -1,0 +1,166 @@
+"""When an expression in t jumps or has a kink, so that it can be averaged piece by piece.
+
+Only some operations jump: comparisons, %, floor, ceil and sign; abs, min and max have kinks. Each has an argument g(t)
+that is smooth between the jumps of what stands inside it, and it jumps where g passes 0, or a whole number:
+
+    a < b    g = a − b, at 0          a % b    g = a/b, at whole numbers          floor(a)    g = a, at whole numbers
+
+The operations are visited from the inside out. On each piece that has been found so far, g is a straight line nearly
+always, so its crossings follow from two values. Where it is not, the piece is sampled and each crossing is bisected.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario.expressions import Expression, value_of
+
+Array = NDArray[np.float64]
+Crossing = tuple[ast.expr, bool]
+
+MOST_JUMPS = 2**20
+_SAMPLES = 2**20  # of all pieces on which an argument is curved
+_FEWEST = 16  # of each
+_RESOLVED = 6  # samples from one crossing to the next, on average, that show them all
+_BISECTIONS = 50
+# Places on a piece, in parts of it: irrational, so that no oscillation meets them in equal phases.
+_GOLDEN = 0.6180339887498949
+_PROBES = np.sort(np.mod(np.arange(1, 9) * _GOLDEN, 1.0))
+_CHECKS, _MISSED = 2**14, 5e-4
+_STRAIGHT = 1e-9
+_NEAR = 1e-14  # of the end: jumps nearer to each other are one
+
+
+@lru_cache(maxsize=64)
+def switching_times(expression: Expression, end: float) -> Array | None:
+    """The times in s between 0 and ``end`` at which an expression in t may jump or have a kink, in ascending order.
+
+    Returns:
+        The times; None where there are too many of them to be told apart.
+    """
+    edges = np.array([0.0, end])
+    with np.errstate(all="ignore"):
+        for argument, whole_numbers in _crossings(expression.tree):
+            found = _passes(argument, whole_numbers, edges)
+            if found is None:
+                return None
+            edges = np.unique(np.concatenate((edges, found)))
+            edges = edges[np.concatenate((np.diff(edges) > _NEAR * end, [True]))]
+            if len(edges) > MOST_JUMPS:
+                return None
+    return edges[1:-1]
+
+
+def _crossings(node: ast.expr) -> Iterator[Crossing]:
+    """What passes 0, or a whole number, where an operation jumps; the inner operations first."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield from _crossings(child)
+    if not any(isinstance(part, ast.Name) and part.id == "t" for part in ast.walk(node)):
+        return
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            for one, other in pairwise((left, *others)):
+                yield ast.BinOp(one, ast.Sub(), other), False
+        case ast.BinOp(left=left, op=ast.Mod(), right=right):
+            yield ast.BinOp(left, ast.Div(), right), True
+        case ast.Call(func=ast.Name(id="floor" | "ceil"), args=[argument]):
+            yield argument, True
+        case ast.Call(func=ast.Name(id="sign" | "abs"), args=[argument]):
+            yield argument, False
+        case ast.Call(func=ast.Name(id="min" | "max") as function, args=[first, *others]):
+            so_far = first
+            for number, other in enumerate(others, start=2):
+                yield ast.BinOp(so_far, ast.Sub(), other), False
+                so_far = ast.Call(function, [first, *others[: number - 1]], [])
+        case _:
+            pass
+
+
+def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | None:
+    """Where an argument passes 0, or a whole number, within the pieces between ``edges``; None if too often."""
+
+    def g(t: Array) -> Array:
+        return np.broadcast_to(value_of(argument, {"t": t}), t.shape).astype(np.float64)
+
+    left, right = edges[:-1], edges[1:]
+    places = left[:, None] + (right - left)[:, None] * _PROBES
+    values = g(places)
+    slope = (values[:, -1] - values[:, 0]) / (places[:, -1] - places[:, 0])
+    line = values[:, :1] + slope[:, None] * (places - places[:, :1])
+    straight = (np.abs(values - line) <= _STRAIGHT * np.abs(values).max(axis=1, keepdims=True)).all(axis=1)
+
+    middle, height = places[straight, 4], values[straight, 4]
+    low, high = (height + slope[straight] * (side[straight] - middle) for side in (left, right))
+    pieces, levels = _levels(low, high, whole_numbers)
+    if pieces is None:
+        return None
+    found = [middle[pieces] + (levels - height[pieces]) / slope[straight][pieces]]
+
+    curved = np.flatnonzero(~straight & np.isfinite(values).all(axis=1))
+    if len(curved):
+        if len(curved) * _FEWEST > _SAMPLES:
+            return None
+        parts = np.linspace(1e-9, 1.0 - 1e-9, max(_FEWEST, _SAMPLES // len(curved)) + 1)
+        times = left[curved, None] + (right - left)[curved, None] * parts
+        sampled = g(times)
+        starts, stops = times[:, :-1].ravel(), times[:, 1:].ravel()
+        pieces, levels = _levels(sampled[:, :-1].ravel(), sampled[:, 1:].ravel(), whole_numbers)
+        if pieces is None or len(pieces) * _RESOLVED > len(starts):
+            return None
+        found.append(_bisect(g, starts[pieces], stops[pieces], levels))
+        if not _all_found(g, whole_numbers, np.sort(np.concatenate((edges, *found))), left[curved], right[curved]):
+            return None
+    times = np.concatenate(found)
+    near = _NEAR * edges[-1]
+    return np.asarray(times[np.isfinite(times) & (times > edges[0] + near) & (times < edges[-1] - near)])
+
+
+def _all_found(g: Callable[[Array], Array], whole_numbers: bool, edges: Array, left: Array, right: Array) -> bool:
+    """Whether an argument stays on one side of its levels between ``edges``, looked at where no sample was.
+
+    An oscillation that is faster than the samples shows itself here.
+    """
+    spread = np.mod(np.arange(1, _CHECKS + 1) * _GOLDEN, 1.0)
+    along = spread * len(left)
+    piece = np.minimum(along.astype(np.intp), len(left) - 1)
+    times = left[piece] + (right - left)[piece] * (along - piece)
+    after = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
+    # Not in the middle, where an oscillation has its peak, which may touch a level.
+    others = edges[after - 1] + (1.0 - _GOLDEN) * (edges[after] - edges[after - 1])
+
+    def side(t: Array) -> Array:
+        return np.floor(g(t)) if whole_numbers else np.sign(g(t))
+
+    return bool(np.mean(side(times) != side(others)) <= _MISSED)
+
+
+def _levels(low: Array, high: Array, whole_numbers: bool) -> tuple[NDArray[np.intp] | None, Array]:
+    """The levels between two values of each piece, with the number of the piece; None if there are too many."""
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    finite = np.isfinite(low) & np.isfinite(high) & (low < high)
+    if not whole_numbers:
+        pieces = np.flatnonzero(finite & (low <= 0.0) & (high >= 0.0))
+        return pieces, np.zeros(len(pieces))
+    first = np.where(finite, np.ceil(low), 1.0)
+    counts = np.where(finite, np.floor(high) - first + 1.0, 0.0)
+    if counts.sum() > MOST_JUMPS:
+        return None, np.zeros(0)
+    counts = np.maximum(counts, 0.0).astype(np.int64)
+    pieces = np.repeat(np.arange(len(low)), counts)
+    before = np.repeat(np.cumsum(counts) - counts, counts)
+    return pieces, first[pieces] + (np.arange(len(pieces)) - before)
+
+
+def _bisect(g: Callable[[Array], Array], start: Array, stop: Array, levels: Array) -> Array:
+    """Where ``g`` passes its level between ``start`` and ``stop``."""
+    below = g(start) < levels
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (start + stop)
+        same = (g(middle) < levels) == below
+        start, stop = np.where(same, middle, start), np.where(same, stop, middle)
+    return 0.5 * (start + stop)

@@ -1,0 +1,249 @@
+"""fields.vtkhdf as bytes at places: a file, and the layout by which heatsim reads and writes it."""
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from heatsim.errors import StorageError
+from heatsim.storage import system
+from heatsim.storage.disk import AGAIN, free_part_of, part_of, reason, remove_if_there, reserve, writing
+from heatsim.storage.field_layout import Layout, integer
+from heatsim.storage.hdf5_image import Image
+from heatsim.storage.system import File
+from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE
+
+_DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError)
+
+# What a checkpoint keeps of a file: its structure, the times and the checksums.
+Record = Mapping[str, NDArray[Any]]
+
+
+class FieldFile:
+    """An open file and its layout.
+
+    Attributes:
+        path: where it is.
+        file: the bytes.
+        layout: what is where in them.
+    """
+
+    def __init__(self, path: Path, file: File, layout: Layout) -> None:
+        self.path = path
+        self.file = file
+        self.layout = layout
+
+    @classmethod
+    def create(
+        cls, path: Path, layout: Layout, times: Sequence[float], copy: Callable[[File], object] = lambda file: None
+    ) -> Self:
+        """Write a whole file beside, have `copy` write the values of these times, and rename it into place.
+
+        Raises:
+            StorageError: the disk refused; a file that was there still is.
+        """
+        part = free_part_of(path)
+        with writing(path):
+            file = File.create(part)
+            try:
+                reserve(file, layout.length)
+                for start, content in layout.counting(times, integer(len(times))):
+                    file.write(start, content)
+                copy(file)
+                file.sync()
+                system.calls.rename(part, path)
+            except OSError:
+                file.close()
+                remove_if_there(part)
+                raise
+        file.path = path
+        return cls(path, file, layout)
+
+    @classmethod
+    def known(cls, path: Path, record: Record) -> Self:
+        """Open a file whose structure a checkpoint knows; that in the file is not looked at.
+
+        Raises:
+            StorageError: it cannot be opened.
+        """
+        content, parts, at = record["structure"].tobytes(), [], 0
+        for start, count in record["parts"][:-1].tolist():
+            parts.append((start, content[at : at + count]))
+            at += count
+        with reading(path):
+            return cls(path, File(path), Layout(Image(parts, int(record["parts"][-1, 0]))))
+
+    @classmethod
+    def found(cls, path: Path, keep: int) -> Self:
+        """Open a file by the structure that stands in it.
+
+        Raises:
+            StorageError: it is damaged or holds fewer than `keep` times.
+        """
+        with reading(path):
+            file = File(path)
+            try:
+                layout = Layout(Image(length=file.length, base=file.read))
+                holds = min(layout.count, len(layout.times), layout.room)
+                if holds < keep:
+                    raise StorageError(f"{path}: holds {holds} times, the checkpoint counts {keep}; {AGAIN}")
+            except BaseException:
+                file.close()
+                raise
+            return cls(path, file, layout)
+
+    @property
+    def arrays(self) -> list[str]:
+        """The arrays that have values for each time."""
+        return [name for name in (TEMPERATURE, HEAT_FLUX) if name in self.layout]
+
+    @property
+    def bytes_per_time(self) -> int:
+        """Bytes of the arrays of one time."""
+        arrays = [self.layout.array(name) for name in self.arrays]
+        return sum(prod(array.shape[1:]) * array.dtype.itemsize for array in arrays)
+
+    def resized(self, room: int, times: Sequence[float]) -> "FieldFile":
+        """A file with room for another number of times in place of this one, which holds these times and is closed.
+
+        Raises:
+            StorageError: the disk refused; this file is as it was.
+        """
+        layout = self.layout.resized(room)
+
+        def copy(file: File) -> None:
+            wanted = [(MATERIAL, 0)] if MATERIAL in layout else []
+            wanted += [(name, index) for name in self.arrays for index in range(len(times))]
+            for name, index in wanted:
+                for (source, count), (target, _) in zip(
+                    self.layout.pieces(name, index), layout.pieces(name, index), strict=True
+                ):
+                    file.write(target, self.file.read(source, count))
+
+        new = FieldFile.create(self.path, layout, times, copy)
+        self.file.close()
+        return new
+
+    def compare(self, times: Sequence[float], sums: Sequence[int]) -> None:
+        """See that the values of every time have the checksums that they were written with; all of them are read.
+
+        Raises:
+            StorageError: they differ; says at which time.
+        """
+        wanted = [([MATERIAL], 0, "the materials")] if MATERIAL in self.layout else []
+        numbers = [0] * len(wanted) + list(range(1, len(times) + 1))
+        wanted += [(self.arrays, index, f"the field at t = {time!r} s") for index, time in enumerate(times)]
+        for (names, index, what), number in zip(wanted, numbers, strict=True):
+            checksum = 0
+            with reading(self.path):
+                for name in names:
+                    for place, count in self.layout.pieces(name, index):
+                        checksum = zlib.crc32(self.file.read(place, count), checksum)
+            if checksum != sums[number]:
+                raise StorageError(
+                    f"{self.path}: {what} differs from what was written: the checksums are not the same; put a good "
+                    f"copy of the file there, or {AGAIN}"
+                )
+
+    def restore(self, times: Sequence[float]) -> None:
+        """Make the file what it was when it held these times, but for values that do not count any more.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        keep, at = integer(len(times)), self.layout.count_at
+        with writing(self.path):
+            remove_if_there(part_of(self.path))
+            reserve(self.file, self.layout.length)
+            # First less is counted, then changed; a higher number comes last, when all that it counts is there.
+            if int.from_bytes(self.file.read(at, 8), "little", signed=True) not in range(len(times) + 1):
+                self.file.write(at, keep)
+                self.file.sync()
+            counted = self.file.read(at, 8)
+            for start, content in self.layout.counting(times, counted):
+                found = self.file.read(start, len(content))
+                if found != content:
+                    differ = [i for i, (old, new) in enumerate(zip(found, content, strict=True)) if old != new]
+                    self.file.write(start + differ[0], content[differ[0] : differ[-1] + 1])
+            self.file.sync()
+            self.file.write(at, keep)
+
+    def fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, checksum: int) -> int:
+        """Write slabs, in all one array of cells, to place `index` of an array.
+
+        Returns:
+            The checksum of what had `checksum` and of them.
+
+        Raises:
+            StorageError: the disk refused.
+            ValueError: slabs of another shape.
+        """
+        array, places = self.layout.array(name), self.layout.places(name, index)
+        nz, *shape = array.shape[1:]
+        filled = 0
+        with ThreadPoolExecutor(1) as summing:
+            for slab in planes:
+                if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
+                    raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
+                with writing(self.path):
+                    content = np.ascontiguousarray(slab, dtype=array.dtype).data.cast("B")
+                    summed = summing.submit(zlib.crc32, content, checksum)
+                    self._place(places, filled * prod(shape) * array.dtype.itemsize, content)
+                checksum = summed.result()
+                filled += len(slab)
+        if filled != nz:
+            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
+        return checksum
+
+    def record(self, times: Sequence[float], sums: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of the file; of one that was created here or opened by such a record."""
+        parts = self.layout.image.parts()
+        return {
+            "parts": np.array([[start, len(content)] for start, content in parts] + [[self.layout.length, 0]]),
+            "structure": np.frombuffer(b"".join(content for _, content in parts), np.uint8),
+            "times": np.array(times, np.float64),
+            "checksums": np.array(sums, np.uint32),
+        }
+
+    def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
+        """Shape and type of each array that `record` gives for `count` times."""
+        parts = self.layout.image.parts()
+        return {
+            "parts": ((len(parts) + 1, 2), np.int64),
+            "structure": ((sum(len(content) for _, content in parts),), np.uint8),
+            "times": ((count,), np.float64),
+            "checksums": ((count + 1,), np.uint32),
+        }
+
+    def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
+        """Write a part of an array of cells that begins at byte `start` of it."""
+        end = start + content.nbytes
+        number = bisect_right(places, (start, 1 << 62)) - 1
+        while start < end:
+            first, offset = places[number]
+            number += 1
+            until = min(end, places[number][0] if number < len(places) else end)
+            self.file.write(offset + start - first, content[: until - start])
+            content, start = content[until - start :], until
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Run a block that reads a file; what the system or HDF5 raise there becomes a message with advice.
+
+    Raises:
+        StorageError: naming the file, the reason and what to do.
+    """
+    try:
+        yield
+    except _DAMAGED as error:
+        raise StorageError(
+            f"{path}: could not be read: {reason(error)}; it is damaged or was not written by heatsim; {AGAIN}"
+        ) from error

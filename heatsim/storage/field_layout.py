@@ -1,0 +1,169 @@
+"""Where in fields.vtkhdf everything is, so that heatsim can write it to its place without HDF5.
+
+HDF5 builds the file in memory with room for some times (heatsim/storage/hdf5_image.py). After that its structure never
+changes: a longer or shorter file is a new one. What changes from time to time are the values of the arrays and a few
+numbers of 8 bytes:
+
+    Steps/NSteps                                the number of times that count
+    Steps/Values, Steps/CellDataOffsets/…       their lengths, and an entry for each time
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, Self
+
+import h5py
+import numpy as np
+
+from heatsim.grid import Grid
+from heatsim.storage.hdf5_image import Image, Part
+from heatsim.storage.own_files import check_contained
+from heatsim.storage.vtkhdf import (
+    HEAT_FLUX,
+    MATERIAL,
+    MATERIAL_OFFSETS,
+    ROOT,
+    TEMPERATURE,
+    VALUES,
+    create_layout,
+    offsets,
+    read_grid,
+)
+
+_INTEGER = "<i8"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A list with an entry for each time.
+
+    Attributes:
+        name: its path in the file.
+        length_at: where in the file its length stands.
+        entries_at: where its entries begin.
+    """
+
+    name: str
+    length_at: int
+    entries_at: int
+
+    def entry(self, index: int, time: float) -> bytes:
+        """The 8 bytes of the entry for time number `index`."""
+        if self.name == VALUES:
+            return np.array(time, "<f8").tobytes()
+        return integer(0 if self.name == MATERIAL_OFFSETS else index)
+
+
+class Layout:
+    """The structure of one file.
+
+    Args:
+        image: the file, whose structure HDF5 can read.
+
+    Raises:
+        OSError, RuntimeError, KeyError, ValueError, TypeError: it is damaged or not one that heatsim wrote.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self.length = image.length
+        self._file = h5py.File(image, "r")
+        check_contained(self._file)
+        root = self._file[ROOT]
+        self._root = root
+        self.grid: Grid = read_grid(root)
+        self.dtype: np.dtype[Any] = root[TEMPERATURE].dtype
+        self.room = len(root[TEMPERATURE])
+        self.count = int(root["Steps"].attrs["NSteps"])
+        self.times: list[float] = root[VALUES][:].tolist()
+        if root[TEMPERATURE].shape[1:] != self.grid.shape:
+            raise ValueError(f"fields of shape {root[TEMPERATURE].shape[1:]} on a grid of {self.grid.shape}")
+        self.count_at = self._find(self.count, lambda steps, n: steps.attrs.modify("NSteps", np.int64(n)))
+        self.series = tuple(self._series(name) for name in (VALUES, *offsets(root)))
+
+    @classmethod
+    def create(cls, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: Sequence[str]) -> Self:
+        """The structure of a new file without any time in it; the arguments are those of `vtkhdf.create_layout`."""
+        image = Image()
+        with h5py.File(image, "w") as file:
+            create_layout(file, grid, dtype, room, heat_flux, materials)
+        layout = cls(image)
+        for series in layout.series:
+            image.put(series.length_at, integer(0))
+        layout.close()
+        return cls(image)
+
+    def resized(self, room: int) -> "Layout":
+        """The structure of the same file with room for another number of times."""
+        names = tuple(self._root[MATERIAL].attrs["Names"]) if MATERIAL in self._root else ()
+        return Layout.create(self.grid, self.dtype, room, HEAT_FLUX in self._root, names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._root
+
+    def array(self, name: str) -> h5py.Dataset:
+        """One of the arrays of cells, for its shape and type; its values are not there."""
+        return self._root[name]
+
+    def counting(self, times: Sequence[float], counted: bytes) -> list[Part]:
+        """All parts of the file with these times in it, but for the values of cells; `counted` stands for NSteps."""
+        image = Image(self.image.parts(), self.length)
+        for series in self.series:
+            image.put(series.length_at, integer(len(times)))
+            image.put(series.entries_at, b"".join(series.entry(i, time) for i, time in enumerate(times)))
+        image.put(self.count_at, counted)
+        return image.parts()
+
+    def places(self, name: str, index: int) -> list[tuple[int, int]]:
+        """Where the chunks of place `index` of an array begin: in the bytes of one array of cells, and in the file.
+
+        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
+        """
+        array = self.array(name)
+        shape, chunk = array.shape[1:], array.chunks[1:]
+        strides = [prod(shape[axis + 1 :]) * array.dtype.itemsize for axis in range(len(shape))]
+        return [
+            (
+                sum(place * stride for place, stride in zip(origin, strides, strict=True)),
+                array.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
+            )
+            for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
+        ]
+
+    def pieces(self, name: str, index: int) -> Iterator[tuple[int, int]]:
+        """Where the values of place `index` of an array are in the file, in C order: start and bytes of each chunk."""
+        array, places = self.array(name), self.places(name, index)
+        ends = [start for start, _ in places[1:]] + [prod(array.shape[1:]) * array.dtype.itemsize]
+        for (start, place), end in zip(places, ends, strict=True):
+            yield place, end - start
+
+    def close(self) -> None:
+        """Let go of the image."""
+        self._file.close()
+
+    def _series(self, name: str) -> Series:
+        entries = self._root[name]
+
+        def lengthen(steps: h5py.Group, n: int) -> None:
+            steps.parent[name].resize(n, axis=0)
+
+        return Series(name, self._find(len(entries), lengthen), entries.id.get_chunk_info(0).byte_offset)
+
+    def _find(self, value: int, change: Any) -> int:
+        """Where an integer stands, found by having HDF5 add 1 to it in a copy."""
+        copy = self.image.copy()
+        with h5py.File(copy, "r+") as file:
+            change(file[ROOT]["Steps"], value + 1)
+        for start, new in copy.parts():
+            old = self.image.bytes_at(start, len(new))
+            for i in (i for i in range(len(new)) if new[i] != old[i]):
+                if old[i : i + 8] == integer(value) and new[i : i + 8] == integer(value + 1):
+                    return start + i
+        raise ValueError("the number of times was not found in the file")
+
+
+def integer(value: int) -> bytes:
+    """A whole number as it stands in the file."""
+    return np.array(value, _INTEGER).tobytes()

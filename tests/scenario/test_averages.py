@@ -1,0 +1,138 @@
+"""Means over time steps: the heat of a function that jumps is right, however long the steps are."""
+
+from math import acos, pi
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heatsim.scenario import Constant, Table
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.switching import switching_times
+from heatsim.scenario.timefunction import Formula
+
+
+def formula(text: str, end: float | None) -> Formula:
+    return Formula(Expression(text, ("t",)), end)
+
+
+def total(function: Formula | Table, end: float, steps: int) -> float:
+    """∫ f dt from the means over equal steps."""
+    dt = end / steps
+    return float(function.mean(np.arange(steps) * dt, dt).sum() * dt)
+
+
+# The expression, the end, ∫ f dt up to there, and how exact the sum of the means is.
+TRAINS = [
+    ("where(t % 0.7 < 0.2, 1, 0)", 70.0, 20.0, 1e-12),
+    ("where(t % 0.7 < 0.2, 1, 0)", 7e4, 2e4, 1e-10),
+    ("where((t + 0.3) % 0.7 < 1e-3, 1000, 0)", 70.0, 100.0, 1e-8),
+    ("5*(t % 2 < 0.5) - (t % 2 >= 1.5)", 40.0, 40.0, 1e-12),
+    ("where(sin(2*pi*t/0.7) > 0.9, 1, 0)", 70.0, 70.0 * acos(0.9) / pi, 1e-12),
+    ("floor(t/3) % 2", 60.0, 30.0, 1e-12),
+    ("1 + sign(cos(2*pi*t/5))", 50.0, 50.0, 1e-12),
+    ("max(0, sin(2*pi*t/3))", 30.0, 30.0 / pi, 1e-5),
+    ("abs(t % 2 - 1)", 50.0, 25.0, 1e-12),
+    ("where((t % 10 < 5) and (t % 1 < 0.3), 2, 0)", 40.0, 12.0, 1e-12),
+    ("where(t < 3.21, 0, (t - 3.21)^2)", 9.21, 72.0, 1e-12),
+]
+
+
+@pytest.mark.parametrize("steps", [7, 137, 3001])
+@pytest.mark.parametrize(("text", "end", "exact", "accuracy"), TRAINS)
+def test_a_train_of_pulses_brings_its_energy(text: str, end: float, exact: float, accuracy: float, steps: int) -> None:
+    if "max" in text and steps == 7:
+        accuracy = 0.05  # a step of 1.4 periods of a smooth wave
+    assert total(formula(text, end), end, steps) == pytest.approx(exact, rel=accuracy)
+
+
+@pytest.mark.parametrize("steps", [100, 1000, 10_000])
+def test_pulses_too_many_to_be_told_apart_are_sampled(steps: int) -> None:
+    """A million periods; a hundred steps hold ten thousand whole ones each."""
+    end = 7e5
+    text = "where(sin(2*pi*t/0.7) > 0.9, 1, 0)"
+    assert switching_times(Expression(text, ("t",)), end) is None
+    assert total(formula(text, end), end, steps) == pytest.approx(end * acos(0.9) / pi, rel=1e-3)
+    assert switching_times(Expression("t % 1e-9", ("t",)), end) is None
+
+
+def test_switching_times_are_those_of_every_operation_that_jumps() -> None:
+    def times(text: str, end: float) -> list[float]:
+        found = switching_times(Expression(text, ("t",)), end)
+        assert found is not None
+        return found.tolist()
+
+    assert times("exp(-t)*sin(9*t) + 3", 10.0) == []
+    assert times("where(2 < 1, t, 5)", 10.0) == []
+    assert times("t % 2.5", 10.0) == pytest.approx([2.5, 5.0, 7.5], rel=1e-14)
+    assert times("where(t % 4 < 1, 1, 0)", 10.0) == pytest.approx([1.0, 4.0, 5.0, 8.0, 9.0], rel=1e-13)
+    assert times("where(1 < t and t <= 3 and not (t > 2), 1, 0)", 10.0) == pytest.approx([1.0, 2.0, 3.0], rel=1e-14)
+    assert times("where(t^2 > 2, 1, 0)", 10.0) == pytest.approx([2.0**0.5], rel=1e-13)
+    assert times("min(t, 3, 5 - t/2)", 6.0) == pytest.approx([3.0, 4.0], rel=1e-13)
+
+
+@given(cuts=st.lists(st.integers(0, 40), max_size=4), steps=st.integers(1, 40))
+def test_a_mean_does_not_depend_on_which_others_are_asked_for_with_it(cuts: list[int], steps: int) -> None:
+    functions = (
+        formula("where(t % 0.7 < 0.2, sin(t), 2)", 20.0),
+        formula("t % 1e-8", 20.0),
+        Table((0.0, 1.0, 1.0, 4.0), (1.0, 2.0, 5.0, 0.0), repeat=True),
+    )
+    dt = 20.0 / steps
+    times = np.arange(steps) * dt
+    for function in functions:
+        parts = np.split(times, sorted(min(cut, steps) for cut in cuts))
+        found = np.concatenate([function.mean(part, dt) for part in parts])
+        assert found.tobytes() == function.mean(times, dt).tobytes()
+
+
+def test_an_expression_without_a_known_end_is_sampled() -> None:
+    assert formula("where(t % 1 < 0.25, 1, 0)", None).mean(np.zeros(1), 5.0) == pytest.approx([0.25], abs=0.1)
+    assert formula("7", None).mean(np.zeros(2), 5.0).tolist() == [7.0, 7.0]
+    assert Constant(0.7).mean(np.zeros(2), 0.1).tolist() == [0.7, 0.7]
+
+
+TABLES = {
+    "held": (Table((1.0, 2.0, 4.0), (0.0, 2.0, -1.0)), lambda t: np.interp(t, [1.0, 2.0, 4.0], [0.0, 2.0, -1.0])),
+    "repeated": (
+        Table((0.0, 1.0, 2.0), (0.0, 4.0, 1.0), repeat=True),
+        lambda t: np.interp(t % 2.0, [0.0, 1.0, 2.0], [0.0, 4.0, 1.0]),
+    ),
+    "stepped": (
+        Table((0.0, 5.0, 5.0, 9.0), (1.0, 1.0, 3.0, 7.0)),
+        lambda t: np.where(t < 5, 1, 3 + np.clip(t - 5, 0, 4)),
+    ),
+    "pulses": (
+        Table((0.0, 0.2, 0.2, 0.7), (1.0, 1.0, 0.0, 0.0), repeat=True),
+        lambda t: (t % 0.7 < 0.2).astype(float),
+    ),
+}
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.3, 1.0, 7.0])
+@pytest.mark.parametrize("name", TABLES)
+def test_the_mean_of_a_table_is_exact(name: str, dt: float) -> None:
+    """Against 20,000 values a step: what a jump within one of their intervals is worth is left."""
+    table, exact = TABLES[name]
+    times = np.array([0.0, 0.5, 0.9, 1.9, 2.5, 3.7, 17.3])
+    middles = (np.arange(20_000) + 0.5) / 20_000 * dt
+    jumps = 4.0 * (1.0 + dt / 0.7)
+    expected = [float(exact(t + middles).mean()) for t in times]
+    assert table.mean(times, dt) == pytest.approx(expected, abs=jumps / 20_000)
+
+
+@pytest.mark.parametrize("steps", [1, 10, 333])
+def test_a_table_with_steps_brings_its_integral(steps: int) -> None:
+    stepped, pulses = TABLES["stepped"][0], TABLES["pulses"][0]
+    assert total(stepped, 12.0, steps) == pytest.approx(5.0 + 20.0 + 21.0, rel=1e-13)
+    assert total(pulses, 70.0, steps) == pytest.approx(20.0, rel=1e-12)
+
+
+def test_a_value_steps_at_the_time_that_stands_twice() -> None:
+    table = TABLES["stepped"][0]
+    before = np.nextafter(5.0, 0.0)
+    assert table.at(np.array([before, 5.0, 9.0])).tolist() == [1.0, 3.0, 7.0]
+    assert table.mean(np.array([4.0, 5.0]), 1.0) == pytest.approx([1.0, 3.5], rel=1e-14)
+    falls = Table((0.0, 5.0, 5.0, 9.0), (0.0, 8.0, 1.0, 1.0))
+    assert falls.at(falls.samples(20.0)).max() == pytest.approx(8.0, rel=1e-14)

@@ -53,12 +53,14 @@ class Variant:
         materials: several materials.
         varying: materials that change with temperature; needs ``materials``.
         heated: sources that heat some types of cells.
+        mixed: conditions that share cells at faces.
     """
 
     faces: bool = False
     materials: bool = False
     varying: bool = False
     heated: bool = False
+    mixed: bool = False
 
 
 _LINEAR = Variant()
@@ -169,6 +171,7 @@ class Build:
             "MATERIALS": 2 if self.variant.varying else int(self.variant.materials),
             "MEMBERS": int(self.members),
             "HEATED": int(self.variant.heated),
+            "MIXED": int(self.variant.mixed),
         }
         if self.planes_noted:
             macros["PLANES_NOTED"] = self.planes_noted

@@ -16,7 +16,9 @@ GRID = np.dtype(_GRID, align=True)
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Where faces are general, or there are several materials: composite/materials.cuh.
-GENERAL_LEDGER = np.dtype([("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64)], align=True)
+GENERAL_LEDGER = np.dtype(
+    [("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64), ("parts", np.uint64)], align=True
+)
 GENERAL_SWEEP = np.dtype(
     [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
 )
@@ -33,9 +35,15 @@ def law_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
 
-def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium; of that with laws for materials that change with temperature."""
-    laws = [("laws", np.uint64, 4)] if varying else []
+def part_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct Part."""
+    return np.dtype([("number", np.int32), ("fraction", precision)], align=True)
+
+
+def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
+    """The layout of struct Medium, with laws for materials that change with temperature, with mixed cells."""
+    laws = [("laws", np.uint64, 4), ("held", np.int32)] if varying else []
+    cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(
         [
             *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
@@ -44,14 +52,15 @@ def medium_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
             *laws,
+            *cells,
         ],
         align=True,
     )
 
 
-def general_coefficients_dtype(precision: str, varying: bool = False) -> np.dtype[Any]:
+def general_coefficients_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
     """The layout of struct Coefficients with a medium."""
-    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying))], align=True)
+    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying, mixed))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:

@@ -16,7 +16,7 @@ from heatsim.physics import cell_types as media
 from heatsim.physics import temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
-from heatsim.physics.conditions import FILM, FREE, Conditions
+from heatsim.physics.conditions import AMBIENT, FILM, FREE, Conditions
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, paint, source_mask
@@ -33,11 +33,15 @@ class Rows:
 
     Attributes:
         conditions: the six numbers of each condition, shape (n or 1, conditions, 6).
+        held: potential in K of each kind of cell at the ambient of each condition, which is the surface's own where
+            its temperature is held; shape (n or 1, conditions, kinds), (n or 1, conditions, 0) where no material
+            changes with temperature.
         heat: what sources give to the cells of each kind in K, shape (n or 1, kinds).
         beams: what beams bring, each of n steps or of one.
     """
 
     conditions: Array
+    held: Array
     heat: Array
     beams: tuple[BeamRows, ...] = ()
 
@@ -113,7 +117,8 @@ class Body:
         beams = self.sources.beam_faces()
         faces = sum(sides[face // 2] for face in beams)
         faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
-        return 8 * (faces + (0 if self.medium.exposure is None else len(self.medium.exposure.cells)))
+        exposed = 0 if self.medium.exposure is None else len(self.medium.exposure.cells)
+        return 8 * (faces + exposed + len(self.conditions.mixed.numbers))
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -132,7 +137,8 @@ class Body:
                 )
                 raise ScenarioError(self.conditions.scenario.path, [Mistake("time.dt", message)])
         heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt)
-        return Rows(conditions, heat, tuple(self.sources.beam_rows(times, dt)))
+        held = self.medium.potentials_at(conditions[:, :, AMBIENT])
+        return Rows(conditions, held, heat, tuple(self.sources.beam_rows(times, dt)))
 
     def source_heat(self, times: Array, dt: float, precision: str) -> float:
         """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""
@@ -222,17 +228,19 @@ class Body:
             outside = (beside[axis] < 0) | (beside[axis] >= n)
             beside[axis] = beside[axis] % n
             other = kind_at(beside[0], beside[1], beside[2])
-            number = np.full(len(cells), face)
-            if self.conditions.maps[face].size:
-                u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
-                number = self.conditions.maps[face][v, u].astype(np.intp)
+            u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self.periodic[axis])
-            if medium.void is not None and self.conditions.void is not None:
-                towards_void = ~outside & (other == medium.void)
-                number = np.where(towards_void, self.conditions.void, number)
-                surface |= towards_void
+            least_half = medium.least_half[axis, own]
             with np.errstate(divide="ignore"):
-                conductance = 1.0 / (medium.least_half[axis, own] + resistances[number])
+                conductance = sum(
+                    fraction / (least_half + resistances[number])
+                    for number, fraction in self.conditions.shares(face, v, u)
+                )
+                if medium.void is not None and self.conditions.void is not None:
+                    towards_void = ~outside & (other == medium.void)
+                    through_void = 1.0 / (least_half + resistances[self.conditions.void])
+                    conductance = np.where(towards_void, through_void, conductance)
+                    surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
         return total

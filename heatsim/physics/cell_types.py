@@ -8,7 +8,8 @@ two half cells in series, with a contact's resistance between them (Incropera, *
 
 Of a material that changes with temperature these are the numbers at the reference temperature; its law says how they
 change. Within one such material it is the potential that drives heat, so the link's own number holds at all
-temperatures; between two of them the half cells have the conductivities of their own centres.
+temperatures; between two of them the half cells have the conductivities of their own centres. The potential of a
+surface that is held at a temperature is known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,6 +130,12 @@ class Medium:
             cells = kinds == kind
             found[cells] = of(self.laws[kind], deviation[cells])
         return found
+
+    def potentials_at(self, deviation: Array) -> Array:
+        """φ in K of every kind at T − T_ref in K, shape (*deviation.shape, kinds); kinds are 0 if nothing varies."""
+        laws = self.laws if self.varies else ()
+        found = {law: law.potential_at(deviation) for law in dict.fromkeys(laws)}
+        return np.moveaxis(np.array([found[law] for law in laws]).reshape(len(laws), *deviation.shape), 0, -1)
 
     def contents(self, first: int, deviation: Array) -> Array:
         """What the field holds in planes from ``first`` on, for T − T_ref in K of shape (planes, ny, nx)."""

@@ -9,7 +9,7 @@ A held temperature is h = 1 without the right-hand side. For conditions without 
 :mod:`heatsim.physics.faces`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
+from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
 from heatsim.scenario import (
     Constant,
     Convection,
@@ -36,7 +37,7 @@ Condition = Temperature | Flux | Convection | Radiation | Insulated | Periodic
 STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
 # The numbers of a condition, in the order of struct Condition.
 FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
-# A byte holds a condition's number on a face with patches.
+# A byte holds a condition's number on a face with patches; one number says that several conditions share a cell.
 MAXIMUM_PATCHES = 248
 _NONE = Constant(0.0)
 NEWTON_STEPS = 16  # at the most
@@ -52,13 +53,16 @@ class Conditions:
         scenario: whose they are.
         keys: where each stands in the scenario.
         conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
-        maps: for each face the number of each cell's condition, of the ledger's shape; empty where there is no patch.
+        maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
+            cell; empty where there is no patch.
+        mixed: the cells that several conditions share.
     """
 
     scenario: Scenario
     keys: tuple[str, ...]
     conditions: tuple[Condition, ...]
-    maps: tuple[NDArray[np.uint8], ...]
+    maps: Maps
+    mixed: MixedCells
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Conditions":
@@ -70,15 +74,7 @@ class Conditions:
         if len(scenario.patches) > MAXIMUM_PATCHES:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
             raise ScenarioError(scenario.path, [Mistake("patches", message)])
-        nz, ny, nx = scenario.grid.shape
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
-        maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
-        for number, patch in enumerate(scenario.patches):
-            face = FACES.index(patch.face)
-            if not maps[face].size:
-                maps[face] = np.full(shapes[face // 2], face, dtype=np.uint8)
-            u, v = patch.cells(scenario.grid)
-            maps[face][v, u] = 6 + number
+        maps, mixed = lay_out(scenario)
         return cls(
             scenario=scenario,
             keys=(
@@ -91,7 +87,8 @@ class Conditions:
                 *(patch.condition for patch in scenario.patches),
                 scenario.boundaries.void,
             ),
-            maps=tuple(maps),
+            maps=maps,
+            mixed=mixed,
         )
 
     @property
@@ -106,7 +103,42 @@ class Conditions:
 
     def on_face(self, face: int) -> list[int]:
         """The numbers of the conditions on a face."""
-        return np.unique(self.maps[face]).tolist() if self.maps[face].size else [face]
+        if not self.maps[face].size:
+            return [face]
+        parts, _ = self.mixed.on_face(face)
+        numbers = np.concatenate((np.unique(self.maps[face]), self.mixed.numbers[parts]))
+        return [int(number) for number in np.unique(numbers[numbers != MIXED])]
+
+    def shares(
+        self, face: int, v: NDArray[np.integer], u: NDArray[np.integer]
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """The conditions of cells of a face, with the fractions of the cells' faces that they have.
+
+        Args:
+            face: its number.
+            v: rows of the cells in the face's map.
+            u: their columns, of a shape that can be broadcast.
+
+        Yields:
+            Pairs of arrays; the fractions of a cell sum to 1.
+        """
+        v, u = np.broadcast_arrays(v, u)
+        if not self.maps[face].size:
+            yield np.full(v.shape, face), np.ones(v.shape)
+            return
+        numbers = self.maps[face][v, u].astype(np.intp)
+        mixed = numbers == MIXED
+        if not mixed.any():
+            yield numbers, np.ones(v.shape)
+            return
+        places = place_of(face, 0) + v * self.maps[face].shape[1] + u
+        entry = np.minimum(np.searchsorted(self.mixed.places, places), len(self.mixed.places) - 1)
+        first, end = self.mixed.first[entry], self.mixed.first[entry + 1]
+        for n in range(int((end - first)[mixed].max())):
+            has = mixed & (first + n < end)
+            part = np.where(has, first + n, 0)
+            others, fractions = (numbers, 1.0) if n == 0 else (np.full(v.shape, face), 0.0)
+            yield np.where(has, self.mixed.numbers[part], others), np.where(has, self.mixed.fractions[part], fractions)
 
     def exchanging(self, face: int) -> bool:
         """Whether heat can pass a face to or from outside the box."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import surface_rise
+from heatsim.physics.conditions import AMBIENT, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
 from heatsim.physics.problem import HeatProblem
 
@@ -110,15 +110,26 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
         conductance = 1.0 / body.medium.half[face // 2, kinds]
         if body.medium.varies:
             conductance = conductance * body.medium.by_law(Law.conductivity_at, kinds, T - body.reference)
-        numbers = body.conditions.maps[face]
-        condition = np.moveaxis(conditions[numbers[rows] if numbers.size else np.full(T.shape, face)], -1, 0)
         beam = np.zeros(body.medium.grid.shape[: 2 - face // 2] + body.medium.grid.shape[3 - face // 2 :])
         for brought in beams:
             if brought.face == face:
                 (first_u, first_v), (u, v) = brought.first[0], (weight[0] for weight in brought.weights)
                 beam[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         conducts = conductance > 0.0
-        rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
-        return np.asarray(conductance * rise)
+        flux = np.zeros(T.shape)
+        v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
+        for number, fraction in body.conditions.shares(face, v, u):
+            condition = np.moveaxis(conditions[number], -1, 0)
+            rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
+            passing = conductance * rise
+            if body.medium.varies:
+                potentials = (
+                    body.medium.by_law(Law.potential_at, kinds, temperature - body.reference)
+                    for temperature in (condition[AMBIENT], T)
+                )
+                held = (next(potentials) - next(potentials)) / body.medium.half[face // 2, kinds]
+                passing = np.where(condition[FREE] > 0.0, passing, held)
+            flux += fraction * passing
+        return flux
 
     return through_body_face

@@ -43,8 +43,6 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
         if kind == body.medium.void:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
-        numbers = body.conditions.maps[face]
-        row = rows[int(numbers[v, u]) if numbers.size else face]
         flux = 0.0
         for beam in beams:
             i, j = (int(at - first) for at, first in zip((u, v), beam.first[0], strict=True))
@@ -54,7 +52,10 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
         T = np.asarray(temperatures, dtype=np.float64)
         conducting = body.medium.laws[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
         conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
-        rise = surface_rise(row, conductance, 0.0, T, flux)
-        return np.asarray(temperatures + rise)
+        rises = (
+            float(fraction) * surface_rise(rows[int(number)], conductance, 0.0, T, flux)
+            for number, fraction in body.conditions.shares(face, np.array(v), np.array(u))
+        )
+        return np.asarray(temperatures + sum(rises))
 
     return surface

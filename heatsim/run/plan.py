@@ -78,6 +78,7 @@ class Plan:
             material_bytes = problem.body.medium.cells.size
             ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
             body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
+            body_bytes += problem.body.conditions.mixed.nbytes
             if kernel.steps > 1 and not kernel.boxed and not problem.body.medium.varies:
                 body_bytes += correction.table_bytes(problem.body.medium, problem.body.open_faces)
         if problem.timeline.last_step >= STEPS_TO_CARRY:
@@ -245,6 +246,9 @@ def _materials(problem: HeatProblem) -> list[str]:
             # Ranges are too long to stand side by side.
             beside = "; " if law is None else "\n" + " " * len(start)
             lines.append(start + beside.join(coefficients))
+    for patch in scenario.patches:
+        on_grid = patch.area_on_grid(scenario.grid)
+        lines.append(f"patch        {patch.name}: {patch.area:.6g} m² on {patch.face}, {on_grid:.6g} m² on the grid")
     if scenario.uses_void:
         lines.append(f"void         {parts.material_cells[-1]:,} cells")
     for region, cells in zip(scenario.regions, parts.region_cells, strict=True):

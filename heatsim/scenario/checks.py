@@ -14,12 +14,12 @@ from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
 from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
 from heatsim.scenario.placement import (
+    held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
     label_images_fit_the_grid,
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,
-    patches_hold_cells,
     probes_lie_in_the_domain,
 )
 from heatsim.scenario.regions import Region
@@ -223,7 +223,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,
-    patches_hold_cells,
+    held_patches_are_as_wide_as_half_a_cell,
     sources_and_probes_name_known_regions,
     probes_lie_in_the_domain,
 )

@@ -1,15 +1,18 @@
 """Patches: rectangles on a face, each with a condition."""
 
 from collections.abc import Mapping
-from math import ceil
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, field_validator
 
 from heatsim.grid import AXES, FACES, Grid
 from heatsim.scenario.boundaries import Surface
 from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text, default_names
 from heatsim.scenario.messages import fault, refuse, show
+
+Array = NDArray[np.float64]
 
 # Columns of energy.csv, which also has a column for every patch.
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
@@ -65,24 +68,37 @@ class Patch(BaseModel):
     face: FaceName = Field(examples=['face = "z_max"'], description="Face of the box")
     rectangle: Rectangle = Field(
         examples=["rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] }"],
-        description="Cells whose centres lie in it have the condition",
+        description="Part of the face with the condition; cells at its edges count with the part that it covers",
     )
     condition: Surface = Field(
         description="Type and keys of a condition, not `periodic`, beside the other keys of the patch",
         json_schema_extra={"key": "type"},
     )
 
-    def cells(self, grid: Grid) -> tuple[slice, slice]:
-        """The cells behind the patch along the face's two axes, in the order x, y, z.
+    def coverage(self, grid: Grid) -> tuple[Array, Array]:
+        """The fraction of the width of each cell that the patch covers, along the face's two axes in the order x, y, z.
 
-        A cell belongs to the patch if its centre does. A centre on an edge belongs to the patch that begins there, not
-        to the patch that ends there.
+        The fraction of a cell's face is the product of two. An edge that misses a cell's edge by rounding lies on it.
         """
         u, v = (
-            _span(grid, axis, low, high)
+            _covered(grid, axis, low, high)
             for axis, low, high in zip(face_axes(self.face), self.rectangle.min, self.rectangle.max, strict=True)
         )
         return u, v
+
+    @property
+    def area(self) -> float:
+        """In m²."""
+        (u_min, v_min), (u_max, v_max) = self.rectangle.min, self.rectangle.max
+        return (u_max - u_min) * (v_max - v_min)
+
+    def area_on_grid(self, grid: Grid) -> float:
+        """In m², as the cells have it."""
+        u, v = (
+            float(covered.sum()) * grid.spacing[axis]
+            for covered, axis in zip(self.coverage(grid), face_axes(self.face), strict=True)
+        )
+        return u * v
 
     @field_validator("name", mode="after")
     @classmethod
@@ -115,7 +131,8 @@ def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:
     return outside
 
 
-def _span(grid: Grid, axis: int, low: float, high: float) -> slice:
+def _covered(grid: Grid, axis: int, low: float, high: float) -> Array:
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
-    first, last = (ceil((edge - origin) / length * n - 0.5 - TOLERANCE) for edge in (low, high))
-    return slice(max(first, 0), min(last, n))
+    first, last = ((edge - origin) / length * n for edge in (low, high))
+    first, last = (float(round(edge)) if abs(edge - round(edge)) <= TOLERANCE else edge for edge in (first, last))
+    return np.diff(np.clip(np.arange(n + 1, dtype=np.float64), first, last))

@@ -4,7 +4,7 @@ from itertools import combinations
 
 from heatsim.errors import Mistake
 from heatsim.grid import Grid
-from heatsim.scenario.boundaries import Face, Periodic
+from heatsim.scenario.boundaries import Face, Periodic, Temperature
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, find_unphysical
 from heatsim.scenario.messages import show
@@ -117,8 +117,8 @@ def patches_do_not_overlap(scenario: Scenario) -> list[Mistake]:
     ]
 
 
-def patches_hold_cells(scenario: Scenario) -> list[Mistake]:
-    """A patch has the centre of at least one cell."""
+def held_patches_are_as_wide_as_half_a_cell(scenario: Scenario) -> list[Mistake]:
+    """A held patch is at least half a cell wide; the heat through a narrower one would depend on the cell size."""
     grid = grid_of(scenario)
     mistakes = []
     for index, patch in entries(scenario.patches):
@@ -126,8 +126,9 @@ def patches_hold_cells(scenario: Scenario) -> list[Mistake]:
         if grid is None or not known(patch.face, rectangle) or not known(rectangle.min, rectangle.max):
             continue
         outside = off_face(rectangle.min, patch.face, grid) + off_face(rectangle.max, patch.face, grid)
-        if not outside and any(span.start >= span.stop for span in patch.cells(grid)):
-            message = f"{show(patch.name)} holds no centre of a cell; make it larger or the cells smaller"
+        held = isinstance(patch.condition, Temperature)
+        if held and not outside and min(covered.sum() for covered in patch.coverage(grid)) < 0.5:
+            message = f"{show(patch.name)} is held and narrower than half a cell; make it larger or the cells smaller"
             mistakes.append(Mistake(f"patches.{index}.rectangle", message))
     return mistakes
 

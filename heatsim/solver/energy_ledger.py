@@ -37,6 +37,7 @@ class Ledger:
             that exchange nothing, and all of them when the ledger is off, have empty arrays.
         beams: the same for what beams gave to the cells of each face; faces without a beam have empty arrays.
         exposed: the same for the surfaces of each exposed cell towards void.
+        parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
     """
 
     def __init__(self, device: Device, grid: Grid, faces: Faces, enabled: bool, body: Body | None = None) -> None:
@@ -55,6 +56,8 @@ class Ledger:
         self.beams = sums(face in beams for face in range(6))
         exposure = body.medium.exposure if body is not None else None
         self.exposed: Any = device.xp.zeros(len(exposure.cells) if enabled and exposure is not None else 0)
+        parts = 0 if body is None else len(body.conditions.mixed.numbers)
+        self.parts: Any = device.xp.zeros(parts if enabled else 0)
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[float] | None = None
@@ -65,7 +68,8 @@ class Ledger:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(int(sums.nbytes) for sums in (*self.faces, *self.beams, self.exposed, *self._carried.values()))
+        named = (*self.faces, *self.beams, self.exposed, self.parts)
+        return sum(int(sums.nbytes) for sums in (*named, *self._carried.values()))
 
     def heats(self, cell_heat_capacity: float) -> tuple[float, ...]:
         """Heat through each face into the body since the start, in J, from a cell's ρ·cp·V in J/K."""
@@ -133,6 +137,12 @@ class Ledger:
             for number in body.conditions.on_face(face):
                 if number >= 6:
                     patches[number] = float(heat[body.conditions.maps[face] == number].sum())
+            parts, cells = body.conditions.mixed.on_face(face)
+            if len(cells):
+                of_parts = self._per_cell("ledger_parts", self.parts)[parts] * per_cell.reshape(-1)[cells]
+                for number in np.unique(body.conditions.mixed.numbers[parts]).tolist():
+                    if number >= 6:
+                        patches[number] += float(of_parts[body.conditions.mixed.numbers[parts] == number].sum())
             if self.beams[face].size:
                 beams += float((self._per_cell(f"ledger_beam_{FACES[face]}", self.beams[face]) * per_cell).sum())
         void = 0.0
@@ -199,6 +209,7 @@ class Ledger:
             *((f"ledger_{name}", sums) for name, sums in zip(FACES, self.faces, strict=True)),
             *((f"ledger_beam_{name}", sums) for name, sums in zip(FACES, self.beams, strict=True)),
             ("ledger_exposed", self.exposed),
+            ("ledger_parts", self.parts),
         ]
 
 

@@ -105,9 +105,10 @@ class GeneralArguments:
             materials=not medium.uniform or medium.varies,
             varying=medium.varies,
             heated=medium.first_heated < len(medium.kinds),
+            mixed=bool(len(body.conditions.mixed.places)),
         )
         self.arrays = arrays or composite_arrays(problem, body, field)
-        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed)
+        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._problem = problem
         self._body = body
         self._field = field
@@ -119,7 +120,8 @@ class GeneralArguments:
         """The most steps of one table."""
         body, itemsize = self._body, np.dtype(self._problem.precision).itemsize
         row = structs.GENERAL_SWEEP.itemsize + body.sources.beam_bytes(itemsize)
-        row += 6 * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
+        per_condition = 6 + len(body.medium.kinds) * body.medium.varies
+        row += per_condition * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
         row += itemsize * len(body.medium.kinds) * (not body.sources.heat_constant)
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
@@ -143,7 +145,8 @@ class GeneralArguments:
     def coefficients(self, dt: float) -> NDArray[Any]:
         """Struct Coefficients for steps of ``dt`` seconds. The arrays that it points to live as long as this object."""
         if dt not in self._coefficients:
-            self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), len(self._body.sources.beams))
+            counts = len(self._body.sources.beams), len(self._body.conditions.conditions)
+            self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), *counts)
         return self._coefficients[dt][0]
 
     @cached_property
@@ -165,4 +168,5 @@ def composite_arrays(problem: HeatProblem, body: Body, field: Field) -> Composit
     return CompositeArrays(
         *(field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision),
         open_faces=body.open_faces,
+        mixed=body.conditions.mixed,
     )

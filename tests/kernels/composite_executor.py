@@ -20,6 +20,7 @@ from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme
+from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),
@@ -44,6 +45,7 @@ class CompositeSteps:
         reference: in K.
         c: c0…c6 for a body of one kind.
         recorded: whether the ledger is kept.
+        mixed: the cells at faces that several conditions share.
     """
 
     medium: Medium
@@ -58,13 +60,14 @@ class CompositeSteps:
     c: tuple[float, ...] = (0.0,) * 7
     first: int = 0
     recorded: bool = True
+    mixed: MixedCells = NO_MIXED_CELLS
 
     @property
     def grid(self) -> Grid:
         return self.medium.grid
 
     def empty_sums(self) -> list[NDArray[np.float64]]:
-        """Of faces, of beams, of exposed cells."""
+        """Of faces, of beams, of exposed cells, of parts of mixed cells."""
         nx, ny, nz = self.grid.cells
         shapes = ((nz, ny), (nz, nx), (ny, nx))
         beams = {beam.face for beam in self.rows.beams}
@@ -74,14 +77,16 @@ class CompositeSteps:
             *(np.zeros(shapes[f // 2] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
             *(np.zeros(shapes[f // 2] if self.recorded and f in beams else (0, 0)) for f in range(6)),
             np.zeros(len(exposure.cells) if exposed and exposure is not None else 0),
+            np.zeros(len(self.mixed.numbers) if self.recorded else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
-        return CompositeArrays(where, self.medium, self.maps, self.void_condition, self.reference, precision)
+        arrays = (where, self.medium, self.maps, self.void_condition, self.reference, precision)
+        return CompositeArrays(*arrays, mixed=self.mixed)
 
 
 def entries(sums: list[Any]) -> Entries:
-    return Entries(sums[:6], sums[6:12], sums[12])
+    return Entries(sums[:6], sums[6:12], *sums[12:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +131,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     struct = ledger_struct(entries([zone.array for zone in ledger]))
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
@@ -150,7 +155,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             step += build.spec.steps
     for zone in (*zones, *ledger):
         zone.assert_guards_untouched()
-    assert len(keep) == 3 + steps.medium.varies
+    assert len(keep) == 3 + steps.medium.varies + 3 * arrays.mixed
     return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
 
 
@@ -162,7 +167,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(gpu, precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
-    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams))
+    coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
@@ -176,7 +181,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
             T, T_new = T_new, T
             step += build.spec.steps
     gpu.synchronise()
-    assert len(keep) == 3 + steps.medium.varies
+    assert len(keep) == 3 + steps.medium.varies + 3 * arrays.mixed
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
@@ -193,7 +198,8 @@ def builds(
 ) -> tuple[launch.Build, ...]:
     medium = steps.medium
     heated = medium.first_heated < len(medium.kinds)
-    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated)
+    mixed = bool(len(steps.mixed.places))
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, mixed)
     return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

@@ -17,6 +17,7 @@ from composite_executor import (
 )
 from cuda_host.machine import compile_kernels
 from executor import BLOCK_MEMORY, CPU, CUDA, source_of
+from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
@@ -27,6 +28,7 @@ from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
+from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place_of
 from heatsim.physics.sources import BeamRows
 from heatsim.scenario import Material
 
@@ -62,6 +64,8 @@ CHANGING = {
         liquidus=330.0,
     ),
 }
+# The first rung, whole vectors, and boxes that are stepped again.
+MIXING = (*CPU, CUDA[0], CUDA[5], CUDA[6])
 SIZES = ((1, 1, 1), (5, 1, 3), (4, 4, 4), (36, 9, 11), (33, 6, 10), (130, 8, 9), (256, 4, 3))
 
 
@@ -83,6 +87,21 @@ def with_law(substance: Substance) -> Substance:
     return Substance(substance.name, law.conductivity, law.heat_capacity, law)
 
 
+def divide(maps: list[NDArray[np.uint8]], rng: np.random.Generator) -> MixedCells:
+    """A third of the cells of faces with patches, shared by two or three conditions; they are entered in the maps."""
+    places, numbers, fractions = [], [], []
+    for face in range(6):
+        for cell in np.flatnonzero(rng.random(maps[face].size) < 0.3).tolist():
+            parts = 2 + cell % 2
+            maps[face].reshape(-1)[cell] = MIXED
+            places.append(place_of(face, cell))
+            numbers.append(rng.choice([face, 6, 7], parts, replace=False))
+            fractions.append(rng.dirichlet(np.ones(parts)))
+    first = np.cumsum([0, *(len(parts) for parts in numbers)])
+    joined = (np.concatenate([np.zeros(0), *parts]) for parts in (numbers, fractions))
+    return MixedCells(np.array(places, np.int64), first, next(joined).astype(np.int64), next(joined))
+
+
 def body(
     cells: tuple[int, int, int],
     periodic: tuple[bool, bool, bool],
@@ -90,6 +109,7 @@ def body(
     several: bool = True,
     steps: int = 5,
     varying: bool = False,
+    mixed: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is."""
     rng = np.random.default_rng(seed)
@@ -112,6 +132,7 @@ def body(
     for face in (1, 5):
         if not periodic[face // 2]:
             maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), shapes[face // 2])
+    divided = divide(maps, rng) if mixed else NO_MIXED_CELLS
     # Film, ambient, flux, emission, surroundings, free: convection, flux, radiation, held, all, and towards void.
     kinds = np.array(
         [
@@ -141,13 +162,14 @@ def body(
         medium=medium,
         maps=tuple(maps),
         void_condition=8 if several else None,
-        rows=Rows(conditions, heat, tuple(beams)),
+        rows=Rows(conditions, medium.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
         steps=steps,
         dt=dt,
         periodic=periodic,
         T=rng.uniform(-100.0, 100.0, grid.shape).astype(np.float32),
         c=(1.0 - 2.0 * float(share.sum()), *np.repeat(share, 2).tolist()),
         first=2**32 - 2,
+        mixed=divided,
     )
 
 
@@ -164,6 +186,16 @@ def cases() -> tuple[CompositeSteps, ...]:
             if number in (1, 3, 4, 6)
         ),
         *(body((36, 6, 9), wraps, 50, several=False, varying=True) for wraps in periodic[:4:3]),
+    )
+
+
+@cache
+def mixed_cases() -> tuple[CompositeSteps, ...]:
+    closed = (False, False, False)
+    return (
+        body((256, 4, 3), closed, 70, mixed=True),
+        body((36, 8, 9), closed, 71, several=False, mixed=True),
+        body((33, 6, 10), closed, 72, varying=True, mixed=True),
     )
 
 
@@ -226,11 +258,46 @@ def test_cpu_kernels_give_the_same_bits(variant: tuple[str, Scheme]) -> None:
             other.assert_same_bits(first)
 
 
+@pytest.mark.parametrize(("precision", "scheme"), EVERY_VARIANT)
+def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme: Scheme) -> None:
+    """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material."""
+    for seed in range(36):
+        rng = np.random.default_rng(seed)
+        cells = tuple(rng.choice((1, 2, 3, *range(4, 21)), 3, p=(0.12, 0.12, *(0.76 / 18,) * 18)).tolist())
+        wraps = tuple((rng.random(3) < 0.3).tolist())
+        several, varying = seed % 3 > 0, seed % 2 > 0
+        if scheme == "seven_term" and (several or varying):
+            continue
+        case = body(cells, wraps, 100 + seed, several, steps=3, varying=varying, mixed=seed % 4 > 0)
+        oracle, *others = (on_cpu(spec, case, precision, scheme) for spec in CPU)
+        for other in others:
+            other.assert_same_bits(oracle)
+
+
 @pytest.mark.parametrize(("spec", "execute", "variant"), [each for each in CHOSEN_EXECUTIONS if each.values[0] in CUDA])
 def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, variant: tuple[str, Scheme]) -> None:
     first = dict(zip(cases(), results(CUDA[0], on_host, *variant), strict=True))
     for case, other in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
         other.assert_same_bits(first[case])
+
+
+@pytest.mark.parametrize(("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in MIXING])
+def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor) -> None:
+    """Bits of CUDA kernels, and the oracle to rounding, as above."""
+    for case in mixed_cases():
+        exact = on_cpu(ORACLE, case, "float64", "increments")
+        result = execute(spec, case, "float32", "increments")
+        size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(
+            np.abs(sums).max(initial=0.0) for sums in exact.sums
+        )
+        bound = 32.0 * case.steps * np.finfo(np.float32).eps / 2.0 * size
+        for mine, others in zip((result.T, *result.sums), (exact.T, *exact.sums), strict=True):
+            assert np.abs(mine - others).max(initial=0.0) <= bound
+        parts, owners = case.mixed.on_face(5)
+        in_cells = np.bincount(owners, result.sums[13][parts], case.grid.cells[0] * case.grid.cells[1])
+        np.testing.assert_allclose(in_cells[owners], result.sums[5].reshape(-1)[owners], atol=bound)
+        if spec in CUDA:
+            result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
 
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:

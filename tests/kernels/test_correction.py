@@ -137,7 +137,7 @@ def cases() -> tuple[CompositeSteps, ...]:
             exposed=not number,
         )
         heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(medium.kinds)))
-        rows = type(case.rows)(case.rows.conditions, heat, case.rows.beams)
+        rows = type(case.rows)(case.rows.conditions, case.rows.held, heat, case.rows.beams)
         result.append(
             CompositeSteps(
                 **{
@@ -175,7 +175,7 @@ def test_boxes_of_more_kinds_than_they_list_are_mended_too() -> None:
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
     medium = media.build(one["medium"].grid, palette, material)
-    rows = Rows(one["rows"].conditions, np.zeros((1, kinds)), one["rows"].beams)
+    rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, kinds)), one["rows"].beams)
     case = CompositeSteps(**{**one, "medium": medium, "rows": rows, "dt": 0.05 / float(medium.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
 
@@ -222,7 +222,8 @@ def one_sweep(
 ) -> tuple[NDArray[Any], ...]:
     """The field and the ledger after a sweep in float32; without a mender by single steps of 06."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
-    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), len(case.rows.beams))
+    counts = len(case.rows.beams), case.rows.conditions.shape[1]
+    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), *counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.GENERAL_SWEEP)
     sums = case.empty_sums()

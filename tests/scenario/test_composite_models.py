@@ -68,8 +68,10 @@ def test_everything_is_taken_in_si(tmp_path):
     assert (heater.name, heater.face, heater.condition) == ("patch 1", "z_max", Flux(value=2e4))
     assert (strip.name, strip.rectangle.max) == ("strip", (0.04, 0.01))
     assert isinstance(strip.condition, Radiation)
-    assert heater.cells(scenario.grid) == (slice(0, 2), slice(0, 2))
-    assert strip.cells(scenario.grid) == (slice(2, 8), slice(0, 2))
+    for patch, columns in ((heater, slice(0, 2)), (strip, slice(2, 8))):
+        u, v = patch.coverage(scenario.grid)
+        assert np.flatnonzero(u == 1.0).tolist() == np.flatnonzero(u).tolist() == list(range(8))[columns]
+        assert v.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     hot, coil, laser = scenario.sources
     assert (hot.name, hot.region, hot.power, hot.during, hot.scale) == (
         "source 1",
@@ -372,12 +374,6 @@ MISTAKES = {
         "patches.1.rectangle",
         ['"strip" overlaps "patch 1"'],
     ),
-    "patch without cells": (
-        ("max = [0.01, 0.01] }", "max = [0.01, 0.002] }"),
-        "",
-        "patches.0.rectangle",
-        ['"patch 1" holds no centre'],
-    ),
     "patch upside down": (
         ("max = [0.01, 0.01] }", "max = [0.01, 0.0] }"),
         "",
@@ -542,12 +538,11 @@ def test_a_beam_may_stand_still(tmp_path):
 
 
 @pytest.mark.parametrize("cells", [8, 80, 77])
-def test_patches_side_by_side_share_no_cell_and_leave_none_out(cells, tmp_path):
+def test_patches_side_by_side_cover_every_cell_once(cells, tmp_path):
     scenario = read(tmp_path, ("cells = [8, 6, 4]", f"cells = [{cells}, 6, 4]"))
-    left, right = (patch.cells(scenario.grid)[0] for patch in scenario.patches)
-    assert left.start == 0
-    assert left.stop == right.start
-    assert right.stop == cells
+    left, right = (patch.coverage(scenario.grid)[0] for patch in scenario.patches)
+    np.testing.assert_allclose(left + right, 1.0, rtol=1e-13)
+    assert np.count_nonzero((left > 0.0) & (right > 0.0)) == (1 if cells == 77 else 0)
 
 
 def test_resolved_scenario_reads_back_equal(tmp_path):

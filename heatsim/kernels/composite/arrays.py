@@ -1,7 +1,7 @@
 """What kernels consume of a composite body: the tables of composite/composite.cuh, on the host and on a device."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
 from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import Thermometer
+from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 
 KIND = np.uint8(INTERIOR - 1)
 _CELLS_AT_ONCE = 2**22
@@ -69,6 +70,7 @@ class CompositeArrays:
         device: where they are.
         body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
         open_faces: which faces of the box let heat through.
+        mixed: whether several conditions share cells at faces.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class CompositeArrays:
         reference: float,
         precision: str,
         open_faces: tuple[bool, ...] = (True,) * 6,
+        mixed: MixedCells = NO_MIXED_CELLS,
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
@@ -88,9 +91,11 @@ class CompositeArrays:
         self.precision = precision
         self.medium = medium
         self.open_faces = open_faces
+        self.mixed = bool(len(mixed.places))
         self.body = HostBody(
             cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
+            mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
             bits=xp.asarray(nothing if exposure is None else exposure.bits),
             before=xp.asarray(nothing if exposure is None else exposure.before),
             area=xp.asarray((np.zeros((0, 3)) if exposure is None else exposure.area).astype(precision, order="C")),
@@ -183,12 +188,12 @@ class CompositeArrays:
             count += slab.size
         return total / count
 
-    def coefficients(self, tables: Tables, beams: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: Tables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
         laws = body.laws
-        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary))
+        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary, self.mixed))
         struct["c"] = tables.c
         medium = struct["medium"]
         medium["cells"] = address(body.cells)
@@ -203,13 +208,24 @@ class CompositeArrays:
             of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
             of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
+            medium["held"] = 6 * conditions
             medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
+        if self.mixed:
+            mixed = body.mixed
+            parts = np.zeros(len(mixed.numbers), dtype=structs.part_dtype(self.precision))
+            parts["number"], parts["fraction"] = mixed.numbers, mixed.fractions
+            tables_of_cells = (mixed.places, mixed.first.astype(np.uint32), parts.view(np.uint8))
+            arrays = (*arrays, *map(xp.asarray, tables_of_cells))
+            medium["mixed"] = [address(table) for table in arrays[-3:]]
+            medium["mixed_cells"] = len(mixed.places)
         return struct, arrays
 
     def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device."""
         xp = self.device.xp
-        conditions = xp.asarray(rows.conditions.astype(self.precision, order="C"))
+        # Potentials of held conditions stand behind the conditions of each step.
+        numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
+        conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
         table = np.zeros(count, dtype=structs.GENERAL_SWEEP)
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
@@ -244,8 +260,8 @@ class CompositeArrays:
             u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-        conditions = rows.conditions[min(step, len(rows.conditions) - 1)].astype(number)
-        return Row(conditions, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+        conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
+        return Row(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:
@@ -253,7 +269,7 @@ def ledger_struct(entries: Entries) -> NDArray[Any]:
     struct = np.zeros((), dtype=structs.GENERAL_LEDGER)
     struct["face"] = [address(sums) for sums in entries.faces]
     struct["beam"] = [address(sums) for sums in entries.beams]
-    struct["exposed"] = address(entries.exposed)
+    struct["exposed"], struct["parts"] = address(entries.exposed), address(entries.parts)
     return struct
 
 

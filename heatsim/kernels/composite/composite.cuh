@@ -106,19 +106,80 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
     return faces;
 }
 
-// Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by who owns
-// the cell; `conducting` is the cell's conductivity over that at the reference temperature.
+// Heat into a cell in K, as the product of a share and a difference in K.
+struct Drop {
+    Real share, difference;
+};
+
+// What comes from the surface of a cell that has condition `number`. Of the cell, `conducting` is the conductivity over that at
+// the reference temperature, `driving` the potential.
+__device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Sweep* sweep, int number, int kind,
+                                                const HalfCell& half, Real T, Real beam, Real conducting, Real driving)
+{
+    const Condition& condition = sweep->conditions[number];
+#if MATERIALS == 2
+    // The surface's temperature is known, and so its potential: the integral of the conductivity over the half cell is exact.
+    if (condition.free == Real(0)) {
+        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.laws.held;
+        return {half.share, held[number * medium.kinds + kind] - driving};
+    }
+#endif
+    const Real rise = surface_rise(condition, half.conductance * conducting, medium.reference, T, beam);
+    return {half.share * conducting, rise};  // in this order: the share takes no register meanwhile
+}
+
+#if MIXED
+// Which of the mixed cells is the i-th of a face.
+__device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, size_t i)
+{
+    const long long place = ((long long)face << 40) + (long long)i;
+    int low = 0, high = mixed.cells - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (mixed.places[middle] < place) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+#endif
+
+// Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by the thread
+// that owns the cell; `conducting` and `driving` as above.
 template <int FIRST_FACES>
 __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* sweep, const Ledger& ledger, int face, int u,
-                                             int v, size_t i, int kind, Real T, bool owned, Real conducting)
+                                             int v, size_t i, int kind, Real T, bool owned, Real conducting, Real driving)
 {
     const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
     const Real beam = beam_flux(medium, sweep, face, u, v);
     const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // loaded one by one, for the registers that it would take
     if (half.conductance == Real(0)) return -Real(0);
-    const Condition& condition = sweep->conditions[patches ? patches[i] : face];
-    const Real rise = surface_rise(condition, half.conductance * conducting, medium.reference, T, beam);
-    const Real heat = half.share * conducting * rise, from_beam = half.gain * beam;
+#if MIXED
+    const Real from_beam = half.gain * beam;
+    int number = patches ? patches[i] : face;
+    const bool mixed = number == MIXED_CELL;
+    unsigned int part = 0, last = 0;
+    if (mixed) {
+        const int cell = mixed_cell(medium.mixed, face, i);
+        part = medium.mixed.first[cell];
+        last = medium.mixed.first[cell + 1] - 1;
+    }
+    Real heat = -Real(0), fraction = Real(1);
+#pragma unroll 1
+    for (;; ++part) {
+        if (mixed) {
+            number = medium.mixed.parts[part].number;
+            fraction = medium.mixed.parts[part].fraction;
+        }
+        const Drop drop = drop_to_surface(medium, sweep, number, kind, half, T, beam, conducting, driving);
+        const Real passing = fraction * (drop.share * drop.difference);
+        if (mixed && ledger.parts && owned) atomicAdd(ledger.parts + part, (double)passing - (double)(fraction * from_beam));
+        heat += passing;
+        if (part == last) break;
+    }
+#else
+    const Drop drop = drop_to_surface(medium, sweep, patches ? patches[i] : face, kind, half, T, beam, conducting, driving);
+    const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
+#endif
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
     if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
     double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);
@@ -129,14 +190,14 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
 // sum, plus the heat through every face of the box that the cell touches.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
-                                                  bool owned = true, Real conducting = Real(1))
+                                                  bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
 #pragma unroll 1
     for (unsigned int faces = touched_faces(grid, x, y, z); faces; faces &= faces - 1) {
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        sum += heat_through<6>(medium, sweep, ledger, face, u, v, i, kind, T, owned, conducting);
+        sum += heat_through<6>(medium, sweep, ledger, face, u, v, i, kind, T, owned, conducting, driving);
     }
     return sum;
 }
@@ -150,7 +211,7 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
 // sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
-                                            bool owned = true, Real conducting = Real(1))
+                                            bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
     const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
     const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
@@ -160,12 +221,9 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
     for (int axis = 0; axis < 3; ++axis) {
         const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
         if (surfaces == 0) continue;
-        HalfCell half = medium.halves[3 * kind + axis];
-        half.conductance *= conducting;
-        half.share *= conducting;
-        const Condition& condition = sweep->conditions[medium.void_condition];
-        const Real rise = surface_rise(condition, half.conductance, medium.reference, T, Real(0));
-        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * half.share, rise, heat);
+        const HalfCell half = medium.halves[3 * kind + axis];
+        const Drop drop = drop_to_surface(medium, sweep, medium.void_condition, kind, half, T, Real(0), conducting, driving);
+        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;
@@ -201,11 +259,12 @@ __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cel
 #if MATERIALS == 2
 #include "composite/varying.cuh"
 #else
-// The temperature of a cell, as a deviation, from what the field holds, and its conductivity over that at the reference
-// temperature.
-__device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting)
+// The temperature of a cell, as a deviation, from what the field holds, its conductivity over that at the reference
+// temperature, and its potential.
+__device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting, Real& driving)
 {
     conducting = Real(1);
+    driving = T;
     return T;
 }
 

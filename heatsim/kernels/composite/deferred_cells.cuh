@@ -69,10 +69,11 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     const int face = thread / (TILE_Y * PLANES_NOTED), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
     if (face > 1 || !(open >> face & 1) || z >= z_end || y >= grid.ny || sides.noted[face][row] >> n & 1) return;
     const Kept& cell = sides.cells[face][n][row];
-    Real conducting;
-    const Real T = degrees(c.medium, cell.kind, cell.T, conducting);
+    Real conducting, driving;
+    const Real T = degrees(c.medium, cell.kind, cell.T, conducting, driving);
     const size_t i = (size_t)z * grid.ny + y;
-    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting);
+    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting,
+                                      driving);
     const int x = face ? grid.nx - 1 : 0;
     T_new[cell_index(grid, x, y, z)] = finish(sweep, x, y, z, cell.T, cell.sum + heat);
 }

@@ -51,7 +51,26 @@ struct Laws {
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
+    int held;                 // numbers from a step's first condition to the potentials at its ambients, [condition][kind]
 };
+#endif
+
+#if MIXED
+// Part of the face of a cell that several conditions share.
+struct Part {
+    int number;     // of its condition
+    Real fraction;  // of the cell's face
+};
+
+// Cells at faces of the box that several conditions share.
+struct MixedCells {
+    const long long* places;    // the face times 2^40 plus the cell's place on it, ascending
+    const unsigned int* first;  // the first part of each, and the number of parts
+    const Part* parts;
+    int cells;
+};
+
+#define MIXED_CELL 255  // in place of a condition's number
 #endif
 
 struct Medium {
@@ -71,10 +90,14 @@ struct Medium {
 #if MATERIALS == 2
     Laws laws;
 #endif
+#if MIXED
+    MixedCells mixed;
+#endif
 };
 
 struct Ledger {
     double* face[6];  // sums of the heat through each face, a beam's left out; null where nobody asked
     double* beam[6];  // sums of what beams gave to the cells of each face
     double* exposed;  // sums of the heat through surfaces towards void, for each exposed cell
+    double* parts;    // sums of the heat through each part of mixed cells, which is among the face's, a beam's left out
 };

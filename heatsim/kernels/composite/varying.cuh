@@ -5,7 +5,7 @@
 //
 //        content ──► potential                    within a material: heat = c (potential_b - potential_a), c constant
 //        content ──► temperature, conductivity    at faces and between materials: as in composite/composite.cuh, each half cell with
-//                                                 the conductivity that its own cell has
+//                                                 the conductivity that its own cell has; held faces by potential
 //
 // Steps are powers of two, so finding the place in a table rounds nothing, and a table of one step of 1 K is the identity:
 // what a material that does not change has.
@@ -75,17 +75,15 @@ __device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Re
     return multiply_add(entry.warming, into, entry.temperature);
 }
 
-// The same of a cell of a kind.
-__device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting)
+// The same of a cell of a kind, and its potential.
+__device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting, Real& driving)
 {
-    return temperature(medium.laws, medium.laws.of_kind[kind], content, conducting);
+    const Law law = medium.laws.of_kind[kind];
+    driving = potential(medium.laws, law, content);
+    return temperature(medium.laws, law, content, conducting);
 }
 
-// Heat between the centres of two kinds of different materials, in K of the first, as what a kelvin gives and the kelvins.
-struct Drop {
-    Real share, difference;
-};
-
+// Heat between the centres of two kinds of different materials, in K of the first.
 __device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside)
 {
     const Laws& laws = medium.laws;
@@ -107,9 +105,10 @@ __device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& l
     return multiply_add(drop.share, drop.difference, sum);
 }
 
-// The new content from the sum over neighbours; bit n of `sides` where the neighbour in direction n is void.
+// The new content from the sum over neighbours; `here` is the potential, bit n of `sides` is set where the neighbour in
+// direction n is void.
 __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real here, Real sum,
                                             bool owned)
 {
     if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
@@ -117,9 +116,10 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real warmth = degrees(medium, kind, T, conducting);
-        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting);
-        if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting);
+        const Real warmth = temperature(medium.laws, medium.laws.of_kind[kind], T, conducting);
+        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
+        if (at_face)
+            sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
     }
     return finish(sweep, x, y, z, T, sum);
 }
@@ -143,7 +143,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
         sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
-    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
 }
 
 // The same with the values loaded from the field, axis by axis: all at once would be faster, but for the registers it takes,
@@ -176,7 +176,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
-    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, true);
+    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);
 }
 
 // As update(), for any cell.

@@ -25,10 +25,10 @@ from heatsim.kernels.cpu.rows import (
 )
 from heatsim.kernels.numba_cache import kept
 from heatsim.kernels.source_key import source_key
-from heatsim.physics import cell_types, conditions
+from heatsim.physics import cell_types, conditions, mixed_cells
 from heatsim.physics.cell_types import INTERIOR
 
-_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, cell_types))
+_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, conditions, mixed_cells, cell_types))
 
 
 @kept(parallel=True, nogil=True, error_model="numpy")
@@ -44,6 +44,7 @@ def advance(
     sums: Any,
     beam_sums: Any,
     exposed: Any,
+    parts: Any,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
     """One step of the whole field.
@@ -60,6 +61,7 @@ def advance(
         sums: the ledger's sums over time for each face, those of beams left out; empty where nobody asked.
         beam_sums: the same of what beams gave.
         exposed: the same of each exposed cell.
+        parts: the same of each part of mixed cells, those of beams left out.
         other_sources: not to be given.
     """
     if tables.bases.size:
@@ -71,7 +73,8 @@ def advance(
         _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
         # Faces in the order of composite/composite.cuh, so that edges and corners add up alike.
         for face in range(6):
-            add_face(T, T_new, body, tables, step, maps[face], beams[face], sums[face], beam_sums[face], face, z, y)
+            of_face = (maps[face], beams[face], sums[face], beam_sums[face], parts)
+            add_face(T, driving, T_new, body, tables, step, of_face, face, z, y)
         if step.scheme == INCREMENTS:
             add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
         elif step.scheme == STOCHASTIC:
@@ -154,8 +157,8 @@ def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around:
         west = T[start + _neighbour(x - 1, nx, body.periodic_x)]
         east = T[start + _neighbour(x + 1, nx, body.periodic_x)]
         if step.scheme == SEVEN_TERM:
-            total = c[0] * here + c[1] * west + c[2] * east + c[3] * T[south + x] + c[4] * T[north + x]
-            T_new[start + x] = total + c[5] * T[below + x] + c[6] * T[above + x]
+            total = c[5] * T[below + x] + c[0] * here + c[1] * west + c[2] * east
+            T_new[start + x] = total + c[3] * T[south + x] + c[4] * T[north + x] + c[6] * T[above + x]
         else:
             total = c[1] * (west - here) + c[2] * (east - here)
             total += c[3] * (T[south + x] - here)
@@ -208,7 +211,7 @@ def _sum_cell(
         free_y = (south_kind == void) + (north_kind == void)
         free_z = (below_kind == void) + (above_kind == void)
         if free_x + free_y + free_z > 0:
-            total += pass_to_void(T[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
+            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
     return total
 
 

@@ -25,6 +25,7 @@ class Body(NamedTuple):
         scale: the reference temperature and the tolerance of surface temperatures, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+        places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
     """
 
     nz: int
@@ -41,6 +42,10 @@ class Body(NamedTuple):
     first_heated: int
     void: int
     void_condition: int
+    places: Any
+    first: Any
+    numbers: Any
+    fractions: Any
 
 
 class Tables(NamedTuple):
@@ -70,12 +75,14 @@ class Step(NamedTuple):
 
     Attributes:
         conditions: the six numbers of each condition.
+        held: potential in K of each kind at the ambient of each condition; no kinds where nothing changes.
         heat: what sources give to the cells of each kind, in K.
         number: of the step.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
     """
 
     conditions: Any
+    held: Any
     heat: Any
     number: int
     scheme: int

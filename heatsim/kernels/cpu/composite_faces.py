@@ -6,26 +6,43 @@ import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, SHARE, Body, Step, Tables, inlined, state
 from heatsim.kernels.cpu.rows import compiled
+from heatsim.physics import mixed_cells
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics.mixed_cells import MIXED
+
+place_of: Any = inlined(mixed_cells.place_of)
 
 
 @inlined
 def pass_to_void(
-    content: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
+    content: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
 ) -> Any:
     """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
-    rank, condition = _rank(body.bits, body.before, i), step.conditions[body.void_condition]
+    rank, number = _rank(body.bits, body.before, i), body.void_condition
     degrees, conducting = state(tables, kind, content)
     gained = content - content
     for axis in range(3):
         if surfaces[axis]:
             half, area = tables.halves[kind, axis], body.area[rank, axis]
             weight = area if surfaces[axis] == 1 else area + area
-            rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, degrees - degrees)
-            gained = gained + weight * (half[SHARE] * conducting) * rise
+            nothing = degrees - degrees
+            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, nothing)
+            gained = gained + weight * share * difference
     if exposed.size:
         exposed[rank] += gained
     return gained
+
+
+@inlined
+def _from_surface(
+    half: Any, body: Body, step: Step, number: int, kind: int, degrees: Any, conducting: Any, driving: Any, beam: Any
+) -> Any:
+    """What a cell gets from its surface with condition ``number``: a share and a difference in K."""
+    condition = step.conditions[number]
+    if step.held.size and condition[FREE] == 0:
+        return half[SHARE], step.held[number, kind] - driving
+    rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
+    return half[SHARE] * conducting, rise
 
 
 @inlined
@@ -43,19 +60,22 @@ def _rank(bits: Any, before: Any, cell: int) -> Any:
 @inlined
 def add_face(
     T: Any,
+    driving: Any,
     T_new: Any,
     body: Body,
     tables: Tables,
     step: Step,
-    numbers: Any,
-    beams: Any,
-    sums: Any,
-    beam_sums: Any,
+    of_face: Any,
     face: int,
     z: int,
     y: int,
 ) -> None:
-    """Add the heat through a face to the cells of a row that are a part of it."""
+    """Add the heat through a face to the cells of a row that are a part of it.
+
+    ``of_face`` are the numbers of the conditions of its cells, the flux of beams, and the ledger's sums of the face, of
+    beams and of all parts of mixed cells.
+    """
+    numbers, beams, sums, beam_sums, parts = of_face
     axis, far, first, end = face // 2, face % 2, 0, body.nx
     if axis == 0:
         first, end = (body.nx - 1, body.nx) if far else (0, 1)
@@ -77,14 +97,41 @@ def add_face(
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[i] - T[i]
         degrees, conducting = state(tables, kind, T[i])
-        rise = _surface_rise(step.conditions[number], half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
-        heat = half[SHARE] * conducting * rise
         from_beam = half[GAIN] * beam
+        if number == MIXED:
+            place = place_of(face, v * numbers.shape[1] + u)
+            cell = (half, kind, degrees, conducting, driving[i], beam, from_beam)
+            heat = _pass_parts(body, step, place, cell, parts)
+        else:
+            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving[i], beam)
+            heat = share * difference
         T_new[i] += heat
         if sums.size:
             sums[v, u] += np.float64(heat) - np.float64(from_beam)
         if beam_sums.size:
             beam_sums[v, u] += from_beam
+
+
+@compiled
+def _pass_parts(body: Body, step: Step, place: int, cell: Any, parts: Any) -> Any:
+    """What a cell gets through the parts of its face; it is entered in the ledger."""
+    half, kind, degrees, conducting, driving, beam, from_beam = cell
+    low, high = 0, len(body.places) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if body.places[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    gained = -(degrees - degrees)
+    for part in range(body.first[low], body.first[low + 1]):
+        number, fraction = body.numbers[part], body.fractions[part]
+        share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, beam)
+        passing = fraction * (share * difference)
+        if parts.size:
+            parts[part] += np.float64(passing) - np.float64(fraction * from_beam)
+        gained = gained + passing
+    return gained
 
 
 @compiled

@@ -5,8 +5,8 @@ to the bit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +16,8 @@ from heatsim.kernels.composite.tables import Laws
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
-from heatsim.physics.conditions import TOLERANCES, surface_rise
+from heatsim.physics.conditions import FREE, TOLERANCES, surface_rise
+from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]
 # Where numba puts the potentials of a body whose materials change with temperature.
@@ -31,6 +32,7 @@ class Body:
     Attributes:
         cells: the bytes, or an empty array where there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
+        mixed: the cells at faces that several conditions share.
         bits, before, area: the exposed cells.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
@@ -40,6 +42,7 @@ class Body:
 
     cells: NDArray[np.uint8]
     maps: Sequence[NDArray[np.uint8]]
+    mixed: MixedCells
     bits: NDArray[np.uint32]
     before: NDArray[np.uint32]
     area: Field
@@ -73,11 +76,14 @@ class Row:
 
     Attributes:
         conditions: the six numbers of each condition, shape (conditions, 6).
+        held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
+            where nothing changes with temperature.
         heat: what sources give to the cells of each kind in K, shape (kinds,).
         beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
     """
 
     conditions: Field
+    held: Field
     heat: Field
     beams: Sequence[Field]
 
@@ -90,11 +96,25 @@ class Entries:
         faces: heat through each face, that of beams left out.
         beams: what beams gave to the cells of each face.
         exposed: heat through the surfaces of each exposed cell towards void.
+        parts: heat through each part of mixed cells, that of beams left out; it is among that of faces.
     """
 
     faces: Sequence[Sums]
     beams: Sequence[Sums]
     exposed: Sums
+    parts: Sums = field(default_factory=lambda: np.zeros(0))
+
+
+class Inside(NamedTuple):
+    """Cells: their kinds, temperatures as deviations, conductivities over those at the reference, potentials in K.
+
+    Arrays of equal shapes.
+    """
+
+    kind: NDArray[np.uint8]
+    T: Field
+    conducting: Field
+    potential: Field
 
 
 def advance_numpy(
@@ -113,27 +133,28 @@ def advance_numpy(
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
     beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
 
-    degrees, conducting = T, np.ones_like(T)
+    cells = Inside(kind, T, np.ones_like(T), T)
     if body.laws.vary:
-        degrees, conducting = temperatures(body.laws, kind, T)
-        total = _conduct_by_laws(T, kind, around, beside, body, tables)
+        cells = Inside(kind, *temperatures(body.laws, kind, T), _potentials(body.laws, kind, T))
+        total = _conduct_by_laws(cells, around, beside, body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
         for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
             total = total + coefficient * value
     else:
-        total = np.zeros_like(T)
+        total = np.full_like(T, -0.0)
         for n, neighbour in enumerate(around):
             link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
-    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(0.0)) + total
+    # Added to anything, -0 changes no bit of it.
+    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
 
     if body.void_condition >= 0:
-        _add_exposed(degrees, conducting, kind, beside, body, tables, row, ledger, total)
+        _add_exposed(cells, beside, body, tables, row, ledger, total)
     for face in range(6):
         if not periodic[face // 2]:
-            _add_face(face, degrees, conducting, kind, body, tables, row, ledger, total)
+            _add_face(face, cells, body, tables, row, ledger, total)
 
     if scheme == "seven_term":
         T_new[...] = total
@@ -165,36 +186,48 @@ def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArra
 
 
 def _conduct_by_laws(
-    T: Field,
-    kind: NDArray[np.uint8],
+    cells: Inside,
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
     body: Body,
     tables: Tables,
 ) -> Field:
     """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
-    laws, one = body.laws, T.dtype.type(1.0)
-    potential = _potentials(laws, kind, T)
-    degrees, conducting = temperatures(laws, kind, T)
-    total = np.zeros_like(T)
+    laws, kind, one = body.laws, cells.kind, cells.T.dtype.type(1.0)
+    total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
         alike = laws.bases[kind] == laws.bases[other]
-        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - potential)
+        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - cells.potential)
         conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
         further = tables.halves[other, n // 2, 0]
         conducts = (conductance > 0) & (further > 0)
         degrees_there, conducting_there = temperatures(laws, other, contents)
-        own, its = (np.where(conducts, half, one) for half in (conductance * conducting, further * conducting_there))
+        own, its = (
+            np.where(conducts, half, one) for half in (conductance * cells.conducting, further * conducting_there)
+        )
         share = gain / (one / own + one / its + laws.resistances[kind, other])
-        between = np.where(conducts, share * (degrees_there - degrees), T.dtype.type(0.0))
+        between = np.where(conducts, share * (degrees_there - cells.T), cells.T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
 
 
+def _from_surface(
+    body: Body, tables: Tables, row: Row, number: Any, axis: int, cells: Inside, beam: Any = 0.0
+) -> tuple[Field, Field]:
+    """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K."""
+    conductance, share, _, _ = np.moveaxis(tables.halves[cells.kind, axis], -1, 0)
+    condition = np.moveaxis(row.conditions[number], -1, 0)
+    conductance = np.where(conductance > 0, conductance * cells.conducting, conductance.dtype.type(1.0))
+    difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
+    if not body.laws.vary:
+        return share, difference
+    held = condition[FREE] == 0
+    difference = np.where(held, row.held[number, cells.kind] - cells.potential, difference)
+    return np.where(held, share, share * cells.conducting), difference
+
+
 def _add_exposed(
-    T: Field,
-    conducting: Field,
-    kind: NDArray[np.uint8],
+    inside: Inside,
     beside: Sequence[NDArray[np.uint8]],
     body: Body,
     tables: Tables,
@@ -203,47 +236,41 @@ def _add_exposed(
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
-    cells = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: T.size])
-    here, own, ratio = (values.reshape(-1)[cells] for values in (T, kind, conducting))
-    condition = row.conditions[body.void_condition]
-    heat = np.zeros_like(here)
+    places = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: total.size])
+    cells = Inside(*(values.reshape(-1)[places] for values in inside))
+    heat = np.zeros_like(cells.T)
     for axis in range(3):
-        low, high = (beside[2 * axis + side].reshape(-1)[cells] == body.void for side in (0, 1))
-        surfaces = (low.astype(np.int64) + high).astype(T.dtype)
-        conductance, share, _, _ = tables.halves[own, axis].T
-        rise = surface_rise(condition, conductance * ratio, body.reference, here)
-        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * (share * ratio) * rise, heat)
-    total.reshape(-1)[cells] += heat
+        low, high = (beside[2 * axis + side].reshape(-1)[places] == body.void for side in (0, 1))
+        surfaces = (low.astype(np.int64) + high).astype(total.dtype)
+        share, difference = _from_surface(body, tables, row, body.void_condition, axis, cells)
+        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * share * difference, heat)
+    total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += heat
 
 
-def _add_face(
-    face: int,
-    T: Field,
-    conducting: Field,
-    kind: NDArray[np.uint8],
-    body: Body,
-    tables: Tables,
-    row: Row,
-    ledger: Entries,
-    total: Field,
-) -> None:
+def _add_face(face: int, inside: Inside, body: Body, tables: Tables, row: Row, ledger: Entries, total: Field) -> None:
     """Add the heat through a face of the box."""
-    cells = FACE_SLICES[face]
-    here, own = T[cells], kind[cells]
-    numbers = body.maps[face] if body.maps[face].size else np.full(here.shape, face)
-    beam = row.beams[face] if row.beams[face].size else np.zeros_like(here)
-    conductance, share, gain, _ = np.moveaxis(tables.halves[own, face // 2], -1, 0)
-    conductance, share = conductance * conducting[cells], share * conducting[cells]
-    conducts = conductance > 0
-    condition = np.moveaxis(row.conditions[numbers], -1, 0)
-    rise = surface_rise(
-        condition, np.where(conducts, conductance, conductance.dtype.type(1.0)), body.reference, here, beam
-    )
-    heat = np.where(conducts, share * rise, share)
-    from_beam = gain * beam
-    total[cells] += heat
+    place = FACE_SLICES[face]
+    cells = Inside(*(values[place] for values in inside))
+    numbers = body.maps[face] if body.maps[face].size else np.full(cells.T.shape, face)
+    parts, owners = body.mixed.on_face(face)
+    numbers = np.where(numbers == MIXED, face, numbers)  # their heat is replaced below
+    beam = row.beams[face] if row.beams[face].size else np.zeros_like(cells.T)
+    share, difference = _from_surface(body, tables, row, numbers, face // 2, cells, beam)
+    heat = np.where(share > 0, share * difference, share)
+    from_beam = tables.halves[cells.kind, face // 2, 2] * beam
+    if len(owners):
+        divided = Inside(*(values.reshape(-1)[owners] for values in cells))
+        numbers, fractions = body.mixed.numbers[parts], body.mixed.fractions[parts]
+        share, difference = _from_surface(body, tables, row, numbers, face // 2, divided, beam.reshape(-1)[owners])
+        passing = np.where(share > 0, fractions * (share * difference), share)
+        heat.reshape(-1)[owners] = -0.0
+        np.add.at(heat.reshape(-1), owners, passing)
+        if ledger.parts.size:
+            brought = fractions * from_beam.reshape(-1)[owners]
+            ledger.parts[parts] += passing.astype(np.float64) - brought.astype(np.float64)
+    total[place] += heat
     if ledger.faces[face].size:
         ledger.faces[face][...] += heat.astype(np.float64) - from_beam.astype(np.float64)
     if ledger.beams[face].size:
@@ -275,19 +302,21 @@ def advance_numba(
     nz, ny, nx = T.shape
     scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
     numbers = (body.first_heated, body.void, body.void_condition)
-    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers)
+    mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers, *mixed)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
     advance: Any = composite.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
         compiled.Body(nz, ny, nx, *periodic, *cells),
         compiled.Tables(c, tables.links, tables.halves, *of_laws),
-        compiled.Step(row.conditions, row.heat, step, SCHEMES.index(scheme)),
+        compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme)),
         tuple(body.maps),
         tuple(row.beams),
         tuple(ledger.faces),
         tuple(ledger.beams),
         ledger.exposed,
+        ledger.parts,
     )
 
 

@@ -1,0 +1,104 @@
+"""Which condition each cell of a face has, and the cells that several conditions share.
+
+The edges of a patch divide cells. The heat through the face of such a cell is the sum over its parts,
+
+    q = Σ w_j·q_j        w_j: the fraction of the cell's face that condition j has, Σ w_j = 1
+                         q_j: the flux of condition j, with the temperature of the cell
+
+so a patch has its exact area at any resolution. What no patch covers has the condition of the face.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.scenario import Scenario
+
+Maps = tuple[NDArray[np.uint8], ...]
+
+MIXED = 255  # in place of a condition's number: several share the cell
+_FACE_SHIFT = 40  # bits for a cell's place on its face
+_NEGLIGIBLE = 1e-12  # of a cell's face: what rounding leaves beside patches that meet in it
+
+
+@dataclass(frozen=True, eq=False)
+class MixedCells:
+    """Cells at faces that several conditions share, face by face, and their parts, cell by cell.
+
+    Attributes:
+        places: the face times 2⁴⁰ plus the cell's place on it, row by row; ascending, shape (cells,).
+        first: the first part of each cell, and the number of parts; shape (cells + 1,).
+        numbers: the condition of each part, shape (parts,).
+        fractions: of the cell's face, shape (parts,).
+    """
+
+    places: NDArray[np.int64]
+    first: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    fractions: NDArray[np.float64]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return sum(array.nbytes for array in (self.places, self.first, self.numbers, self.fractions))
+
+    def on_face(self, face: int) -> tuple[slice, NDArray[np.int64]]:
+        """The parts of a face's cells, and for each part the place of its cell on the face."""
+        first, last = np.searchsorted(self.places, (place_of(face, 0), place_of(face + 1, 0)))
+        counts = np.diff(self.first[first : last + 1])
+        return slice(int(self.first[first]), int(self.first[last])), np.repeat(
+            self.places[first:last] - place_of(face, 0), counts
+        )
+
+
+def place_of(face: int, cell: int) -> int:
+    """A cell among :attr:`MixedCells.places`."""
+    return (face << _FACE_SHIFT) + cell
+
+
+NO_MIXED_CELLS = MixedCells(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
+    """The conditions of cells at faces.
+
+    Returns:
+        For each face the number of each cell's condition, shape (nz, ny), (nz, nx) or (ny, nx), empty where the face
+        has no patch: a face in the order of FACES, 6 and above for patches, MIXED for mixed cells. And these cells.
+    """
+    nz, ny, nx = scenario.grid.shape
+    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
+    places, numbers, fractions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for number, patch in enumerate(scenario.patches, start=6):
+        face = FACES.index(patch.face)
+        if not maps[face].size:
+            maps[face] = np.full(shapes[face // 2], face, dtype=np.uint8)
+        u, v = patch.coverage(scenario.grid)
+        rows, columns = np.flatnonzero(v), np.flatnonzero(u)
+        covered = np.outer(v[rows], u[columns])
+        cells = rows[:, None] * len(u) + columns
+        maps[face].reshape(-1)[cells[covered == 1.0]] = number
+        part = covered < 1.0
+        places.append(place_of(face, 0) + cells[part])
+        numbers.append(np.full(np.count_nonzero(part), number))
+        fractions.append(covered[part])
+    mixed = _grouped(np.concatenate(places), np.concatenate(numbers), np.concatenate(fractions))
+    for face in range(6):
+        maps[face].reshape(-1)[mixed.on_face(face)[1]] = MIXED
+    return tuple(maps), mixed
+
+
+def _grouped(places: NDArray[np.int64], numbers: NDArray[np.int64], fractions: NDArray[np.float64]) -> MixedCells:
+    """Mixed cells from the parts that patches have of them; what is left of a cell has its face's condition."""
+    cells, owners = np.unique(places, return_inverse=True)
+    rest = 1.0 - np.bincount(owners, fractions, len(cells))
+    left = rest > _NEGLIGIBLE
+    places = np.concatenate((cells[left], places))
+    numbers = np.concatenate((cells[left] >> _FACE_SHIFT, numbers))
+    fractions = np.concatenate((rest[left], fractions))
+    order = np.lexsort((numbers, places))
+    first = np.searchsorted(places[order], cells)
+    return MixedCells(cells, np.append(first, len(order)), numbers[order], fractions[order])

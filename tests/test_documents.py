@@ -261,7 +261,7 @@ def test_message_shown_is_the_one_given(checkout: Path, capsys: pytest.CaptureFi
 
 def test_python_lines_of_the_readme_run(checkout: Path) -> None:
     (lines,) = blocks(README, "python")
-    assert len(lines.splitlines()) == 6
+    assert len([line for line in lines.splitlines() if line]) == 6
     printed = run_python(lines)
     assert re.fullmatch(r"3\d\d\.\d\d to 3\d\d\.\d\d K after \d+ steps, in outputs.small\n", printed)
     assert (checkout / "outputs" / "small" / "summary.json").is_file()

@@ -51,7 +51,7 @@ MAY_BE_HEAVY = {
         *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
         *("temporal_composite/boxes", "temporal_composite/box_contents", "numba_cache"),
     )
-}
+} | {("physics/voxel_gravity.py", "numba")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

@@ -54,6 +54,7 @@ class Variant:
         varying: materials that change with temperature; needs ``materials``.
         heated: sources that heat some types of cells.
         mixed: conditions that share cells at faces.
+        contacts: contacts between materials that are weighted by their area; needs ``materials``.
     """
 
     faces: bool = False
@@ -61,6 +62,7 @@ class Variant:
     varying: bool = False
     heated: bool = False
     mixed: bool = False
+    contacts: bool = False
 
 
 _LINEAR = Variant()
@@ -169,6 +171,7 @@ class Build:
             "ROWS": self.spec.rows,
             "FACES": int(self.variant.faces),
             "MATERIALS": 2 if self.variant.varying else int(self.variant.materials),
+            "CONTACTS": int(self.variant.contacts),
             "MEMBERS": int(self.members),
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),

@@ -19,6 +19,7 @@
 //     TILE_X/Y/Z       threads of a block along each axis
 //     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 where faces hold more than f - g T, or there are sources: composite/composite.cuh
+//     CONTACTS         1 where some contacts between materials are weighted
 //     MATERIALS        1 where there are several materials too; needs FACES, and increments
 //     MIXED            1 where several conditions share cells at faces; needs FACES
 //     PLANES_NOTED     planes that a block marches at the most: composite/deferred_cells.cuh

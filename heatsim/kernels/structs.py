@@ -48,7 +48,7 @@ def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> 
         [
             *((name, np.uint64) for name in ("cells", "inner", "links", "halves")),
             ("patches", np.uint64, 6),
-            *((name, np.uint64) for name in ("exposed", "before", "area")),
+            *((name, np.uint64) for name in ("weighted", "before", "weights")),
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
             *laws,

@@ -31,7 +31,7 @@ def columns(problem: HeatProblem) -> tuple[str, ...]:
     if problem.body is None:
         return COLUMNS
     patches = (patch.name for patch in problem.scenario.patches)
-    void = ("void",) if problem.body.medium.exposure is not None else ()
+    void = ("void",) if problem.body.medium.exposed_cells else ()
     return (*COLUMNS[:-1], *patches, *void, COLUMNS[-1])
 
 
@@ -45,7 +45,7 @@ def balance(state: RunState) -> dict[str, float]:
         return dict(zip(COLUMNS, row, strict=True))
     through = state.ledger.body_heats(body)
     sources = state.ledger.source_heat(state.problem, state.step) + through.beams
-    void = (through.void,) if body.medium.exposure is not None else ()
+    void = (through.void,) if body.medium.exposed_cells else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
     row = (state.time, stored, sources, *through.faces, *through.patches, *void, residual)
     return dict(zip(columns(state.problem), row, strict=True))

@@ -6,6 +6,7 @@ every cell can bear.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types as media
-from heatsim.physics import temperature_range
+from heatsim.physics import link_weights, surface_areas, temperature_range
 from heatsim.physics.cell_types import INTERIOR, Medium, Substance, TooManyKindsError
 from heatsim.physics.coefficients import StabilityLimit
 from heatsim.physics.conditions import AMBIENT, FILM, FREE, Conditions
@@ -86,6 +87,11 @@ class Body:
         contacts = {
             frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
         }
+        exposed = conditions.void is not None
+        surfaces = None
+        if parts is not None and scenario.regions:
+            weighted = media.weighted(palette, contacts, exposed)
+            surfaces = surface_areas.find(scenario, parts, weighted, periodic)
         try:
             medium = media.build(
                 scenario.grid,
@@ -94,7 +100,8 @@ class Body:
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=periodic,
-                exposed=conditions.void is not None,
+                exposed=exposed,
+                surfaces=surfaces,
             )
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
@@ -117,8 +124,7 @@ class Body:
         beams = self.sources.beam_faces()
         faces = sum(sides[face // 2] for face in beams)
         faces += sum(sides[face // 2] for face in beams if not self.conditions.exchanging(face))
-        exposed = 0 if self.medium.exposure is None else len(self.medium.exposure.cells)
-        return 8 * (faces + exposed + len(self.conditions.mixed.numbers))
+        return 8 * (faces + self.medium.exposed_cells + len(self.conditions.mixed.numbers))
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -219,6 +225,7 @@ class Body:
         own = kind_at(*place)
         total = np.zeros(len(cells))
         gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
+        areas, factors = self._weights_of(cells)
         with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
         for face in range(6):
@@ -231,19 +238,37 @@ class Body:
             u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self.periodic[axis])
             least_half = medium.least_half[axis, own]
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 conductance = sum(
                     fraction / (least_half + resistances[number])
                     for number, fraction in self.conditions.shares(face, v, u)
                 )
                 if medium.void is not None and self.conditions.void is not None:
-                    towards_void = ~outside & (other == medium.void)
-                    through_void = 1.0 / (least_half + resistances[self.conditions.void])
+                    towards_void = (~outside | self.periodic[axis]) & (other == medium.void)
+                    film = resistances[self.conditions.void]
+                    film = np.where(film > 0.0, film / areas[:, face], 0.0)
+                    through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)
                     conductance = np.where(towards_void, through_void, conductance)
                     surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)
-            total += np.where(surface | (n == 1), 0.0, rates[axis, own, other])
+            total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
         return total
+
+    @cached_property
+    def _link_factors(self) -> Array:
+        """What links of weighted cells are multiplied with."""
+        return link_weights.link_factors(self.medium)
+
+    def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
+        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
+        exposure = self.medium.exposure
+        if exposure is not None:
+            place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
+            listed = exposure.cells[place] == cells
+            areas[listed] = exposure.area[place[listed]]
+            factors[listed] = self._link_factors[place[listed]]
+        return areas, factors
 
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:

@@ -13,14 +13,15 @@ surface that is held at a temperature is known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import void_surfaces
+from heatsim.physics import cell_faces, void_surfaces, voxel_areas
+from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.enthalpy import Law, constant
 from heatsim.physics.void_surfaces import Exposure
 
@@ -28,6 +29,7 @@ Array = NDArray[np.float64]
 
 INTERIOR = 0x80  # bit of a cell's byte
 MAXIMUM_KINDS = 127
+_KIND = np.uint8(INTERIOR - 1)
 _CELLS_AT_ONCE = 2**18
 
 
@@ -79,7 +81,9 @@ class Medium:
         heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
         resistance: of contacts between two kinds in m² K/W, shape (kinds, kinds).
         void: the kind of void, or None.
-        exposure: the surfaces towards void, where something passes them.
+        exposure: the cells with surfaces that are weighted: towards void where heat passes them, and of contacts.
+        surface_areas: in m² between pairs of materials, by their places in the palette: towards void where heat passes,
+            and of contacts.
     """
 
     grid: Grid
@@ -93,6 +97,7 @@ class Medium:
     resistance: Array
     void: int | None = None
     exposure: Exposure | None = None
+    surface_areas: Mapping[frozenset[int], float] = field(default_factory=dict)
 
     @property
     def uniform(self) -> bool:
@@ -159,14 +164,16 @@ class Medium:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        arrays: list[NDArray[np.generic]] = [self.cells]
-        if self.exposure is not None:
-            arrays += [self.exposure.bits, self.exposure.before, self.exposure.area]
-        return sum(array.nbytes for array in arrays)
+        return self.cells.nbytes + (0 if self.exposure is None else self.exposure.nbytes)
+
+    @property
+    def exposed_cells(self) -> int:
+        """The number of a ledger's sums of heat through surfaces towards void, 0 where no heat passes these."""
+        return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
 
     def kind_at(self, x: int, y: int, z: int) -> int:
         """The kind of a cell."""
-        return 0 if self.uniform else int(self.cells[z, y, x]) & ~INTERIOR
+        return 0 if self.uniform else int(self.cells[z, y, x] & _KIND)
 
     def materials(self) -> Iterator[NDArray[np.uint8]]:
         """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""
@@ -232,6 +239,7 @@ def build(
     heated: Iterable[NDArray[np.bool_] | None] = (),
     periodic: tuple[bool, bool, bool] = (False, False, False),
     exposed: bool = False,
+    surfaces: FaceAreas | None = None,
 ) -> Medium:
     """Tell the kinds of cells apart.
 
@@ -243,6 +251,7 @@ def build(
         heated: for each source the cells that it heats, None where it heats all that conduct.
         periodic: which axes wrap.
         exposed: whether surfaces towards void let heat through.
+        surfaces: all faces between :func:`weighted` materials, with their smooth areas; from the voxels if not given.
 
     Raises:
         TooManyKindsError: there are more than 127 kinds.
@@ -268,15 +277,20 @@ def build(
         raise TooManyKindsError(f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} can be")
     found = tuple(kinds[number] for number in order)
     void_kind = next((number for number, kind in enumerate(found) if kind.material == void), None)
-    exposure_found = None
+    exposure_found, areas = None, dict[frozenset[int], float]()
     if len(order) == 1:
         cells = np.zeros((0, 0, 0), dtype=np.uint8)
     else:
         lookup = np.zeros(len(kinds), dtype=np.uint8)
         lookup[order] = np.arange(len(order))
         cells = lookup[cells]
-        if exposed and void_kind is not None:
-            exposure_found = void_surfaces.find(grid, cells == void_kind, periodic)
+        if material is not None:
+            pairs = weighted(palette, contacts or {}, exposed)
+            if surfaces is None:
+                faces = cell_faces.between(grid, material, pairs, periodic)
+                surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
+            exposure_found = void_surfaces.expose(grid, surfaces, material, void)
+            areas = cell_faces.total_areas(grid, surfaces, material)
         _mark_interior(cells, periodic)
 
     half = np.ascontiguousarray(np.array([_half(grid, palette[kind.material]) for kind in found]).T)
@@ -295,7 +309,30 @@ def build(
         resistance=resistance,
         void=void_kind,
         exposure=exposure_found,
+        surface_areas=areas,
     )
+
+
+def weighted(
+    palette: Sequence[Substance], contacts: Mapping[frozenset[int], float], exposed: bool
+) -> NDArray[np.bool_]:
+    """Between which materials the area of surfaces matters, shape (materials, materials).
+
+    Args:
+        palette: the materials.
+        contacts: resistances in m² K/W between pairs of places in the palette.
+        exposed: whether surfaces towards void let heat through.
+    """
+    pairs = np.zeros((len(palette), len(palette)), dtype=bool)
+    for pair, resistance in contacts.items():
+        if resistance > 0.0 and len(pair) == 2:
+            a, b = pair
+            pairs[a, b] = pairs[b, a] = True
+    for place, substance in enumerate(palette):
+        if substance.conductivity is None:
+            pairs[place] = pairs[:, place] = exposed
+            pairs[place, place] = False
+    return pairs
 
 
 def _half(grid: Grid, substance: Substance) -> list[float]:

@@ -17,7 +17,8 @@ H = Σ C·|T − T_ref|, C the heat capacity of a cell.
     seven_term    7 for the seven products and sums, with fma or without, and 1 for each face and source added
     increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. Where kinds of
                   cells differ 1 for the difference and 2 for c_ab and c_ba, which are rounded apart; within one kind
-                  these are the same numbers on both sides. The sums are at most 2σ·H, since the neighbours'
+                  these are the same numbers on both sides. Where contacts are weighted 4 more, for the weights of both
+                  sides and the products with them. The sums are at most 2σ·H, since the neighbours'
                   coefficients add up to σ = dt/limit at most. T + increments is 1 more, of H.
     stochastic    the same, with 1 more of H for the number added before rounding and 1 for adding it
 
@@ -41,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.conditions import STEFAN_BOLTZMANN, Condition, Conditions
+from heatsim.physics.link_weights import kinds_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Constant, Convection, Flux, Radiation, Temperature, TimeFunction
@@ -130,6 +132,8 @@ class EnergyBound:
         of_increments = 6.0 + faces
         if body is not None:
             of_increments += 2.0 if body.medium.uniform else 5.0
+            exposure = body.medium.exposure
+            of_increments += 4.0 if exposure is not None and exposure.contacts else 0.0
         return (3.0 if problem.scheme == "stochastic" else 1.0) + 2.0 * sigma * of_increments
 
     def save(self) -> dict[str, float]:
@@ -186,10 +190,12 @@ class EnergyBound:
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        exposure = None if body is None else body.medium.exposure
-        if exposure is not None:
-            # At most two surfaces of a cell across an axis.
-            area = 2.0 * float(exposure.area.sum(axis=0) @ np.array(across))
+        medium = None if body is None else body.medium
+        if medium is not None and medium.exposed_cells and medium.exposure is not None:
+            # What passes a face is at most what the smooth surface lets pass, and what the voxel's half cell does.
+            _, around = kinds_around(medium, medium.exposure.cells)
+            largest = np.where(around == medium.void, np.maximum(medium.exposure.area, 1.0), 0.0)
+            area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))
         return found
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.conditions import AMBIENT, FREE, surface_rise
 from heatsim.physics.enthalpy import Law
+from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
@@ -45,14 +46,16 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
         inner = np.moveaxis(passed, along, 0)
         cells, kind = np.moveaxis(T, along, 0), np.moveaxis(kinds, along, 0)
-        inner[1:n] = _passing(problem, axis, (kind[:-1], cells[:-1]), (kind[1:], cells[1:]))
+        ratios = [np.moveaxis(_area_ratios(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
+        inner[1:n] = _passing(problem, axis, (kind[:-1], cells[:-1]), (kind[1:], cells[1:]), ratios[1][:-1])
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], kind[-side]
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
                 other = _kinds(problem, place, place + 1)[0] if axis == 2 else kind[side - 1]
-                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here))
+                ratio = ratios[side][-side]
+                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), ratio)
                 inner[-side] = between if side == 0 else -between
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
@@ -68,15 +71,28 @@ def _kinds(problem: HeatProblem, first: int, last: int) -> NDArray[np.intp]:
     return np.asarray(problem.body.medium.cells[first:last] & ~np.uint8(INTERIOR), dtype=np.intp)
 
 
-def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array:
-    """What passes from one of two neighbours to the other in W/m²."""
+def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
+    """Smooth over voxel area of cells' contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
+    nx, ny, _ = problem.grid.cells
+    ratios = np.ones((last - first, ny, nx))
+    exposure = None if problem.body is None else problem.body.medium.exposure
+    if exposure is not None and exposure.contacts:
+        here = slice(*np.searchsorted(exposure.cells, (first * ny * nx, last * ny * nx)))
+        ratios.reshape(-1)[exposure.cells[here] - first * ny * nx] = exposure.area[here, direction]
+    return ratios
+
+
+def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
+    """What passes from one of two neighbours to the other in W/m²; ``ratio`` is a contact's area over the face's."""
     (kind_a, T_a), (kind_b, T_b) = one, other
     body = problem.body
     if body is None:
         return problem.faces.conductivity[axis] / problem.grid.spacing[axis] * (T_a - T_b)
     medium = body.medium
     if not medium.varies:
-        return np.asarray(medium.link[axis, kind_a, kind_b] * (T_a - T_b))
+        return np.asarray(
+            medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
+        )
     material = np.array([kind.material for kind in medium.kinds])
     potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))
     half_a, half_b = (
@@ -84,7 +100,10 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells) -> Array
         for kind, T in (one, other)
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
-    between = (T_a - T_b) / (half_a + medium.resistance[kind_a, kind_b] + half_b)
+    resistance = medium.resistance[kind_a, kind_b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contact = np.where(resistance > 0.0, resistance / ratio, 0.0)
+    between = (T_a - T_b) / (half_a + contact + half_b)
     return np.asarray(np.where(material[kind_a] == material[kind_b], within, between))
 
 

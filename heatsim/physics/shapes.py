@@ -68,20 +68,43 @@ class Solid:
             return shape.inside(grid, block)
         z, y, x = (grid.centres(2 - axis)[span] for axis, span in enumerate(block))
         margin = _TOLERANCE * min(grid.spacing)
-        if isinstance(shape, Sphere):
-            cx, cy, cz = shape.centre
-            squared = (z[:, None, None] - cz) ** 2 + ((y[:, None] - cy) ** 2 + (x - cx) ** 2)
-            return np.asarray(squared <= (shape.radius + margin) ** 2)
-        if isinstance(shape, Cylinder):
-            start, axis = np.array(shape.from_), np.array(shape.to) - np.array(shape.from_)
-            length = float(np.linalg.norm(axis))
-            ux, uy, uz = (axis / length).tolist()
-            rx, ry, rz = x - start[0], (y - start[1])[:, None], (z - start[2])[:, None, None]
-            along = rx * ux + ry * uy + rz * uz
-            across = (ry * uz - rz * uy) ** 2 + (rz * ux - rx * uz) ** 2 + (rx * uy - ry * ux) ** 2
-            within = (along >= -margin) & (along <= length + margin)
-            return np.asarray(within & (across <= (shape.radius + margin) ** 2))
-        return np.ones((len(z), len(y), len(x)), dtype=bool)
+        return np.broadcast_to(_holds(shape, x, y[:, None], z[:, None, None], margin), (len(z), len(y), len(x)))
+
+    def contains(self, points: NDArray[np.float64]) -> Mask:
+        """Whether points (x, y, z) in m, shape (n, 3), lie inside; shape (n,)."""
+        found: Mask = np.all((points >= np.array(self.low)) & (points <= np.array(self.high)), axis=1)
+        near = np.flatnonzero(found)
+        if len(near):
+            if isinstance(self.shape, Surface):
+                found[near] = self.shape.contains(points[near])
+            else:
+                x, y, z = points[near].T
+                found[near] = _holds(self.shape, x, y, z, 0.0)
+        return found
+
+
+def _holds(
+    shape: Box | Sphere | Cylinder,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    z: NDArray[np.float64],
+    margin: float,
+) -> Mask:
+    """Whether points within a shape's bounds lie inside, or outside by at most a margin in m."""
+    if isinstance(shape, Sphere):
+        cx, cy, cz = shape.centre
+        squared = (z - cz) ** 2 + ((y - cy) ** 2 + (x - cx) ** 2)
+        return np.asarray(squared <= (shape.radius + margin) ** 2)
+    if isinstance(shape, Cylinder):
+        start, axis = np.array(shape.from_), np.array(shape.to) - np.array(shape.from_)
+        length = float(np.linalg.norm(axis))
+        ux, uy, uz = (axis / length).tolist()
+        rx, ry, rz = x - start[0], y - start[1], z - start[2]
+        along = rx * ux + ry * uy + rz * uz
+        across = (ry * uz - rz * uy) ** 2 + (rz * ux - rx * uz) ** 2 + (rx * uy - ry * ux) ** 2
+        within = (along >= -margin) & (along <= length + margin)
+        return np.asarray(within & (across <= (shape.radius + margin) ** 2))
+    return np.ones(np.broadcast_shapes(x.shape, y.shape, z.shape), dtype=bool)
 
 
 def holds(shaped: Shaped, point: tuple[float, float, float], margin: float) -> bool:

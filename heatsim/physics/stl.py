@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,18 +73,7 @@ class Surface:
         vtk = _import_vtk()
         # In cells: VTK's tolerances are made for numbers of this size.
         scale = np.array(grid.cells) / np.array(grid.size)
-        corners = vtk.vtkPoints()
-        corners.SetData(vtk.numpy_to_vtk((self.points - np.array(grid.origin)) * scale - 0.5, deep=True))
-        cells = vtk.vtkCellArray()
-        offsets = np.arange(0, 3 * len(self.triangles) + 1, 3, dtype=np.int64)
-        connectivity = np.ascontiguousarray(self.triangles.reshape(-1), dtype=np.int64)
-        cells.SetData(
-            vtk.numpy_to_vtkIdTypeArray(offsets, deep=True), vtk.numpy_to_vtkIdTypeArray(connectivity, deep=True)
-        )
-        surface = vtk.vtkPolyData()
-        surface.SetPoints(corners)
-        surface.SetPolys(cells)
-
+        surface = self._poly_data(vtk, (self.points - np.array(grid.origin)) * scale - 0.5)
         z, y, x = block
         stencil = vtk.vtkPolyDataToImageStencil()
         stencil.SetInputData(surface)
@@ -100,6 +90,35 @@ class Surface:
         flags = vtk.vtk_to_numpy(picture.GetOutput().GetPointData().GetScalars())
         shape = (z.stop - z.start, y.stop - y.start, x.stop - x.start)
         return np.asarray(flags.reshape(shape) != 0)
+
+    def contains(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether points (x, y, z) in m, shape (n, 3), lie inside; shape (n,)."""
+        vtk = _import_vtk()
+        low, high = (np.array(corner) for corner in self.bounds)
+        scale = 100.0 / float((high - low).max())  # as above
+        asked, places = vtk.vtkPolyData(), vtk.vtkPoints()
+        places.SetData(vtk.numpy_to_vtk((points - low) * scale, deep=True))
+        asked.SetPoints(places)
+        enclosed = vtk.vtkSelectEnclosedPoints()
+        enclosed.SetInputData(asked)
+        enclosed.SetSurfaceData(self._poly_data(vtk, (self.points - low) * scale))
+        enclosed.SetTolerance(1e-9)
+        enclosed.Update()
+        flags = vtk.vtk_to_numpy(enclosed.GetOutput().GetPointData().GetArray("SelectedPoints"))
+        return np.asarray(flags != 0)
+
+    def _poly_data(self, vtk: SimpleNamespace, corners: NDArray[np.float64]) -> Any:
+        """The surface as VTK has it, with its corners elsewhere."""
+        points, cells, surface = vtk.vtkPoints(), vtk.vtkCellArray(), vtk.vtkPolyData()
+        points.SetData(vtk.numpy_to_vtk(corners, deep=True))
+        offsets = np.arange(0, 3 * len(self.triangles) + 1, 3, dtype=np.int64)
+        connectivity = np.ascontiguousarray(self.triangles.reshape(-1), dtype=np.int64)
+        cells.SetData(
+            vtk.numpy_to_vtkIdTypeArray(offsets, deep=True), vtk.numpy_to_vtkIdTypeArray(connectivity, deep=True)
+        )
+        surface.SetPoints(points)
+        surface.SetPolys(cells)
+        return surface
 
 
 def open_edges(triangles: NDArray[np.int64]) -> int:
@@ -136,6 +155,7 @@ def _import_vtk() -> SimpleNamespace:
         from vtkmodules.util import numpy_support
         from vtkmodules.vtkCommonCore import vtkPoints
         from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData
+        from vtkmodules.vtkFiltersModeling import vtkSelectEnclosedPoints
         from vtkmodules.vtkImagingStencil import vtkImageStencilToImage, vtkPolyDataToImageStencil
         from vtkmodules.vtkIOGeometry import vtkSTLReader
     except ImportError as error:
@@ -149,5 +169,6 @@ def _import_vtk() -> SimpleNamespace:
         vtkPoints=vtkPoints,
         vtkPolyData=vtkPolyData,
         vtkPolyDataToImageStencil=vtkPolyDataToImageStencil,
+        vtkSelectEnclosedPoints=vtkSelectEnclosedPoints,
         vtkSTLReader=vtkSTLReader,
     )

@@ -153,8 +153,9 @@ def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tup
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         for face in faces if number != conditions.void else range(6):
             at = divmod(face, 2)
-            inwards[at] = max(inwards[at], float(values.max()))
-            outwards[at] = max(outwards[at], -float(values.min()))
+            largest = 1.0 if number != conditions.void or medium.exposure is None else medium.exposure.most[face]
+            inwards[at] = max(inwards[at], largest * float(values.max()))
+            outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)
     gained += float((inwards.sum(axis=1) / spacing).sum()) * end
     lost += float((outwards.sum(axis=1) / spacing).sum()) * end

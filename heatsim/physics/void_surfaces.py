@@ -1,185 +1,84 @@
-"""Surfaces towards void, and how much true area a voxel's surface stands for.
+"""Cells with surfaces towards void or badly conducting contacts, and the smooth area that each of these stands for.
 
-A surface made of voxels is a staircase, larger than the smooth surface it stands for: a sphere's is 1.5 times the true
-one. Of a plane with the unit normal n, the staircase has |n_a| units of area across axis a for every unit of true area,
-so weighting each voxel surface with |n_a| of its own axis gives Σ n_a² = 1. The normal points to the centre of gravity
-of the void in a ball around the cell. Surfaces that are flat over several cells, or from one sharp edge or corner to
-another, are faces of the box shapes that parts are made of, and keep their area: near their edges the ball would see
-two faces and round them off.
+A surface made of voxels is a staircase, larger than the smooth surface that it stands for: a sphere's is 1.5 times as
+large. What passes a face between two cells is therefore weighted with the ratio of smooth and voxel area: the heat that
+a surface exchanges with its surroundings is proportional to it, and a contact's resistance R becomes R over the ratio.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, voxel_areas
 
-_RADIUS = 3.5  # of the ball, in cells
-_FLAT = 5  # cells that a flat surface goes on for, in some direction along each of its two axes
-_SHARP = 3  # cells of a drop or a wall at which a shorter one ends
+_EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
 
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """The cells that touch void.
+    """Cells with surfaces that are weighted.
 
     Attributes:
         bits: a bit for each cell of the grid, in the order of memory, the lowest bit of a word first; uint32.
-        before: the number of exposed cells before each word; uint32.
+        before: the number of these cells before each word; uint32.
         cells: their indices in the flattened grid, ascending; int64, shape (n,).
-        area: true over voxel area of their surfaces across x, y, z; shape (n, 3).
+        area: smooth over voxel area of their surfaces towards x−, x+, y−, y+, z−, z+, shape (n, 6); 1 where there are
+            none, and between materials without a contact.
+        void: whether heat passes surfaces towards void.
+        contacts: whether there are contacts of which the ratio is not 1.
     """
 
     bits: NDArray[np.uint32]
     before: NDArray[np.uint32]
-    cells: NDArray[np.int64]
-    area: NDArray[np.float64]
+    cells: Indices
+    area: Array
+    void: bool
+    contacts: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return self.bits.nbytes + self.before.nbytes + self.area.nbytes
+
+    @cached_property
+    def most(self) -> Array:
+        """The largest ratio for each of the six directions, at least 1."""
+        return np.asarray(self.area.max(axis=0, initial=1.0))
 
 
-def find(grid: Grid, void: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> Exposure:
-    """The exposed cells of a grid.
+def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> Exposure | None:
+    """The cells at faces that are weighted, if there are any.
 
     Args:
         grid: the cells.
-        void: which of them are void, shape (nz, ny, nx).
-        periodic: which axes (x, y, z) wrap.
+        surfaces: faces towards void through which heat passes, and those of contacts.
+        material: of each cell, shape (nz, ny, nx).
+        void: the number of void among the materials.
     """
-    nz, ny, nx = void.shape
-    planes = []
-    for z in range(nz):
-        beside = np.zeros((ny, nx), dtype=bool)
-        for axis in range(3):
-            for side in (-1, 1):
-                beside |= _plane_beside(void, z, axis, side, periodic)
-        planes.append(np.flatnonzero(beside & ~void[z]) + z * ny * nx)
-    cells = np.concatenate(planes).astype(np.int64)
-
-    words = -(-void.size // 32)
+    low, high = cells_beside(grid, surfaces.faces)
+    axis = surfaces.faces % 3
+    ratio = surfaces.areas / voxel_areas(grid, surfaces.faces)
+    ratio = np.where(np.abs(ratio - 1.0) <= _EXACT, 1.0, np.where(ratio <= _EXACT, 0.0, ratio))
+    below, above = (material.reshape(-1)[cells] for cells in (low, high))
+    towards_void = np.zeros(len(low), dtype=bool) if void is None else (below == void) | (above == void)
+    contacts = ~towards_void & (ratio != 1.0)
+    # Cells of void have no temperature.
+    sides = [
+        (low, 2 * axis + 1, (towards_void & (below != void)) | contacts),
+        (high, 2 * axis, (towards_void & (above != void)) | contacts),
+    ]
+    cells = np.unique(np.concatenate([side[weighted] for side, _, weighted in sides]))
+    if not len(cells):
+        return None
+    words = -(-grid.cell_count // 32)
     bits = np.zeros(words, dtype=np.uint32)
     np.bitwise_or.at(bits, cells // 32, np.left_shift(np.uint32(1), (cells % 32).astype(np.uint32)))
     counts = np.bincount(cells // 32, minlength=words)
     before = (np.cumsum(counts) - counts).astype(np.uint32)
-
-    area = np.zeros((len(cells), 3))
-    for axis in range(3):
-        surfaces = np.zeros(len(cells))
-        for side in (-1, 1):
-            exposed = _Surroundings(void, cells, periodic).at(axis, side)
-            weights = _weights(grid, _Surroundings(void, cells[exposed], periodic), axis, side)
-            area[exposed, axis] += weights
-            surfaces += exposed
-        area[:, axis] /= np.maximum(surfaces, 1.0)
-    return Exposure(bits, before, cells, area)
-
-
-def _plane_beside(
-    void: NDArray[np.bool_], z: int, axis: int, side: int, periodic: tuple[bool, bool, bool]
-) -> NDArray[np.bool_]:
-    """Which neighbours of the cells of a plane are void, in one direction; beyond a face the cell itself."""
-    if axis == 2:
-        nz = len(void)
-        return np.asarray(void[(z + side) % nz if periodic[2] else min(max(z + side, 0), nz - 1)])
-    along = 1 - axis
-    n = void.shape[1 + along]
-    at = np.arange(n) + side
-    return np.asarray(void[z].take(at % n if periodic[axis] else np.clip(at, 0, n - 1), along))
-
-
-class _Surroundings:
-    """Looks around many cells at a time; beyond a face that does not wrap lies what lies at the face."""
-
-    def __init__(self, void: NDArray[np.bool_], cells: NDArray[np.int64], periodic: tuple[bool, bool, bool]) -> None:
-        nz, ny, nx = void.shape
-        self._void = void.reshape(-1)
-        self._axes = tuple(
-            (cells // stride % n, n, stride, wraps)
-            for n, stride, wraps in zip((nx, ny, nz), (1, nx, nx * ny), periodic, strict=True)
-        )
-        self._shifted: dict[tuple[int, int], NDArray[np.int64]] = {}
-
-    def __len__(self) -> int:
-        return len(self._axes[0][0])
-
-    def is_void(self, place: Sequence[int]) -> NDArray[np.bool_]:
-        """Which of the cells that lie (dx, dy, dz) away are void."""
-        x, y, z = (self._index(axis, distance) for axis, distance in enumerate(place))
-        return np.asarray(self._void[x + y + z])
-
-    def at(self, axis: int, n: int, other: int = 0, m: int = 0) -> NDArray[np.bool_]:
-        """Which of the cells n away along an axis, and m along another, are void."""
-        place = [0, 0, 0]
-        place[axis] += n
-        place[other] += m
-        return self.is_void(place)
-
-    def _index(self, axis: int, distance: int) -> NDArray[np.int64]:
-        if (axis, distance) not in self._shifted:
-            at, n, stride, wraps = self._axes[axis]
-            at = (at + distance) % n if wraps else np.clip(at + distance, 0, n - 1)
-            self._shifted[axis, distance] = at * stride
-        return self._shifted[axis, distance]
-
-
-def _weights(grid: Grid, around: _Surroundings, axis: int, side: int) -> NDArray[np.float64]:
-    """|n_a| of the cells' surfaces across an axis on one side, 1 where they are flat."""
-    # Two balls, around the cell and the void beside it: together they see the surface between them.
-    beside = [0, 0, 0]
-    beside[axis] = side
-    gravity = np.zeros((3, len(around)))
-    reach = range(-int(_RADIUS) - 1, int(_RADIUS) + 2)
-    for place in product(reach, repeat=3):
-        arms = [arm for arm in (np.array(place), np.subtract(place, beside)) if (arm**2).sum() <= _RADIUS**2]
-        if arms:
-            void = around.is_void(place)
-            for other, arm in enumerate(np.sum(arms, axis=0).tolist()):
-                if arm:
-                    gravity[other] += arm * void
-    normal = np.abs(gravity) / np.reshape(grid.spacing, (3, 1))
-    length = np.sqrt((normal**2).sum(axis=0))
-    # A sheet with as much void behind it has no centre of gravity beside it: its surfaces count as they are.
-    weights = np.where(length > 0.0, normal[axis] / np.where(length > 0.0, length, 1.0), 1.0)
-    weights[_flat(around, axis, side)] = 1.0
-    return weights
-
-
-def _flat(around: _Surroundings, axis: int, side: int) -> NDArray[np.bool_]:
-    """Whether the surface across an axis is that of a box shape, as seen along each of the two others.
-
-    It goes on flat in some direction, or it ends in both by a drop or a wall that no smooth surface has: a slope gives
-    either steps of one cell or stretches of one.
-    """
-    flat = np.ones(len(around), dtype=bool)
-    for other in range(3):
-        if other == axis:
-            continue
-        (on, cells, drop, wall), (on_too, cells_too, drop_too, wall_too) = (
-            _end(around, axis, side, other, direction) for direction in (-1, 1)
-        )
-        sharp = (drop | wall) & (drop_too | wall_too)
-        sharp &= (drop & drop_too) | (wall & wall_too) | (cells + cells_too > 0)
-        flat &= on | on_too | sharp
-    return flat
-
-
-def _end(
-    around: _Surroundings, axis: int, side: int, other: int, direction: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """How a surface goes on in a direction: whether flat; else for how many cells, and whether to a drop or a wall."""
-    on = np.ones(len(around), dtype=bool)
-    cells = np.zeros(len(around), dtype=np.int64)
-    drop, wall = np.zeros_like(on), np.zeros_like(on)
-    for n in range(direction, direction * (_FLAT + 1), direction):
-        in_line, before = around.at(axis, 0, other, n), around.at(axis, side, other, n)
-        ends = on & (in_line | ~before)
-        down, up = ends & in_line, ends & ~in_line
-        for depth in range(1, _SHARP):
-            down &= around.at(axis, -side * depth, other, n)
-            up &= ~around.at(axis, side * (depth + 1), other, n)
-        drop |= down
-        wall |= up
-        on &= ~ends
-        cells += on
-    return on, cells, drop, wall
+    area = np.ones((len(cells), 6))
+    for side, direction, weighted in sides:
+        area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
+    return Exposure(bits, before, cells, area, bool(towards_void.any()), bool(contacts.any()))

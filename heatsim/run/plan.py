@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -12,9 +13,11 @@ from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics import regions
+from heatsim.physics.cell_types import Medium
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import ADVICE, size
+from heatsim.scenario import Contact
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.storage.folder import bytes_on_disk, check_names
@@ -253,6 +256,24 @@ def _materials(problem: HeatProblem) -> list[str]:
         lines.append(f"void         {parts.material_cells[-1]:,} cells")
     for region, cells in zip(scenario.regions, parts.region_cells, strict=True):
         lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
+    if body is not None:
+        lines += _surfaces(body.medium, scenario.contacts)
+    return lines
+
+
+def _surfaces(medium: Medium, contacts: Iterable[Contact]) -> list[str]:
+    """The smooth areas of surfaces towards void that exchange heat, and of contacts."""
+    areas = {
+        frozenset(medium.palette[place].name for place in pair): area for pair, area in medium.surface_areas.items()
+    }
+    lines = []
+    for pair, area in areas.items():
+        if "void" in pair:
+            (name,) = pair - {"void"}
+            lines.append(f"surface      {name} towards void: {area:.6g} m²")
+    for contact in contacts:
+        area = areas.get(frozenset(contact.between), 0.0)
+        lines.append(f"contact      {' and '.join(contact.between)}: {area:.6g} m², {contact.resistance:.6g} m² K/W")
     return lines
 
 

@@ -54,8 +54,8 @@ class Ledger:
         exchanging = faces.exchanging if body is None else body.conditions.exchanging
         self.faces = sums(exchanging(face) or face in beams for face in range(6))
         self.beams = sums(face in beams for face in range(6))
-        exposure = body.medium.exposure if body is not None else None
-        self.exposed: Any = device.xp.zeros(len(exposure.cells) if enabled and exposure is not None else 0)
+        exposed = body.medium.exposed_cells if body is not None and enabled else 0
+        self.exposed: Any = device.xp.zeros(exposed)
         parts = 0 if body is None else len(body.conditions.mixed.numbers)
         self.parts: Any = device.xp.zeros(parts if enabled else 0)
         self._device = device

@@ -106,6 +106,7 @@ class GeneralArguments:
             varying=medium.varies,
             heated=medium.first_heated < len(medium.kinds),
             mixed=bool(len(body.conditions.mixed.places)),
+            contacts=medium.exposure is not None and medium.exposure.contacts,
         )
         self.arrays = arrays or composite_arrays(problem, body, field)
         self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)

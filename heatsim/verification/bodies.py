@@ -104,6 +104,15 @@ def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:
     return np.asarray(summed.reshape(z.size, y.size, x.size))
 
 
+def rod_in_sleeve() -> tuple[float, ...]:
+    """At 0, 20, 30 and 42 mm from the axis of a heated rod of 25 mm in a sleeve of 45 mm that touches it badly."""
+    a, b, heat = 0.025, 0.045, 4e6
+    through = heat * a**2 / 2.0  # W/m, over 2π
+    sleeve = [300.0 + through / (b * 500.0) + through / 10.0 * log(b / r) for r in (a, 0.03, 0.042)]
+    rod = [sleeve[0] + through / a * 1e-3 + heat / (4.0 * 20.0) * (a**2 - r**2) for r in (0.0, 0.02)]
+    return (*rod, *sleeve[1:])
+
+
 def cooled_sphere(t: float) -> tuple[float, float, float]:
     """At the centre and twice at 8 mm of a sphere of 10 mm with Bi = 1, α = 5e-7 m²/s."""
     centre, near_surface = 300.0 + 100.0 * sphere_series(1.0, np.array([0.0, 0.8]), 5e-7 * t / 0.01**2)

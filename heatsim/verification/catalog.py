@@ -57,6 +57,7 @@ CASES = (
     Case("composite_wall", "series resistances", bodies.interface, 600.0, 1e-4),
     Case("touching_bodies", "Incropera §5.7", everywhere(bodies.touching_bodies), 100.0, 1e-3),
     Case("contact_resistance", "series resistances", everywhere(bodies.touching_slabs), 350.0, 1e-4),
+    Case("rod_in_sleeve", "series resistances", probes({600.0: bodies.rod_in_sleeve()}), 210.0, 4e-3),
     Case("order_contact", "exact wave", _above_300(bodies.contact_wave), 100.0, 5e-4, order=True),
     Case(
         "radiating_body",

@@ -71,12 +71,10 @@ class CompositeSteps:
         nx, ny, nz = self.grid.cells
         shapes = ((nz, ny), (nz, nx), (ny, nx))
         beams = {beam.face for beam in self.rows.beams}
-        exposure = self.medium.exposure
-        exposed = self.recorded and exposure is not None and self.void_condition is not None
         return [
             *(np.zeros(shapes[f // 2] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
             *(np.zeros(shapes[f // 2] if self.recorded and f in beams else (0, 0)) for f in range(6)),
-            np.zeros(len(exposure.cells) if exposed and exposure is not None else 0),
+            np.zeros(self.medium.exposed_cells if self.recorded and self.void_condition is not None else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
         ]
 
@@ -198,8 +196,8 @@ def builds(
 ) -> tuple[launch.Build, ...]:
     medium = steps.medium
     heated = medium.first_heated < len(medium.kinds)
-    mixed = bool(len(steps.mixed.places))
-    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, mixed)
+    mixed, contacts = bool(len(steps.mixed.places)), medium.exposure is not None and medium.exposure.contacts
+    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, mixed, contacts)
     return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

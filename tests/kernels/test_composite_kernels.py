@@ -230,7 +230,9 @@ def test_the_cases_have_everything() -> None:
     mediums = [case.medium for case in cases()]
     assert any((medium.cells & INTERIOR).any() for medium in mediums)
     assert all(len(medium.kinds) > 4 for medium in mediums[3:7])
-    assert any(medium.void is not None and medium.exposure is not None for medium in mediums)
+    assert any(medium.exposed_cells for medium in mediums)
+    assert any(medium.exposure is not None and medium.exposure.contacts and medium.varies for medium in mediums)
+    assert any(medium.exposure is not None and medium.exposure.contacts and not medium.varies for medium in mediums)
     assert sum(medium.uniform for medium in mediums) > 2
     assert sum(medium.varies for medium in mediums) == 6
 

@@ -93,11 +93,8 @@ def test_at_the_limit_a_step_is_just_still_an_average(boundaries: str) -> None:
     worst = (z * ny + y) * nx + x
     own = np.diag(one_step_matrix(derived, derived.limit.dt))
     assert own.min() >= -1e-12
-    exposed = "void" in boundaries
-    # Weights of exposed surfaces are at most 1; the limit takes 1.
-    assert own[worst] == pytest.approx(0.0, abs=0.5 if exposed else 1e-12)
-    if not exposed:
-        assert np.diag(one_step_matrix(derived, 1.01 * derived.limit.dt))[worst] < -1e-3
+    assert own[worst] == pytest.approx(0.0, abs=1e-12)
+    assert np.diag(one_step_matrix(derived, 1.01 * derived.limit.dt))[worst] < -1e-3
 
 
 def test_radiating_faces_are_limited_as_held_ones() -> None:

@@ -17,6 +17,7 @@ from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
 from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import Thermometer
+from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 
 KIND = np.uint8(INTERIOR - 1)
@@ -98,11 +99,14 @@ class CompositeArrays:
             mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
             bits=xp.asarray(nothing if exposure is None else exposure.bits),
             before=xp.asarray(nothing if exposure is None else exposure.before),
-            area=xp.asarray((np.zeros((0, 3)) if exposure is None else exposure.area).astype(precision, order="C")),
+            weights=xp.asarray(
+                (np.zeros((0, 6)) if exposure is None else surface_weights(medium)).astype(precision, order="C")
+            ),
+            contacts=exposure is not None and exposure.contacts,
             reference=np.dtype(precision).type(reference),
             first_heated=medium.first_heated,
             void=-1 if medium.void is None else medium.void,
-            void_condition=-1 if void_condition is None or exposure is None else void_condition,
+            void_condition=-1 if void_condition is None or not medium.exposed_cells else void_condition,
             laws=Laws(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
@@ -199,7 +203,7 @@ class CompositeArrays:
         medium["cells"] = address(body.cells)
         medium["inner"], medium["links"], medium["halves"] = (address(array) for array in arrays)
         medium["patches"] = [address(numbers) for numbers in body.maps]
-        medium["exposed"], medium["before"], medium["area"] = map(address, (body.bits, body.before, body.area))
+        medium["weighted"], medium["before"], medium["weights"] = map(address, (body.bits, body.before, body.weights))
         medium["reference"] = body.reference
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition

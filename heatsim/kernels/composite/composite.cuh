@@ -15,6 +15,9 @@
 //                ○---●  T         held: T_s = T_amb
 //               T_s
 //
+// Towards void, surface and flux are those of the smooth surface: of a voxel's face with the area A it has the part w A, so that
+// in K its half cell counts as 2k/(d w), and the face's part of the heat is that of its own half cell, 2k/d A (T_s - T).
+//
 // The unknown is T_s - T, so that neither a good nor a bad conductor loses digits in float32.
 
 #define NEWTON_STEPS 16  // at the most; more than two only where surface and surroundings differ by a factor
@@ -112,9 +115,10 @@ struct Drop {
 };
 
 // What comes from the surface of a cell that has condition `number`. Of the cell, `conducting` is the conductivity over that at
-// the reference temperature, `driving` the potential.
+// the reference temperature, `driving` the potential; `weight` is how much larger the surface is than the one it stands for.
 __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Sweep* sweep, int number, int kind,
-                                                const HalfCell& half, Real T, Real beam, Real conducting, Real driving)
+                                                const HalfCell& half, Real T, Real beam, Real conducting, Real driving,
+                                                Real weight = Real(1))
 {
     const Condition& condition = sweep->conditions[number];
 #if MATERIALS == 2
@@ -124,7 +128,7 @@ __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Swee
         return {half.share, held[number * medium.kinds + kind] - driving};
     }
 #endif
-    const Real rise = surface_rise(condition, half.conductance * conducting, medium.reference, T, beam);
+    const Real rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
     return {half.share * conducting, rise};  // in this order: the share takes no register meanwhile
 }
 
@@ -208,22 +212,52 @@ __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* s
     return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
-// sum, plus the heat through an exposed cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
+// The weights of a cell that has some: how much larger a surface made of voxels is than the smooth one that it stands for, which
+// the half cell's conductance is multiplied with towards void, or a contact's resistance; 0 towards void where no smooth surface
+// belongs to the face. Where conductivities are constant, that of a contact is what it makes of the coefficient of the link.
+__device__ __forceinline__ size_t rank_of(const Medium& medium, size_t cell)
+{
+    const size_t word = cell / 32;
+    return medium.before[word] + __popc(medium.weighted[word] & ((1u << cell % 32) - 1u));
+}
+
+// What weighs a cell's links, null where nothing does.
+__device__ __forceinline__ const Real* weights_of(const Medium& medium, size_t cell)
+{
+#if CONTACTS
+    if (medium.weighted[cell / 32] >> cell % 32 & 1u) return medium.weights + 6 * rank_of(medium, cell);
+#endif
+    return nullptr;
+}
+
+// Coefficients of a cell's links, weighted; those towards void are 0.
+__device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
+{
+    if (!weights) return;
+    own.c1 *= weights[0];
+    own.c2 *= weights[1];
+    own.c3 *= weights[2];
+    own.c4 *= weights[3];
+    own.c5 *= weights[4];
+    own.c6 *= weights[5];
+}
+
+// sum, plus the heat through a cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
-    const size_t cell = cell_index(grid, x, y, z), word = cell / 32;
-    const unsigned int earlier = medium.exposed[word] & ((1u << cell % 32) - 1u);
-    const size_t rank = medium.before[word] + __popc(earlier);
+    const size_t rank = rank_of(medium, cell_index(grid, x, y, z));
     Real heat = Real(0);
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) {
-        const unsigned int surfaces = __popc(sides >> 2 * axis & 3u);
-        if (surfaces == 0) continue;
-        const HalfCell half = medium.halves[3 * kind + axis];
-        const Drop drop = drop_to_surface(medium, sweep, medium.void_condition, kind, half, T, Real(0), conducting, driving);
-        heat = multiply_add(surfaces * medium.area[3 * rank + axis] * drop.share, drop.difference, heat);
+    for (; sides; sides &= sides - 1) {
+        const int side = __ffs(sides) - 1;
+        const Real weight = medium.weights[6 * rank + side];
+        if (weight == Real(0)) continue;
+        const HalfCell& half = medium.halves[3 * kind + (side >> 1)];
+        const Drop drop =
+            drop_to_surface(medium, sweep, medium.void_condition, kind, half, T, Real(0), conducting, driving, weight);
+        heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
     return sum + heat;
@@ -287,6 +321,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
                                kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
         if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
@@ -312,6 +347,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
         const int axis = medium.kinds * medium.kinds;
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
         if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;

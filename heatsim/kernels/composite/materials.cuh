@@ -79,9 +79,9 @@ struct Medium {
     const Real* links;                // c_ab, [axis][a][b]
     const HalfCell* halves;           // [kind][axis]
     const unsigned char* patches[6];  // the number of each face cell's condition; null where all have their face's own
-    const unsigned int* exposed;      // a bit a cell: whether it touches void
-    const unsigned int* before;       // exposed cells before each word of bits
-    const Real* area;                 // true over voxel area of an exposed cell's surfaces across x, y, z
+    const unsigned int* weighted;     // a bit a cell: whether it has weights
+    const unsigned int* before;       // such cells before each word of bits
+    const Real* weights;              // six a cell, in the order x-, x+ ... z+: composite.cuh says of what
     Real reference;                   // the absolute temperature of a deviation of 0
     int kinds, first_heated;          // kinds from first_heated on have sources
     int beams;
@@ -98,6 +98,6 @@ struct Medium {
 struct Ledger {
     double* face[6];  // sums of the heat through each face, a beam's left out; null where nobody asked
     double* beam[6];  // sums of what beams gave to the cells of each face
-    double* exposed;  // sums of the heat through surfaces towards void, for each exposed cell
+    double* exposed;  // sums of the heat through surfaces towards void, for each cell that has weights
     double* parts;    // sums of the heat through each part of mixed cells, which is among the face's, a beam's left out
 };

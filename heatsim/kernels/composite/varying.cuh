@@ -83,25 +83,31 @@ __device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real con
     return temperature(medium.laws, law, content, conducting);
 }
 
-// Heat between the centres of two kinds of different materials, in K of the first.
-__device__ __forceinline__ Drop drop_between(const Medium& medium, int axis, int kind, Real content, int other, Real beside)
+// Heat between the centres of two kinds of different materials, in K of the first; the second is beside `cell` in direction `side`.
+__device__ __forceinline__ Drop drop_between(const Medium& medium, size_t cell, int side, int kind, Real content, int other,
+                                             Real beside)
 {
     const Laws& laws = medium.laws;
-    const HalfCell half = medium.halves[3 * kind + axis], further = medium.halves[3 * other + axis];
+    const HalfCell half = medium.halves[3 * kind + (side >> 1)], further = medium.halves[3 * other + (side >> 1)];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
     const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
     const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    return {half.gain / (resistance + laws.resistances[kind * medium.kinds + other]), T_there - T};
+    Real contact = laws.resistances[kind * medium.kinds + other];
+#if CONTACTS
+    if (const Real* const weights = weights_of(medium, cell)) contact *= weights[side];
+#endif
+    return {half.gain / (resistance + contact), T_there - T};
 }
 
 // sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
-__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, int axis, int kind, Real T, Real here,
-                                              int other, Real beside, Real there, Real sum)
+__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, size_t cell, int side, int kind, Real T,
+                                              Real here, int other, Real beside, Real there, Real sum)
 {
-    Drop drop = {medium.links[(axis * medium.kinds + kind) * medium.kinds + other], there - here};
-    if (other != kind && medium.laws.of_kind[other].base != law.base) drop = drop_between(medium, axis, kind, T, other, beside);
+    Drop drop = {medium.links[((side >> 1) * medium.kinds + kind) * medium.kinds + other], there - here};
+    if (other != kind && medium.laws.of_kind[other].base != law.base)
+        drop = drop_between(medium, cell, side, kind, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
@@ -138,9 +144,10 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
     unsigned int sides = 0;
     Real sum = Real(0);
+    const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(medium, law, n >> 1, kind, T, here, beside[n], values[n], there[n], sum);
+        sum = add_neighbour(medium, law, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
@@ -172,8 +179,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
             kind_above = byte_of(medium, above) & ~INTERIOR;
         }
         const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
-        sum = add_neighbour(medium, law, axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(medium, law, axis, kind, T, here, kind_above, upper, there_above, sum);
+        sum = add_neighbour(medium, law, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(medium, law, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);

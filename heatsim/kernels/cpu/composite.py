@@ -12,7 +12,7 @@ from numba import njit, prange
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, rows
 from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, Body, Step, Tables, inlined, state
-from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void
+from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void, rank_of
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
     SEVEN_TERM,
@@ -186,14 +186,29 @@ def _sum_cell(
     west_kind, east_kind = cells[west] & KIND, cells[east] & KIND
     south_kind, north_kind = cells[south] & KIND, cells[north] & KIND
     below_kind, above_kind = cells[below] & KIND, cells[above] & KIND
+    weighted = body.contacts and (body.bits[i // 32] >> np.uint32(i % 32)) & np.uint32(1)
     if tables.bases.size:
+        one = tables.one[0]
+        w = (one, one, one, one, one, one)
+        if weighted:
+            w = _weights_of(body, i)
         total = (
-            _pass_between(T, driving, tables, 0, kind, west_kind, i, west)
-            + _pass_between(T, driving, tables, 0, kind, east_kind, i, east)
-            + _pass_between(T, driving, tables, 1, kind, south_kind, i, south)
-            + _pass_between(T, driving, tables, 1, kind, north_kind, i, north)
-            + _pass_between(T, driving, tables, 2, kind, below_kind, i, below)
-            + _pass_between(T, driving, tables, 2, kind, above_kind, i, above)
+            _pass_between(T, driving, tables, 0, kind, west_kind, i, west, w[0])
+            + _pass_between(T, driving, tables, 0, kind, east_kind, i, east, w[1])
+            + _pass_between(T, driving, tables, 1, kind, south_kind, i, south, w[2])
+            + _pass_between(T, driving, tables, 1, kind, north_kind, i, north, w[3])
+            + _pass_between(T, driving, tables, 2, kind, below_kind, i, below, w[4])
+            + _pass_between(T, driving, tables, 2, kind, above_kind, i, above, w[5])
+        )
+    elif weighted:
+        w = _weights_of(body, i)
+        total = (
+            links[0, kind, west_kind] * w[0] * (driving[west] - here)
+            + links[0, kind, east_kind] * w[1] * (driving[east] - here)
+            + links[1, kind, south_kind] * w[2] * (driving[south] - here)
+            + links[1, kind, north_kind] * w[3] * (driving[north] - here)
+            + links[2, kind, below_kind] * w[4] * (driving[below] - here)
+            + links[2, kind, above_kind] * w[5] * (driving[above] - here)
         )
     else:
         total = (
@@ -207,29 +222,42 @@ def _sum_cell(
     if kind >= body.first_heated:
         total = step.heat[kind] + total
     if body.void_condition >= 0 and kind != void:
-        free_x = (west_kind == void) + (east_kind == void)
-        free_y = (south_kind == void) + (north_kind == void)
-        free_z = (below_kind == void) + (above_kind == void)
-        if free_x + free_y + free_z > 0:
-            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, kind, (free_x, free_y, free_z))
+        free = (
+            *(west_kind == void, east_kind == void, south_kind == void, north_kind == void),
+            *(below_kind == void, above_kind == void),
+        )
+        if free[0] or free[1] or free[2] or free[3] or free[4] or free[5]:
+            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, kind, free)
     return total
 
 
 @inlined
-def _pass_between(T: Any, driving: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int) -> Any:
+def _weights_of(body: Body, i: int) -> Any:
+    """The weights of a cell's links towards x−, x+, …, z+."""
+    w = body.weights[rank_of(body.bits, body.before, i)]
+    return w[0], w[1], w[2], w[3], w[4], w[5]
+
+
+@inlined
+def _pass_between(
+    T: Any, driving: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+) -> Any:
     """What a neighbour gives to a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
     if tables.bases[kind] == tables.bases[other]:
         return tables.links[axis, kind, other] * (driving[there] - driving[i])
-    return _pass_between_materials(T, tables, axis, kind, other, i, there)
+    return _pass_between_materials(T, tables, axis, kind, other, i, there, weight)
 
 
 @compiled
-def _pass_between_materials(T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int) -> Any:
+def _pass_between_materials(
+    T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+) -> Any:
     half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
     if half == 0 or further == 0:
         return half - half
     degrees, conducting = state(tables, kind, T[i])
     degrees_there, conducting_there = state(tables, other, T[there])
     one = tables.one[0]
-    resistance = one / (half * conducting) + one / (further * conducting_there) + tables.resistances[kind, other]
+    contact = tables.resistances[kind, other] * weight
+    resistance = one / (half * conducting) + one / (further * conducting_there) + contact
     return tables.halves[kind, axis, GAIN] / resistance * (degrees_there - degrees)

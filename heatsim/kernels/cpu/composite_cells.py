@@ -21,8 +21,9 @@ class Body(NamedTuple):
         nz, ny, nx: cells.
         periodic_x, periodic_y, periodic_z: which axes wrap.
         cells: the bytes, a run of cells, or an empty array where there is one kind.
-        bits, before, area: the exposed cells.
+        bits, before, weights: the cells with weighted surfaces.
         scale: the reference temperature and the tolerance of surface temperatures, in K.
+        contacts: whether some of these surfaces are contacts.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
         places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
@@ -37,8 +38,9 @@ class Body(NamedTuple):
     cells: Any
     bits: Any
     before: Any
-    area: Any
+    weights: Any
     scale: Any
+    contacts: bool
     first_heated: int
     void: int
     void_condition: int

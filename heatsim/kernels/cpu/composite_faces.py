@@ -17,17 +17,19 @@ place_of: Any = inlined(mixed_cells.place_of)
 def pass_to_void(
     content: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
 ) -> Any:
-    """What a cell gets through so many surfaces towards void along x, y, z; it is entered in the ledger."""
-    rank, number = _rank(body.bits, body.before, i), body.void_condition
+    """What a cell gets through surfaces towards void, 1 for x−, x+, …, z+ where there is one; entered in the ledger."""
+    rank, number = rank_of(body.bits, body.before, i), body.void_condition
     degrees, conducting = state(tables, kind, content)
     gained = content - content
-    for axis in range(3):
-        if surfaces[axis]:
-            half, area = tables.halves[kind, axis], body.area[rank, axis]
-            weight = area if surfaces[axis] == 1 else area + area
-            nothing = degrees - degrees
-            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, nothing)
-            gained = gained + weight * share * difference
+    for side in range(6):
+        weight = body.weights[rank, side]
+        if surfaces[side] and weight != 0:
+            half, nothing = tables.halves[kind, side // 2], degrees - degrees
+            conductance = half[CONDUCTANCE] * conducting * weight
+            share, difference = _from_surface(
+                half, conductance, body, step, number, kind, degrees, conducting, driving, nothing
+            )
+            gained = gained + share * difference
     if exposed.size:
         exposed[rank] += gained
     return gained
@@ -35,19 +37,30 @@ def pass_to_void(
 
 @inlined
 def _from_surface(
-    half: Any, body: Body, step: Step, number: int, kind: int, degrees: Any, conducting: Any, driving: Any, beam: Any
+    half: Any,
+    conductance: Any,
+    body: Body,
+    step: Step,
+    number: int,
+    kind: int,
+    degrees: Any,
+    conducting: Any,
+    driving: Any,
+    beam: Any,
 ) -> Any:
-    """What a cell gets from its surface with condition ``number``: a share and a difference in K."""
+    """What a cell gets from its surface with condition ``number``: a share and a difference in K.
+
+    ``conductance`` is that of the half cell, over the area of the smooth surface.
+    """
     condition = step.conditions[number]
     if step.held.size and condition[FREE] == 0:
         return half[SHARE], step.held[number, kind] - driving
-    rise = _surface_rise(condition, half[CONDUCTANCE] * conducting, body.scale, degrees, beam)
-    return half[SHARE] * conducting, rise
+    return half[SHARE] * conducting, _surface_rise(condition, conductance, body.scale, degrees, beam)
 
 
 @inlined
-def _rank(bits: Any, before: Any, cell: int) -> Any:
-    """How many exposed cells there are before one."""
+def rank_of(bits: Any, before: Any, cell: int) -> Any:
+    """How many cells with weights there are before one."""
     word = bits[cell // 32]
     earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
     count = np.int64(before[cell // 32])
@@ -103,7 +116,10 @@ def add_face(
             cell = (half, kind, degrees, conducting, driving[i], beam, from_beam)
             heat = _pass_parts(body, step, place, cell, parts)
         else:
-            share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving[i], beam)
+            conductance = half[CONDUCTANCE] * conducting
+            share, difference = _from_surface(
+                half, conductance, body, step, number, kind, degrees, conducting, driving[i], beam
+            )
             heat = share * difference
         T_new[i] += heat
         if sums.size:
@@ -126,7 +142,9 @@ def _pass_parts(body: Body, step: Step, place: int, cell: Any, parts: Any) -> An
     gained = -(degrees - degrees)
     for part in range(body.first[low], body.first[low + 1]):
         number, fraction = body.numbers[part], body.fractions[part]
-        share, difference = _from_surface(half, body, step, number, kind, degrees, conducting, driving, beam)
+        share, difference = _from_surface(
+            half, half[CONDUCTANCE] * conducting, body, step, number, kind, degrees, conducting, driving, beam
+        )
         passing = fraction * (share * difference)
         if parts.size:
             parts[part] += np.float64(passing) - np.float64(fraction * from_beam)

@@ -33,7 +33,8 @@ class Body:
         cells: the bytes, or an empty array where there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
         mixed: the cells at faces that several conditions share.
-        bits, before, area: the exposed cells.
+        bits, before, weights: the cells with weighted surfaces; see composite.cuh.
+        contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
@@ -45,7 +46,8 @@ class Body:
     mixed: MixedCells
     bits: NDArray[np.uint32]
     before: NDArray[np.uint32]
-    area: Field
+    weights: Field
+    contacts: bool
     reference: Any
     first_heated: int
     void: int
@@ -136,7 +138,7 @@ def advance_numpy(
     cells = Inside(kind, T, np.ones_like(T), T)
     if body.laws.vary:
         cells = Inside(kind, *temperatures(body.laws, kind, T), _potentials(body.laws, kind, T))
-        total = _conduct_by_laws(cells, around, beside, body, tables)
+        total = _conduct_by_laws(cells, around, beside, _link_weights(body, T), body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
@@ -144,8 +146,9 @@ def advance_numpy(
             total = total + coefficient * value
     else:
         total = np.full_like(T, -0.0)
+        weights = _link_weights(body, T)
         for n, neighbour in enumerate(around):
-            link = tables.links[n // 2, kind, beside[n]] if body.cells.size else tables.c[1 + n]
+            link = tables.links[n // 2, kind, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
     # Added to anything, -0 changes no bit of it.
     total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
@@ -185,10 +188,25 @@ def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArra
     return laws.bases[kind] + step.astype(np.int64), steps - step
 
 
+def _weighted_cells(body: Body, count: int) -> NDArray[np.int64]:
+    """The cells with weights, in the order of these."""
+    return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
+
+
+def _link_weights(body: Body, T: Field) -> Field:
+    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) where all are 1."""
+    if not body.contacts:
+        return np.ones((6, 1, 1, 1), dtype=T.dtype)
+    weights = np.ones((6, T.size), dtype=T.dtype)
+    weights[:, _weighted_cells(body, T.size)] = body.weights.T
+    return weights.reshape(6, *T.shape)
+
+
 def _conduct_by_laws(
     cells: Inside,
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
+    weights: Field,
     body: Body,
     tables: Tables,
 ) -> Field:
@@ -205,19 +223,22 @@ def _conduct_by_laws(
         own, its = (
             np.where(conducts, half, one) for half in (conductance * cells.conducting, further * conducting_there)
         )
-        share = gain / (one / own + one / its + laws.resistances[kind, other])
+        share = gain / (one / own + one / its + laws.resistances[kind, other] * weights[n])
         between = np.where(conducts, share * (degrees_there - cells.T), cells.T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
 
 
 def _from_surface(
-    body: Body, tables: Tables, row: Row, number: Any, axis: int, cells: Inside, beam: Any = 0.0
+    body: Body, tables: Tables, row: Row, number: Any, axis: int, cells: Inside, beam: Any = 0.0, weight: Any = 1.0
 ) -> tuple[Field, Field]:
-    """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K."""
+    """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K.
+
+    ``weight`` is how much larger the surface is than the smooth one that it stands for.
+    """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.kind, axis], -1, 0)
     condition = np.moveaxis(row.conditions[number], -1, 0)
-    conductance = np.where(conductance > 0, conductance * cells.conducting, conductance.dtype.type(1.0))
+    conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
     difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
     if not body.laws.vary:
         return share, difference
@@ -236,14 +257,15 @@ def _add_exposed(
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
-    places = np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[: total.size])
+    places = _weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
     heat = np.zeros_like(cells.T)
-    for axis in range(3):
-        low, high = (beside[2 * axis + side].reshape(-1)[places] == body.void for side in (0, 1))
-        surfaces = (low.astype(np.int64) + high).astype(total.dtype)
-        share, difference = _from_surface(body, tables, row, body.void_condition, axis, cells)
-        heat = np.where(surfaces > 0, heat + surfaces * body.area[:, axis] * share * difference, heat)
+    for side in range(6):
+        weight = body.weights[:, side]
+        passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
+        weight = np.where(passes, weight, weight.dtype.type(1.0))
+        share, difference = _from_surface(body, tables, row, body.void_condition, side // 2, cells, weight=weight)
+        heat = np.where(passes, heat + share * difference, heat)
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += heat
@@ -301,9 +323,9 @@ def advance_numba(
         driving = _potentials_of[body]
     nz, ny, nx = T.shape
     scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
-    numbers = (body.first_heated, body.void, body.void_condition)
+    numbers = (body.contacts, body.first_heated, body.void, body.void_condition)
     mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
-    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.area, scale, *numbers, *mixed)
+    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.weights, scale, *numbers, *mixed)
     of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
     advance: Any = composite.advance
     advance(

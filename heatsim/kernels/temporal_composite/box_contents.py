@@ -33,6 +33,7 @@ def contents(
     wraps: tuple[bool, bool, bool],
     open_faces: NDArray[np.bool_],
     void: int,
+    bits: NDArray[np.uint32],
     vector: int,
     steps: int,
     most_pairs: int,
@@ -46,6 +47,7 @@ def contents(
         wraps: which of z, y, x are periodic.
         open_faces: which of x_min … z_max let heat through.
         void: the kind of void, if heat passes its surfaces; else −1.
+        bits: a bit for each cell, 1 where surfaces are weighted; empty where none are.
         vector: cells that are stepped as what the first of them is.
         steps: of a sweep.
         most_pairs: of a box; more than these are among the others.
@@ -100,7 +102,7 @@ def contents(
                     for i in range(vector):
                         x = first_x + i
                         special[i], pair[i], listed[i], way[i] = _way(
-                            cells, shape, wraps, open_faces, void, place_of, z, y, x, first_x
+                            cells, shape, wraps, open_faces, void, bits, place_of, z, y, x, first_x
                         )
                         found |= special[i]
                         alike &= special[i] and pair[i] and way[i] == way[0]
@@ -180,6 +182,7 @@ def _way(
     wraps: tuple[bool, bool, bool],
     open_faces: NDArray[np.bool_],
     void: int,
+    bits: NDArray[np.uint32],
     place_of: NDArray[np.int64],
     z: int,
     y: int,
@@ -223,7 +226,11 @@ def _way(
             other = beside
             differing |= 1 << side
     listed = listed and place_of[other] >= 0
-    return True, listed and not at_end and other != void, listed, kind | other << 8 | differing << 16
+    weighted = False
+    if bits.size:
+        number = (z * shape[1] + y) * shape[2] + x
+        weighted = (bits[number // 32] >> (number % 32)) & 1 == 1
+    return True, listed and not at_end and other != void and not weighted, listed, kind | other << 8 | differing << 16
 
 
 @kept()

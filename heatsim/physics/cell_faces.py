@@ -1,0 +1,84 @@
+"""Faces between cells: how they are numbered, and which lie between two materials."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_SLAB = 2**22  # cells
+
+
+@dataclass(frozen=True, eq=False)
+class FaceAreas:
+    """Smooth areas of faces between cells.
+
+    Attributes:
+        faces: 3·cell + axis, where cell is the one with the smaller coordinate in the flattened grid (on a periodic
+            axis the last one for the face at its ends); ascending.
+        areas: in m².
+    """
+
+    faces: Indices
+    areas: Array
+
+    def of(self, faces: Indices) -> Array:
+        """The areas of faces in m², 0 for those that no surface belongs to."""
+        if not len(self.faces):
+            return np.zeros(len(faces))
+        place = np.minimum(np.searchsorted(self.faces, faces), len(self.faces) - 1)
+        return np.where(self.faces[place] == faces, self.areas[place], 0.0)
+
+
+def between(
+    grid: Grid, material: NDArray[np.uint8], wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
+) -> Indices:
+    """All faces between cells of certain materials, numbered as in :class:`FaceAreas`; ascending."""
+    nz, ny, nx = grid.shape
+    found = []
+    planes = max(1, _SLAB // (nx * ny))
+    for first in range(0, nz, planes):
+        here = material[first : first + planes]
+        cells = np.arange(first * ny * nx, first * ny * nx + here.size, dtype=np.int64).reshape(here.shape)
+        for axis, wraps in enumerate(periodic):
+            n, along = grid.cells[axis], 2 - axis
+            if n == 1:
+                continue
+            if axis == 2:
+                above = np.concatenate((material[first + 1 : first + planes + 1], material[:1]))[: len(here)]
+            else:
+                above = np.roll(here, -1, axis=along)
+            differs = wanted[here, above]
+            if not wraps and (axis != 2 or first + planes >= nz):
+                np.moveaxis(differs, along, 0)[-1] = False
+            found.append(3 * cells[differs] + axis)
+    return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+
+
+def voxel_areas(grid: Grid, faces: Indices) -> Array:
+    """The areas in m² of faces as they are."""
+    dx, dy, dz = grid.spacing
+    return np.array([dy * dz, dx * dz, dx * dy])[faces % 3]
+
+
+def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:
+    """The cells below and above each face along its axis, in the flattened grid."""
+    nx, ny, _ = grid.cells
+    low, axis = faces // 3, faces % 3
+    stride = np.array([1, nx, nx * ny])[axis]
+    n = np.array(grid.cells)[axis]
+    place = low // stride % n
+    return low, np.where(place == n - 1, low - (n - 1) * stride, low + stride)
+
+
+def total_areas(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8]) -> dict[frozenset[int], float]:
+    """The area in m² of all surfaces between two materials, by their numbers."""
+    low, high = cells_beside(grid, surfaces.faces)
+    one, other = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
+    pairs, place = np.unique(256 * np.minimum(one, other) + np.maximum(one, other), return_inverse=True)
+    totals = np.bincount(place.reshape(-1), surfaces.areas, len(pairs))
+    return {frozenset(divmod(pair, 256)): total for pair, total in zip(pairs.tolist(), totals.tolist(), strict=True)}

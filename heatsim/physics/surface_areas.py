@@ -1,0 +1,297 @@
+"""The smooth area that each face between two cells stands for, from the shapes that were painted.
+
+Where two cells differ, the surface of the region that was painted last lies between their centres. A piece of that
+surface with the area dS and the unit normal n passes nᵢ²·dS of it on to the voxel face across axis i in its column of
+cells:
+
+    z                     . ' /
+    |   +-------+     . '    /| n        Σ nᵢ² = 1, so the faces have the area of the surface, whatever its direction.
+    |   |   o   | . '        '           A plane gives |nᵢ| of a face's area to every face across axis i, so what
+    |   +-------+-------+                flows normal to it crosses each face with the resistance that the plane has.
+    |       . ' |   o   |
+    +-----------+-------+---- x
+
+Where the column has no such face, as at edges, the area goes to the nearest one. Pieces that another region covers
+count for nothing.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
+from heatsim.physics.facets import facets
+from heatsim.physics.polygons import Polygons, split
+from heatsim.physics.regions import Parts
+from heatsim.physics.shapes import Solid
+from heatsim.physics.voxel_areas import areas as areas_of_voxels
+from heatsim.scenario import Region, Scenario, load_labels
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_BESIDE = 1e-3  # cells: how far from a surface to ask what lies beside it; more than STL files round by
+_LEVELS = 4  # how often a piece that another region covers in part is halved
+_FARTHEST = 16  # cells: how far along a column its face is looked for
+_NEAR = 2  # cells: how far around a piece that has no face in any of its columns
+
+
+def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> FaceAreas:
+    """All faces between certain materials with their smooth areas.
+
+    Args:
+        scenario: with the regions.
+        parts: what they have painted.
+        wanted: between which materials of the palette, shape (materials, materials).
+        periodic: which axes wrap.
+    """
+    grid = scenario.grid
+    faces = between(grid, parts.material, wanted, periodic)
+    if not len(faces):
+        return FaceAreas(faces, np.zeros(0))
+    areas = _from_shapes(scenario, parts, wanted, periodic).of(faces)
+    low, high = cells_beside(grid, faces)
+    # Where a shape that the domain cuts off meets itself across a periodic axis, the domain's end is the surface.
+    areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
+    owner = parts.owner.reshape(-1)
+    labels = np.array([False, *(region.labels is not None for region in scenario.regions)])
+    images = labels[np.maximum(owner[low], owner[high])]
+    if images.any():
+        void = len(wanted) - 1 if scenario.uses_void else None
+        areas[images] = areas_of_voxels(grid, parts.material, faces[images], void, periodic)
+    return FaceAreas(faces, areas)
+
+
+def _from_shapes(
+    scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
+) -> FaceAreas:
+    """The areas that the surfaces of shapes have given to faces."""
+    painting = _Painting(scenario, parts, periodic)
+    found: list[tuple[Indices, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+    for number in range(1, len(scenario.regions) + 1):
+        solid, inner = painting.solids[number], painting.materials[number]
+        if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
+            continue
+        for some in facets(solid.shape, scenario.grid):
+            samples = painting.visible(split(some, scenario.grid), number, wanted)
+            found.append(painting.assign(samples, number))
+    faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
+    total = np.zeros(len(faces))
+    np.add.at(total, place.reshape(-1), np.concatenate([area for _, area in found]))
+    return FaceAreas(faces, total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Pieces of a smooth surface, each at a point.
+
+    Attributes:
+        points: in cells from the corner of the grid, shape (n, 3).
+        normals: shape (n, 3).
+        areas: in m², shape (n,).
+        other: the material outside, a place in the palette.
+    """
+
+    points: Array
+    normals: Array
+    areas: Array
+    other: Indices
+
+    def __getitem__(self, which: NDArray[np.generic]) -> "_Samples":
+        return _Samples(self.points[which], self.normals[which], self.areas[which], self.other[which])
+
+
+class _Painting:
+    """The painted regions, asked at points of their surfaces."""
+
+    def __init__(self, scenario: Scenario, parts: Parts, periodic: tuple[bool, bool, bool]) -> None:
+        names = [name for name, _ in scenario.palette]
+        self.grid, self.periodic = scenario.grid, periodic
+        self.solids = [None, *(None if region.shape is None else Solid.of(region.shape) for region in scenario.regions)]
+        self.materials = [
+            names.index(scenario.domain.material or names[0]),
+            *(names.index(region.materials[0]) for region in scenario.regions),
+        ]
+        self._regions: list[Region | None] = [None, *scenario.regions]
+        self._names = names
+        self._labels = {
+            number: load_labels(region.labels.file.path)
+            for number, region in enumerate(scenario.regions, 1)
+            if region.labels is not None
+        }
+        self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
+        self._owner, self._material = parts.owner.reshape(-1), parts.material.reshape(-1)
+        # Of a step along x, y, z in the direction of a normal of length 1: in cells.
+        self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
+
+    def visible(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> "_Samples":
+        """The pieces of a region's surface that lie between wanted materials, cut where other regions end on them."""
+        wanted_here, alone = wanted[self.materials[number]], not self._beside[number]
+        found = []
+        pieces = pieces if alone else pieces.triangles()
+        for level in range(_LEVELS + 1):
+            middles = pieces.middles
+            other = self._outside(middles, pieces.normals, number)
+            mixed = np.zeros(len(middles), dtype=bool)
+            if level < _LEVELS and not alone:
+                for corner in range(3):
+                    near = 0.98 * pieces.corners[:, corner] + 0.02 * middles
+                    mixed |= self._outside(near, pieces.normals, number) != other
+            pure = ~mixed & (other >= 0) & wanted_here[other]
+            part = pieces[pure]
+            found.append((middles[pure], part.normals, part.areas, other[pure]))
+            if not mixed.any():
+                break
+            pieces = pieces[mixed].quartered()
+        return _Samples(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    def _outside(self, points: Array, normals: Array, number: int) -> Indices:
+        """The material just outside of a region's surface; −1 where the surface is covered, or ends the domain."""
+        cells = np.array(self.grid.cells)
+        out, inner = points + normals * self._step, points - normals * self._step
+        hidden = np.zeros(len(points), dtype=bool)
+        for axis, wraps in enumerate(self.periodic):
+            if wraps:
+                out[:, axis] %= cells[axis]
+            hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
+            hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
+        other = np.full(len(points), self.materials[0], dtype=np.int64)
+        for beside in self._beside[number]:
+            painted = self._paints(beside, out)
+            if beside < number:
+                other = np.where(painted >= 0, painted, other)
+            else:
+                hidden |= (painted >= 0) | (self._paints(beside, inner) >= 0)
+        return np.where(hidden, -1, other)
+
+    def _regions_beside(self, number: int) -> list[int]:
+        """The other regions that a region's surface may meet, in their order."""
+        own, margin = self.solids[number], max(self.grid.spacing)
+        found = []
+        for other in range(1, len(self.solids)):
+            solid = self.solids[other]
+            apart = (
+                own is not None
+                and solid is not None
+                and any(
+                    low - margin > other_high or high + margin < other_low
+                    for low, high, other_low, other_high in zip(own.low, own.high, solid.low, solid.high, strict=True)
+                )
+            )
+            if other != number and not apart:
+                found.append(other)
+        return found
+
+    def _paints(self, number: int, points: Array) -> Indices:
+        """The material that a region paints at points, −1 where it paints nothing."""
+        region, solid = self._regions[number], self.solids[number]
+        assert region is not None
+        if solid is not None:
+            inside = solid.contains(np.array(self.grid.origin) + points * np.array(self.grid.spacing))
+            return np.where(inside, self.materials[number], -1)
+        if region.labels is None:
+            return np.full(len(points), self.materials[number])
+        labels = self._labels[number]
+        x, y, z = (np.clip(points[:, axis].astype(np.int64), 0, self.grid.cells[axis] - 1) for axis in range(3))
+        found, painted = labels[z, y, x], np.full(len(points), -1, dtype=np.int64)
+        for label, name in region.labels.materials.items():
+            painted[found == int(label)] = self._names.index(name)
+        return painted
+
+    def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array]:
+        """Faces, and the areas in m² that pieces of a region's surface give to them.
+
+        Pieces without a face are tried once more with their normals turned: not every STL file has them point outwards.
+        """
+        shares = samples.normals**2
+        faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
+        # What has no face in its column goes where most of the piece goes, or to the nearest face.
+        most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
+        home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
+        lost = np.flatnonzero(home < 0)
+        if len(lost):
+            home[lost] = self._nearest(samples[lost], number)
+        faces = np.where(faces >= 0, faces, home[:, None])
+        known = faces >= 0
+        found, areas = faces[known], (shares * samples.areas[:, None])[known]
+        left = samples[home < 0]
+        if turned or not len(left.areas):
+            return found, areas
+        left = _Samples(left.points, -left.normals, left.areas, left.other)
+        more, more_areas = self.assign(left, number, turned=True)
+        return np.concatenate((found, more)), np.concatenate((areas, more_areas))
+
+    def _in_column(self, samples: _Samples, number: int, axis: int) -> Indices:
+        """The nearest face across an axis in the column of cells in which each piece lies; −1 where there is none."""
+        points, normals = samples.points, samples.normals
+        slopes = np.abs(normals) * np.array(self.grid.spacing)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
+        left = np.flatnonzero(normals[:, axis] ** 2 > 1e-9)
+        nearest = np.rint(points[:, axis])
+        direction = np.where(points[:, axis] >= nearest, 1, -1)
+        cells = np.clip(np.floor(points).astype(np.int64), 0, np.array(self.grid.cells) - 1)
+        faces = np.full(len(points), -1, dtype=np.int64)
+        for step in range(2 * _FARTHEST + 1):
+            distance = (step + 1) // 2 * (1 if step % 2 else -1)
+            left = left[abs(distance) <= reach[left]]
+            if not len(left):
+                break
+            upper = cells[left]
+            upper[:, axis] = nearest[left].astype(np.int64) + distance * direction[left]
+            faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], number)
+            left = left[faces[left] < 0]
+        return faces
+
+    def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, number: int) -> Indices:
+        """The face below cells (x, y, z) along an axis, −1 where it is not one of the region towards a material.
+
+        Args:
+            upper: the cells, shape (n, 3); beyond the grid too.
+            axis: across which the faces lie.
+            outwards: whether the region lies below.
+            other: the material on the other side.
+            number: of the region.
+        """
+        nx, ny, _ = self.grid.cells
+        n, wraps = self.grid.cells[axis], self.periodic[axis]
+        at = upper[:, axis]
+        inside = (at >= 0) & (at <= n) if wraps else (at > 0) & (at < n)
+        high, low = upper.copy(), upper.copy()
+        high[:, axis], low[:, axis] = at % n, (at - 1) % n
+        strides = np.array([1, nx, nx * ny])
+        low_cell, high_cell = low @ strides, high @ strides
+        inner, outer = np.where(outwards, low_cell, high_cell), np.where(outwards, high_cell, low_cell)
+        found = inside & (n > 1) & (self._owner[inner] == number)
+        found &= (self._owner[outer] < number) & (self._material[outer] == other)
+        return np.where(found, 3 * low_cell + axis, -1)
+
+    def _nearest(self, pieces: _Samples, number: int) -> Indices:
+        """The nearest face of the region to each piece, rather one across the piece's own direction; −1 for none."""
+        points = pieces.points
+        cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
+        spacing = np.array(self.grid.spacing)
+        faces = np.full(len(points), -1, dtype=np.int64)
+        for axis in range(3):
+            alike = np.abs(pieces.normals[:, axis])
+            for offset in product(range(-_NEAR, _NEAR + 1), repeat=3):
+                upper = cells + np.array(offset)
+                middle = upper + 0.5
+                middle[:, axis] -= 0.5
+                distance = np.linalg.norm((middle - points) * spacing, axis=1) * (2.0 - alike)
+                closer = np.flatnonzero(distance < best)
+                inside = np.ones(len(closer), dtype=bool)
+                place = upper[closer]
+                for along in range(3):
+                    if along != axis:
+                        if self.periodic[along]:
+                            place[:, along] %= self.grid.cells[along]
+                        inside &= (place[:, along] >= 0) & (place[:, along] < self.grid.cells[along])
+                closer, place = closer[inside], place[inside]
+                outwards = pieces.normals[closer, axis] > 0.0
+                found = self._face(place, axis, outwards, pieces.other[closer], number)
+                hit = closer[found >= 0]
+                faces[hit], best[hit] = found[found >= 0], distance[hit]
+        return faces

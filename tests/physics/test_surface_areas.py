@@ -1,0 +1,164 @@
+"""Surfaces of shapes have their own area, not that of the voxels that they are made of."""
+
+from math import hypot, pi, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from painted import area, body, box, cylinder, region, sphere, write_turned_box
+
+from heatsim.physics import cell_faces
+from heatsim.physics.body import Body
+from heatsim.physics.link_weights import kinds_around
+
+# Coordinates that no cell's border or centre has.
+OFF = (0.5123, 0.4871, 0.5057)
+
+
+def voxels(of: Body, *materials: str) -> float:
+    """The area in m² of the cells' faces between two materials."""
+    medium = of.medium
+    names = [substance.name for substance in medium.palette]
+    wanted = np.zeros((len(names), len(names)), dtype=bool)
+    one, other = (names.index(name) for name in materials)
+    wanted[one, other] = wanted[other, one] = True
+    assert of.parts is not None
+    faces = cell_faces.between(medium.grid, of.parts.material, wanted, of.periodic)
+    return float(cell_faces.voxel_areas(medium.grid, faces).sum())
+
+
+@pytest.mark.parametrize("centre", [(0.5, 0.5, 0.5), OFF])
+@pytest.mark.parametrize("cells", [3, 15, 60])
+def test_a_sphere_has_its_area(cells: int, centre: tuple[float, ...]) -> None:
+    found = body(region(sphere(0.4, centre)), cells)
+    assert area(found, "one", "void") == pytest.approx(4.0 * pi * 0.4**2, rel=1e-9)
+    if cells > 10:
+        assert voxels(found, "one", "void") == pytest.approx(1.5 * 4.0 * pi * 0.4**2, rel=0.1)
+
+
+@pytest.mark.parametrize("end", [(0.5, 0.5, 0.8), (0.6, 0.7, 0.75)])
+@pytest.mark.parametrize("cells", [6, 24, 48])
+def test_a_cylinder_has_the_area_of_its_side_and_its_ends(cells: int, end: tuple[float, ...]) -> None:
+    start, radius = (0.5, 0.5, 0.25), 0.25
+    length = sqrt(sum((b - a) ** 2 for a, b in zip(start, end, strict=True)))
+    found = body(region(cylinder(radius, start, end)), cells)
+    assert area(found, "one", "void") == pytest.approx(2.0 * pi * radius * (length + radius), rel=1e-9)
+
+
+@pytest.mark.parametrize("cells", [(10, 10, 10), (7, 20, 33)])
+@pytest.mark.parametrize("thickness", [0.1, 0.2, 0.5])
+def test_a_box_has_its_area_at_any_thickness(thickness: float, cells: tuple[int, int, int]) -> None:
+    found = body(region(box((0.2, 0.13, 0.3), (0.9, 0.71, 0.3 + thickness))), cells)
+    assert area(found, "one", "void") == pytest.approx(2 * (0.7 * 0.58 + (0.7 + 0.58) * thickness), rel=1e-9)
+
+
+def test_faces_of_a_box_on_the_grid_weigh_as_much_as_they_are() -> None:
+    found = body(region(box((0.25, 0.25, 0.25), (0.75, 0.5, 0.875))), 16).medium.exposure
+    assert found is not None
+    assert (found.area == 1.0).all()
+
+
+@pytest.mark.parametrize("thickness", [0.05, 0.2])
+@pytest.mark.parametrize("degrees", [(0.0, 8.0), (0.0, 45.0), (17.0, 30.0)])
+def test_turned_boxes_have_their_area(degrees: tuple[float, float], thickness: float, tmp_path: Path) -> None:
+    """As thick as 2.5 and as 10 cells."""
+    write_turned_box(tmp_path / "part.stl", (0.6, 0.4, thickness), degrees)
+    found = body(region('stl = "part.stl"'), 50, folder=tmp_path)
+    assert area(found, "one", "void") == pytest.approx(2 * (0.6 * 0.4 + (0.6 + 0.4) * thickness), rel=1e-5)
+
+
+def test_triangles_may_be_inside_out(tmp_path: Path) -> None:
+    write_turned_box(tmp_path / "part.stl", (0.6, 0.4, 0.2), (17.0, 30.0), inwards=(1, 4, 6, 7))
+    found = body(region('stl = "part.stl"'), 30, folder=tmp_path)
+    assert area(found, "one", "void") == pytest.approx(2 * (0.6 * 0.4 + (0.6 + 0.4) * 0.2), rel=1e-5)
+
+
+@pytest.mark.parametrize("degrees", [8.0, 17.0, 30.0, 45.0])
+def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees: float, tmp_path: Path) -> None:
+    write_turned_box(tmp_path / "part.stl", (0.8, 0.8, 0.5), (degrees, 0.0))
+    found = body(region('stl = "part.stl"'), 40, folder=tmp_path)
+    exposure = found.medium.exposure
+    assert exposure is not None
+    y, z = ((exposure.cells // stride % 40 + 0.5) / 40 - 0.5 for stride in (40, 1600))
+    x = (exposure.cells % 40 + 0.5) / 40 - 0.5
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    # In the middle of the upper side, where no edge is near.
+    middle = (np.abs(x) < 0.25) & (np.abs(c * y + s * z) < 0.2) & (c * z - s * y > 0.0)
+    medium = found.medium
+    _, around = kinds_around(medium, exposure.cells[middle])
+    for direction, part in ((2, s), (5, c)):
+        weights = exposure.area[middle, direction][around[:, direction] == medium.void]
+        assert len(weights) >= 20
+        np.testing.assert_allclose(weights, part, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [20, 40])
+def test_what_stands_nearby_changes_nothing(cells: int) -> None:
+    """A gap of one cell, and a wall of the same material that the sphere does not touch."""
+    wall = region(box((0.0, 0.0, 0.0), (1.0, 1.0, 0.1)), name="wall")
+    found = body(wall + region(sphere(0.3, (0.5, 0.5, 0.42))), cells)
+    assert area(found, "one", "void") == pytest.approx(1.0 + 4.0 * pi * 0.3**2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("cells", "tolerance"), [(12, 3e-3), (24, 1e-3)])
+def test_what_another_region_covers_counts_for_nothing(cells: int, tolerance: float) -> None:
+    """Half a sphere on a slab, painted before or after it; a disc between two materials; two spheres in one another."""
+    slab, dome = box((0.0, 0.0, 0.0), (1.0, 1.0, 0.25)), sphere(0.3, (0.5, 0.5, 0.25))
+    outer, disc = 1.0 + pi * 0.3**2, pi * 0.3**2
+    for regions in (
+        region(slab) + region(dome, name="dome"),
+        region(dome) + region(slab, name="slab"),
+        region("everywhere = true", "void") + region(slab, name="slab") + region(dome, name="dome"),
+    ):
+        assert area(body(regions, cells), "one", "void") == pytest.approx(outer, rel=tolerance)
+    two = body(region(dome) + region(slab, "two", "slab"), cells, resistance=1.0)
+    assert area(two, "one", "two") == pytest.approx(disc, rel=tolerance)
+    assert area(two, "one", "void") + area(two, "two", "void") == pytest.approx(outer, rel=tolerance)
+    spheres = region(sphere(0.3, (0.5, 0.5, 0.4))) + region(sphere(0.3, (0.5, 0.5, 0.6)), name="other")
+    each = 2.0 * pi * 0.3 * (0.3 + 0.1)
+    assert area(body(spheres, cells), "one", "void") == pytest.approx(2.0 * each, rel=tolerance)
+
+
+def test_a_covered_stl_surface_counts_for_nothing(tmp_path: Path) -> None:
+    write_turned_box(tmp_path / "part.stl", (0.5, 0.5, 0.5), (0.0, 0.0))
+    inner = region(cylinder(0.1, (0.5, 0.5, 0.5), (0.5, 0.5, 0.9)), name="pin")
+    for regions in (inner + region('stl = "part.stl"'), region('stl = "part.stl"') + inner):
+        found = body(regions, 30, folder=tmp_path)
+        assert area(found, "one", "void") == pytest.approx(6 * 0.25 + 2.0 * pi * 0.1 * 0.15, rel=1e-3)
+
+
+def test_a_cavity_has_its_area() -> None:
+    found = body(region(sphere(0.4)) + region(sphere(0.2, OFF), "void", "cavity"), 30)
+    assert area(found, "one", "void") == pytest.approx(4.0 * pi * (0.4**2 + 0.2**2), rel=1e-9)
+
+
+def test_the_domain_cuts_shapes_off() -> None:
+    """A quarter of a cylinder that is much longer than the domain, and a slope that is part of a huge sphere."""
+    found = body(region(cylinder(0.6, (0.0, 0.0, -1e3), (0.0, 0.0, 1e3))), 20)
+    assert area(found, "one", "void") == pytest.approx(0.5 * pi * 0.6, rel=1e-6)
+    found = body(region(sphere(1e5, (0.5, 0.5 - 0.6e5, 0.5 - 0.8e5))), 20)
+    assert area(found, "one", "void") == pytest.approx(hypot(1.0, 0.75), rel=1e-4)
+
+
+def test_shapes_wrap_with_the_domain() -> None:
+    """A bar across a periodic axis has no ends; one that stops at the end of the domain has one there."""
+    wraps = 'y_min = { type = "periodic" }\ny_max = { type = "periodic" }\n'
+    void = 'void = { type = "convection", coefficient = 1.0, ambient = 300.0 }'
+    bar = body(region(box((0.2, -1.0, 0.2), (0.5, 2.0, 0.5))), 20, boundaries=wraps + void)
+    assert area(bar, "one", "void") == pytest.approx(4 * 0.3, rel=1e-9)
+    for low in (0.5, 0.45):
+        block = body(region(box((0.2, low, 0.2), (0.5, 1.0 + low, 0.5))), 20, boundaries=wraps + void)
+        ends = 2 * 0.09
+        assert area(block, "one", "void") == pytest.approx(4 * 0.3 * (1.0 - low) + ends, rel=1e-9)
+
+
+def test_a_label_image_has_the_area_of_its_voxels_normals(tmp_path: Path) -> None:
+    """What images paint has its area from voxels, what shapes paint beside it from the shapes."""
+    n = 60
+    x = (np.arange(n) + 0.5) / n
+    ball = (x - 0.3) ** 2 + (x[:, None] - 0.3) ** 2 + (x[:, None, None] - 0.3) ** 2 < 0.2**2
+    np.save(tmp_path / "ct.npy", ball.astype(np.uint8))
+    labels = '[[regions]]\nname = "ct"\nlabels = { file = "ct.npy", materials = { "1" = "one" } }\n'
+    found = body(labels + region(sphere(0.2, (0.7, 0.7, 0.7)), "two"), n, folder=tmp_path)
+    assert area(found, "one", "void") == pytest.approx(4.0 * pi * 0.2**2, rel=5e-3)
+    assert area(found, "two", "void") == pytest.approx(4.0 * pi * 0.2**2, rel=1e-9)

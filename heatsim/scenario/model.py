@@ -54,10 +54,17 @@ class Domain(BaseModel):
 
     model_config = STRICT
 
-    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"])
-    cells: Cells = Field(examples=["cells = [64, 64, 64]"])
-    origin: Point = (0.0, 0.0, 0.0)
-    material: MaterialName | None = Field(default=None, examples=['material = "copper"'])
+    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
+    cells: Cells = Field(
+        examples=["cells = [64, 64, 64]"],
+        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D",
+    )
+    origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
+    material: MaterialName | None = Field(
+        default=None,
+        examples=['material = "copper"'],
+        description="Material before regions are painted; required with several materials",
+    )
 
 
 class Initial(BaseModel):
@@ -65,7 +72,7 @@ class Initial(BaseModel):
 
     model_config = STRICT
 
-    temperature: InitialTemperature = Field(examples=["temperature = 300.0"])
+    temperature: InitialTemperature = Field(examples=["temperature = 300.0"], description="Temperature at t = 0")
 
 
 def _not_given() -> Any:
@@ -93,12 +100,18 @@ class Time(BaseModel):
 
     model_config = STRICT
 
-    method: Method = "euler"
-    end: Annotated[float, PlainValidator(_read_end)] = Field(default_factory=_not_given, examples=[_END_EXAMPLE])
-    tolerance: Tolerance | None = None
-    dt: TimeStep = "auto"
-    safety: Fraction = 0.9
-    stop_below: TemperatureRate | None = None
+    method: Method = Field(default="euler", description="Explicit steps in time, or the steady state alone")
+    end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
+        default_factory=_not_given, examples=[_END_EXAMPLE], description="End of the run; a steady state has none"
+    )
+    tolerance: Tolerance | None = Field(
+        default=None, description="Largest error of a steady state; by default 0.01 % of its range, at least 1 mK"
+    )
+    dt: TimeStep = Field(default="auto", description="Time step; it must divide each interval between output times")
+    safety: Fraction = Field(default=0.9, description='Fraction of the stability limit that `dt = "auto"` takes')
+    stop_below: TemperatureRate | None = Field(
+        default=None, description="End the run early when no cell changes faster than this between two rows"
+    )
 
     @field_validator("tolerance", mode="after")
     @classmethod
@@ -114,10 +127,12 @@ class Solver(BaseModel):
 
     model_config = STRICT
 
-    device: Device = "auto"
-    kernel: Text = "auto"
-    precision: Precision = "float32"
-    rounding: Rounding = "nearest"
+    device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
+    kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
+    precision: Precision = Field(default="float32", description="Floating-point type of the field")
+    rounding: Rounding = Field(
+        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
+    )
 
 
 class Output(BaseModel):
@@ -125,13 +140,23 @@ class Output(BaseModel):
 
     model_config = STRICT
 
-    every: Duration = Field(default=NEVER, validate_default=False)
-    probe_every: Duration = Field(default=NEVER, validate_default=False)
-    checkpoint_wall: Duration = 60.0
-    fields: Flag = True
-    energy: Flag = True
-    heat_flux: Flag = False
-    figures: Flag = True
+    every: Duration = Field(
+        default=NEVER,
+        validate_default=False,
+        description="Interval between fields and pictures",
+        json_schema_extra={"default": "`time.end`"},
+    )
+    probe_every: Duration = Field(
+        default=NEVER,
+        validate_default=False,
+        description="Interval between rows of `probes.csv` and `energy.csv`",
+        json_schema_extra={"default": "`every`"},
+    )
+    checkpoint_wall: Duration = Field(default=60.0, description="Wall-clock time between checkpoints")
+    fields: Flag = Field(default=True, description="Write `fields.vtkhdf`")
+    energy: Flag = Field(default=True, description="Write `energy.csv`")
+    heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
+    figures: Flag = Field(default=True, description="Draw pictures at the end")
 
 
 class Scenario(BaseModel):
@@ -142,16 +167,25 @@ class Scenario(BaseModel):
 
     model_config = STRICT
 
-    title: Text
-    domain: Domain = Field(examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"])
-    material: Material | None = Field(default=None, examples=[MATERIAL_EXAMPLE])
-    materials: Materials = Field(default=Named(()), examples=["[materials.copper] with the keys of [material]"])
+    title: Text = Field(description="Title of the results")
+    domain: Domain = Field(
+        examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"], description="The box and its cells"
+    )
+    material: Material | None = Field(
+        default=None, examples=[MATERIAL_EXAMPLE], description="The material, if there is only one"
+    )
+    materials: Materials = Field(
+        default=Named(()),
+        examples=["[materials.copper] with the keys of [material]"],
+        description="The materials by name, if there are several: `[materials.copper]`",
+    )
     regions: Regions = Field(
         default=(),
         examples=[
             "each region under its own heading [[regions]], with a name, a material and one of "
             "box, sphere, cylinder, stl, labels, everywhere"
         ],
+        description="Parts of the domain with other materials, painted in order: later ones win",
     )
     contacts: tuple[Contact, ...] = Field(
         default=(),
@@ -159,26 +193,42 @@ class Scenario(BaseModel):
             'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
             "resistance = 1e-5"
         ],
+        description="Thermal resistances between materials",
     )
-    time: Time = Field(examples=["[time] with end = 60.0"])
-    initial: Initial = Field(default_factory=_not_given, examples=[_INITIAL_EXAMPLE])
-    boundaries: Boundaries = Field(default_factory=Boundaries)
+    time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
+    initial: Initial = Field(
+        default_factory=_not_given,
+        examples=[_INITIAL_EXAMPLE],
+        description="The field at t = 0; the first guess of a steady state",
+    )
+    boundaries: Boundaries = Field(
+        default_factory=Boundaries,
+        description="Conditions on the faces of the box",
+        json_schema_extra={"default": "all insulated"},
+    )
     patches: Patches = Field(
         default=(),
         examples=[
             "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
             "and the keys of the type"
         ],
+        description="Rectangles on faces with their own condition",
     )
     sources: Sources = Field(
         default=(),
         examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
+        description="Heat sources and beams",
     )
-    solver: Solver = Solver()
-    output: Output = Output()
+    solver: Solver = Field(
+        default=Solver(), description="Device, kernel and precision", json_schema_extra={"default": "see below"}
+    )
+    output: Output = Field(
+        default=Output(), description="What is written, and when", json_schema_extra={"default": "see below"}
+    )
     probes: tuple[Probe, ...] = Field(
         default=(),
         examples=['each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'],
+        description="Points, lines and regions whose temperature is recorded",
     )
     _path: Path = PrivateAttr(default_factory=Path)
 

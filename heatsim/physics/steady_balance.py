@@ -20,7 +20,7 @@ from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.conditions import AMBIENT
 from heatsim.physics.enthalpy import Law
 from heatsim.physics.link_weights import link_factors
-from heatsim.physics.steady_surfaces import Surface, find_surfaces
+from heatsim.physics.steady_surfaces import SteadySurface, find_surfaces
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -121,8 +121,8 @@ class SteadyBalance:
         names = (patch.name for patch in scenario.patches)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
-    def exchange(self, surface: Surface, T: Array) -> tuple[Array, Array]:
-        """What a surface exchanges at deviations T in K of its cells, and the slope; see :meth:`Surface.exchange`."""
+    def exchange(self, surface: SteadySurface, T: Array) -> tuple[Array, Array]:
+        """What a surface exchanges at deviations T in K of its cells, and the slope; see :meth:`SteadySurface.exchange`."""
         if not self.medium.varies:
             return surface.exchange(T)
         conducting, potential, held = (

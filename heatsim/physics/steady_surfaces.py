@@ -28,7 +28,7 @@ _KIND = np.uint8(INTERIOR - 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class SteadySurface:
     """A face of the box, or the surfaces across one axis towards void.
 
     Attributes:
@@ -86,7 +86,7 @@ class Surface:
         return bool((self.condition[EMISSION] > 0.0).any())
 
 
-def find_surfaces(body: Body, reference: float) -> tuple[Surface, ...]:
+def find_surfaces(body: Body, reference: float) -> tuple[SteadySurface, ...]:
     """The surfaces of a body: parts of faces in the order of FACES, then what borders on void.
 
     Args:
@@ -100,7 +100,7 @@ def find_surfaces(body: Body, reference: float) -> tuple[Surface, ...]:
     return (*_faces(body, rows, reference), *_towards_void(body, rows, reference))
 
 
-def _faces(body: Body, rows: Array, reference: float) -> Iterator[Surface]:
+def _faces(body: Body, rows: Array, reference: float) -> Iterator[SteadySurface]:
     grid = body.medium.grid
     beams = body.sources.beam_rows(np.zeros(1), INSTANT)
     for face, name in enumerate(FACES):
@@ -131,7 +131,7 @@ def _cells_at(grid: Grid, face: int) -> Cells:
     return np.asarray(v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2), dtype=np.int64)
 
 
-def _towards_void(body: Body, rows: Array, reference: float) -> Iterator[Surface]:
+def _towards_void(body: Body, rows: Array, reference: float) -> Iterator[SteadySurface]:
     medium, condition = body.medium, body.conditions.void
     if condition is None or medium.exposure is None or not medium.exposed_cells:
         return
@@ -161,7 +161,7 @@ def _surface(
     rows: Array,
     beam: Array,
     reference: float,
-) -> Surface:
+) -> SteadySurface:
     """A surface of those of the cells that conduct; ``fractions`` are parts of their faces."""
     medium = body.medium
     kinds = np.zeros(len(cells), dtype=np.intp)
@@ -169,7 +169,7 @@ def _surface(
         kinds = (medium.cells.reshape(-1)[cells] & _KIND).astype(np.intp)
     some = np.isfinite(medium.half[axis, kinds])
     area = fractions * (medium.grid.cell_volume / medium.grid.spacing[axis])
-    return Surface(
+    return SteadySurface(
         *(name, cells[some], kinds[some], area[some], 1.0 / medium.half[axis, kinds[some]], weight[some]),
         *(numbers[some], rows[numbers[some]].T, beam[some], reference),
     )

@@ -102,7 +102,10 @@ class Time(BaseModel):
 
     method: Method = Field(default="euler", description="Explicit steps in time, or the steady state alone")
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
-        default_factory=_not_given, examples=[_END_EXAMPLE], description="End of the run; a steady state has none"
+        default_factory=_not_given,
+        examples=[_END_EXAMPLE],
+        description="End of the run; a steady state has none",
+        json_schema_extra={"default": "required with `euler`"},
     )
     tolerance: Tolerance | None = Field(
         default=None, description="Largest error of a steady state; by default 0.01 % of its range, at least 1 mK"
@@ -200,6 +203,7 @@ class Scenario(BaseModel):
         default_factory=_not_given,
         examples=[_INITIAL_EXAMPLE],
         description="The field at t = 0; the first guess of a steady state",
+        json_schema_extra={"default": "required with `euler`"},
     )
     boundaries: Boundaries = Field(
         default_factory=Boundaries,

@@ -22,8 +22,8 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.cycle import VCycle
-from heatsim.kernels.multigrid.sweeps import Sweeps
-from heatsim.solver.steady_equations import Equations, System
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.solver.steady_equations import Equations, LinearSystem
 
 # The largest correction that is left, as a fraction of the tolerance.
 MARGIN = 0.1
@@ -39,7 +39,7 @@ MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
 
 
 @dataclass
-class Progress:
+class Convergence:
     """How a solution came about.
 
     Attributes:
@@ -59,10 +59,10 @@ class Progress:
 
 def solve(
     equations: Equations,
-    sweeps: Sweeps,
+    sweeps: LevelSweeps,
     tolerance: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Progress:
+) -> Convergence:
     """Find the temperatures at which nothing changes any more.
 
     Args:
@@ -76,7 +76,7 @@ def solve(
         NotFiniteError: numbers overflow, or are none.
         Interrupted: ``stopped`` said so.
     """
-    progress = Progress()
+    progress = Convergence()
     search = _Search(equations, sweeps, tolerance, progress, stopped)
     while progress.newton_steps < MOST_NEWTON_STEPS:
         progress.newton_steps += 1
@@ -94,9 +94,9 @@ class _Search:
     def __init__(
         self,
         equations: Equations,
-        sweeps: Sweeps,
+        sweeps: LevelSweeps,
         tolerance: float | None,
-        progress: Progress,
+        progress: Convergence,
         stopped: Callable[[], bool],
     ) -> None:
         self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
@@ -117,7 +117,7 @@ class _Search:
         self._equations.update(system)
         return found
 
-    def _solve(self, system: System, cycle: VCycle) -> bool:
+    def _solve(self, system: LinearSystem, cycle: VCycle) -> bool:
         """Conjugate gradients; whether ``system.x`` is the steady state."""
         A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
         steps, first, self._looked_at = 0, 0.0, np.inf
@@ -146,7 +146,7 @@ class _Search:
             if not system.exact:
                 return False
 
-    def _is_found(self, system: System) -> bool:
+    def _is_found(self, system: LinearSystem) -> bool:
         """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
         progress = self._progress
         if self._given is None and progress.correction < 0.1 * self._looked_at:

@@ -20,7 +20,7 @@ LEAST, MOST = 0.5, 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class LinearSystem:
     """A·x = b, in units of the balance's scale.
 
     Attributes:
@@ -87,7 +87,7 @@ class Equations:
         """Bytes of the arrays on the device, the temperature's among them."""
         return self._operator.nbytes + int(self._b.nbytes) + int(self.temperature.nbytes)
 
-    def linearise(self) -> System:
+    def linearise(self) -> LinearSystem:
         """The system whose solution is the next temperature."""
         linear = self._balance.linear
         T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
@@ -95,9 +95,9 @@ class Equations:
         self._put(self._b, self._own + (heat + slope * T) / self._scale)
         self._put(self._operator.ground, slope / self._scale)
         x = self.temperature if linear else self.temperature.copy()
-        return System(self._operator, self._b, x, exact=linear)
+        return LinearSystem(self._operator, self._b, x, exact=linear)
 
-    def update(self, system: System) -> None:
+    def update(self, system: LinearSystem) -> None:
         """Take over the solution, or a part of the way there."""
         if system.exact:
             return
@@ -115,7 +115,7 @@ class Equations:
         T = self._device.to_host(self.temperature.reshape(-1)[self._on_device])
         return self._balance.flows([T[places] for places in self._places])
 
-    def spread(self, system: System) -> float:
+    def spread(self, system: LinearSystem) -> float:
         """The range of the temperatures in K, void left out."""
         x = system.x if self._conducts is None else system.x[self._conducts]
         return float(x.max() - x.min())
@@ -139,7 +139,7 @@ class VaryingEquations(Equations):
     Conduction is linearised on the host, a few NumPy operations a cell in each Newton step.
     """
 
-    def linearise(self) -> System:
+    def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
         balance, scale, xp = self._balance, self._scale, self.xp
         T = self._device.to_host(self.temperature)
@@ -153,9 +153,9 @@ class VaryingEquations(Equations):
         residual.reshape(-1)[self._cells] += heat / scale
         self._b[...] = xp.asarray(residual.astype(self._b.dtype))
         self._put(self._operator.ground, slope * weight / conducting / scale)
-        return System(self._operator, self._b, xp.zeros(self.shape), exact=False)
+        return LinearSystem(self._operator, self._b, xp.zeros(self.shape), exact=False)
 
-    def update(self, system: System) -> None:
+    def update(self, system: LinearSystem) -> None:
         """Move the potentials."""
         balance = self._balance
         v = self._device.to_host(system.x)
@@ -164,6 +164,6 @@ class VaryingEquations(Equations):
         T = np.clip(T, LEAST * kelvin - balance.reference, MOST * np.maximum(kelvin, 1.0) - balance.reference)
         self.temperature[...] = self.xp.asarray(T)
 
-    def spread(self, system: System) -> float:
+    def spread(self, system: LinearSystem) -> float:
         """The range of the temperatures in K before this change, void left out."""
-        return super().spread(System(system.operator, system.b, self.temperature, exact=False))
+        return super().spread(LinearSystem(system.operator, system.b, self.temperature, exact=False))

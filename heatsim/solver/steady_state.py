@@ -9,11 +9,11 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
-from heatsim.kernels.multigrid.sweeps import CpuSweeps, Sweeps
+from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.solver.field import Field
-from heatsim.solver.steady import Progress, solve
+from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 # What stands in the place of a kernel's name.
@@ -32,7 +32,7 @@ class SteadyState:
         flows: heat in W through every surface and from every source; their sum is the imbalance that is left.
     """
 
-    progress: Progress
+    progress: Convergence
     flows: Flows
 
 
@@ -66,7 +66,7 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
     return SteadyState(progress, flows)
 
 
-def make_sweeps(device: Device) -> Sweeps:
+def make_sweeps(device: Device) -> LevelSweeps:
     """What works on arrays of a device."""
     return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device.xp)
 

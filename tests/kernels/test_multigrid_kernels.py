@@ -14,9 +14,9 @@ from heatsim import device
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import Factors, Operator
-from heatsim.kernels.multigrid.sweeps import CpuSweeps, Sweeps
+from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.solver.steady import solve
-from heatsim.solver.steady_equations import System
+from heatsim.solver.steady_equations import LinearSystem
 
 Array = NDArray[Any]
 NAMES = ("start", "smooth", "residual", "restrict_residual", "prolong", "advance", "direct", "apply", "inner")
@@ -49,21 +49,21 @@ class Linear:
     def shape(self) -> tuple[int, int, int]:
         return self.operator.shape
 
-    def linearise(self) -> System:
-        return System(self.operator, self.b, self.x, exact=True)
+    def linearise(self) -> LinearSystem:
+        return LinearSystem(self.operator, self.b, self.x, exact=True)
 
     def release(self) -> None:
         """Nothing is kept."""
 
-    def update(self, system: System) -> None:
+    def update(self, system: LinearSystem) -> None:
         """The solution is in its place."""
 
-    def spread(self, system: System) -> float:
+    def spread(self, system: LinearSystem) -> float:
         return float(self.x.max() - self.x.min())
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Sweeps]:
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, LevelSweeps]:
     """The array module and the sweeps: the host in the part of a GPU, and a GPU."""
     if request.param == "gpu":
         xp = device.choose("cuda").xp
@@ -97,13 +97,13 @@ def both(xp: Any, A: Operator) -> Operator:
     [((5, 6, 7), (2, 2, 2)), ((1, 1, 70), (2, 1, 1)), ((9, 8, 1), (1, 2, 2)), ((4, 3, 2), (1, 1, 2))],
 )
 def test_every_sweep_does_what_the_cpu_s_does(
-    where: tuple[Any, Sweeps], shape: tuple[int, int, int], factors: Factors
+    where: tuple[Any, LevelSweeps], shape: tuple[int, int, int], factors: Factors
 ) -> None:
     xp, sweeps = where
     check(xp, sweeps, shape, factors)
 
 
-def test_links_in_float64(where: tuple[Any, Sweeps]) -> None:
+def test_links_in_float64(where: tuple[Any, LevelSweeps]) -> None:
     """The sweeps that look at links and right-hand sides; the rest is of float32 alone."""
     xp, sweeps = where
     A, rng = random_operator((3, 5, 6), "float64"), np.random.default_rng(7)
@@ -119,7 +119,7 @@ def test_links_in_float64(where: tuple[Any, Sweeps]) -> None:
         np.testing.assert_allclose(mine, known, rtol=2e-5, atol=1e-5)
 
 
-def test_a_solution_by_these_sweeps_is_that_of_the_cpu_s(where: tuple[Any, Sweeps]) -> None:
+def test_a_solution_by_these_sweeps_is_that_of_the_cpu_s(where: tuple[Any, LevelSweeps]) -> None:
     """Three levels, conjugate gradients and the residual in float64."""
     xp, sweeps = where
     A = random_operator((6, 8, 9), "float32")
@@ -134,14 +134,14 @@ def test_a_solution_by_these_sweeps_is_that_of_the_cpu_s(where: tuple[Any, Sweep
     np.testing.assert_allclose(*solutions, rtol=0.0, atol=2e-6)
 
 
-def check(xp: Any, sweeps: Sweeps, shape: tuple[int, int, int], factors: Factors) -> None:
+def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Factors) -> None:
     cpu, A, rng = CpuSweeps(), random_operator(shape, "float32"), np.random.default_rng(7)
     T, b, p, r = (rng.normal(size=shape).astype("float32") for _ in range(4))
     x, right = rng.normal(size=shape), rng.normal(size=shape).astype("float32")
     coarse = np.zeros([-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True)], dtype="float32")
     correction = rng.normal(size=coarse.shape).astype("float32")
 
-    def results(xp: Any, sweeps: Sweeps) -> list[Any]:
+    def results(xp: Any, sweeps: LevelSweeps) -> list[Any]:
         level = both(xp, A)
         out = [xp.asarray(np.full(shape, np.nan, dtype="float32")) for _ in range(4)]
         sums = xp.asarray(coarse.copy())

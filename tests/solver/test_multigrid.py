@@ -13,8 +13,8 @@ from heatsim.kernels.multigrid import operator
 from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.operator import Operator, choose_factors, coarsen
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
-from heatsim.solver.steady import Progress, solve
-from heatsim.solver.steady_equations import System
+from heatsim.solver.steady import Convergence, solve
+from heatsim.solver.steady_equations import LinearSystem
 
 Array = NDArray[np.float64]
 Shape = tuple[int, int, int]
@@ -33,16 +33,16 @@ class Linear:
     def shape(self) -> Shape:
         return self.operator.shape
 
-    def linearise(self) -> System:
-        return System(self.operator, self.b, self.x, exact=True)
+    def linearise(self) -> LinearSystem:
+        return LinearSystem(self.operator, self.b, self.x, exact=True)
 
     def release(self) -> None:
         """Nothing is kept."""
 
-    def update(self, system: System) -> None:
+    def update(self, system: LinearSystem) -> None:
         assert system.x is self.x
 
-    def spread(self, system: System) -> float:
+    def spread(self, system: LinearSystem) -> float:
         return float(np.ptp(self.x))
 
 
@@ -229,7 +229,7 @@ def blocks(spacing: tuple[float, float, float], n: int = 48) -> tuple[list[Array
     return links, ground, b
 
 
-def counted(links: list[Array], ground: Array, b: Array) -> Progress:
+def counted(links: list[Array], ground: Array, b: Array) -> Convergence:
     """Work to 0.01 % of the range, with the error that this leaves checked against a far smaller tolerance."""
     operator, scale = operator_of(links, ground, "float32")
     solutions = []

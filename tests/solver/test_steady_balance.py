@@ -16,7 +16,7 @@ from heatsim.physics.body import Body
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Periodic, parse
-from heatsim.solver.steady import Progress, solve
+from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ def body_of(text: str) -> Body:
 
 def solved(
     body: Body, reference: float, tolerance: float | None = None, precision: str = "float64"
-) -> tuple[Array, Equations, Progress]:
+) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
     equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.medium.grid.shape))

@@ -19,7 +19,7 @@ compiled: Any = kept(**_OPTIONS)
 inlined: Any = njit(forceinline=True, **_OPTIONS)
 
 
-class Level(NamedTuple):
+class LevelArrays(NamedTuple):
     """A level as compiled functions see it.
 
     Attributes:
@@ -38,7 +38,7 @@ class Level(NamedTuple):
 
 
 @inlined
-def _beside(level: Level, row: int) -> Any:
+def _beside(level: LevelArrays, row: int) -> Any:
     """The rows before and after along y and z, by their first cells."""
     nz, ny, nx = level.nz, level.ny, level.nx
     z = row // ny
@@ -51,7 +51,9 @@ def _beside(level: Level, row: int) -> Any:
 
 
 @inlined
-def _gain(level: Level, T: Any, i: Any, west: Any, east: Any, south: Any, north: Any, below: Any, above: Any) -> Any:
+def _gain(
+    level: LevelArrays, T: Any, i: Any, west: Any, east: Any, south: Any, north: Any, below: Any, above: Any
+) -> Any:
     """What a cell gains: −A·T."""
     t = T[i]
     return (
@@ -66,14 +68,14 @@ def _gain(level: Level, T: Any, i: Any, west: Any, east: Any, south: Any, north:
 
 
 @inlined
-def _diagonal(level: Level, i: Any, east: Any, north: Any, above: Any) -> Any:
+def _diagonal(level: LevelArrays, i: Any, east: Any, north: Any, above: Any) -> Any:
     links = level.x[i] + level.x[east] + level.y[i] + level.y[north] + level.z[i] + level.z[above]
     return links + level.ground[i]
 
 
 @inlined
 def _relax(
-    level: Level, T: Any, b: Any, out: Any, tau: Any, i: Any, w: Any, e: Any, s: Any, n: Any, u: Any, o: Any
+    level: LevelArrays, T: Any, b: Any, out: Any, tau: Any, i: Any, w: Any, e: Any, s: Any, n: Any, u: Any, o: Any
 ) -> None:
     """A cell of :func:`smooth`; one without any conductance, such as void, gets 0."""
     diagonal = _diagonal(level, i, e, n, o)
@@ -82,7 +84,7 @@ def _relax(
 
 
 @compiled
-def start(level: Level, b: Any, out: Any, tau: Any, first: int, last: int) -> None:
+def start(level: LevelArrays, b: Any, out: Any, tau: Any, first: int, last: int) -> None:
     """A step of Jacobi from 0: τ·b/diagonal."""
     nx = np.uint64(level.nx)
     for row in range(first, last):
@@ -95,7 +97,7 @@ def start(level: Level, b: Any, out: Any, tau: Any, first: int, last: int) -> No
 
 
 @compiled
-def smooth(level: Level, T: Any, b: Any, out: Any, tau: Any, first: int, last: int) -> None:
+def smooth(level: LevelArrays, T: Any, b: Any, out: Any, tau: Any, first: int, last: int) -> None:
     """A step of Jacobi: T + τ·(b − A·T)/diagonal."""
     one, nx = np.uint64(1), np.uint64(level.nx)
     end = nx - one
@@ -113,7 +115,7 @@ def smooth(level: Level, T: Any, b: Any, out: Any, tau: Any, first: int, last: i
 
 
 @compiled
-def residual(level: Level, T: Any, b: Any, out: Any, first: int, last: int) -> None:
+def residual(level: LevelArrays, T: Any, b: Any, out: Any, first: int, last: int) -> None:
     """Residual b − A·T."""
     one, nx = np.uint64(1), np.uint64(level.nx)
     end = nx - one
@@ -127,7 +129,7 @@ def residual(level: Level, T: Any, b: Any, out: Any, first: int, last: int) -> N
 
 
 @compiled
-def apply(level: Level, T: Any, out: Any, sums: Any, first: int, last: int) -> None:
+def apply(level: LevelArrays, T: Any, out: Any, sums: Any, first: int, last: int) -> None:
     """A·T, and Σ T·(A·T) of each row in float64."""
     one, nx = np.uint64(1), np.uint64(level.nx)
     end = nx - one
@@ -145,7 +147,7 @@ def apply(level: Level, T: Any, out: Any, sums: Any, first: int, last: int) -> N
 
 
 @compiled
-def restrict(level: Level, T: Any, b: Any, out: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
+def restrict(level: LevelArrays, T: Any, b: Any, out: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
     """Residual b − A·T, summed over the cells of each coarse cell; rows are those of the coarse level."""
     one, nx = np.uint64(1), np.uint64(level.nx)
     end = nx - one
@@ -170,7 +172,7 @@ def restrict(level: Level, T: Any, b: Any, out: Any, fx: int, fy: int, fz: int, 
 
 
 @compiled
-def prolong(level: Level, T: Any, correction: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
+def prolong(level: LevelArrays, T: Any, correction: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
     """Add to every cell what its coarse cell has."""
     nx, half = np.uint64(level.nx), np.uint64(fx - 1)
     coarse_ny, coarse_nx = (level.ny + fy - 1) // fy, (level.nx + fx - 1) // fx

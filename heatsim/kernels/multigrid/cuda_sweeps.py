@@ -38,7 +38,7 @@ def _module(definitions: tuple[str, ...]) -> Any:
 
 
 class CudaSweeps:
-    """By the kernels of multigrid.cu; see :class:`heatsim.kernels.multigrid.sweeps.Sweeps`.
+    """By the kernels of multigrid.cu; see :class:`heatsim.kernels.multigrid.sweeps.LevelSweeps`.
 
     Cells are counted in 32 bits: a GPU has no memory for 2³² cells and what a solution needs beside them.
     """
@@ -55,40 +55,40 @@ class CudaSweeps:
         self._most: Any = xp.empty(BLOCKS, dtype=np.float32)
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._launch("start", A.size, A, b, out, np.float32(tau))
 
     def smooth(self, A: Operator, T: Any, b: Any, out: Any, tau: float) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._launch("smooth", A.size, A, T, b, out, np.float32(tau))
 
     def residual(self, A: Operator, T: Any, b: Any, out: Any) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._launch("residual", A.size, A, T, b, out)
 
     def apply(self, A: Operator, T: Any, out: Any) -> float:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._launch("apply", BLOCKS * THREADS, A, T, out, self._sums, self._most)
         return float(_on_host(self._sums).sum())
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._launch("restrict_residual", out.size, A, T, b, out, *map(np.uint32, factors))
 
     def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._call("prolong", "float32", T.size, T, correction, *map(np.uint32, (*T.shape[::-1], *factors)))
 
     def advance(self, x: Any, p: Any, r: Any, Ap: Any, alpha: float) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._call("advance", "float32", x.size, x, p, r, Ap, np.float64(alpha), np.uint32(x.size))
 
     def direct(self, p: Any, z: Any, beta: float) -> None:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._call("direct", "float32", p.size, p, z, np.float64(beta), np.uint32(p.size))
 
     def inner(self, r: Any, z: Any) -> tuple[float, float]:
-        """See :class:`Sweeps`."""
+        """See :class:`LevelSweeps`."""
         self._call("inner", "float32", BLOCKS * THREADS, r, z, np.uint32(r.size), self._sums, self._most)
         return float(_on_host(self._sums).sum()), float(_on_host(self._most).max())
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.multigrid.operator import COARSEST, Factors, Operator, choose_factors, coarsen
-from heatsim.kernels.multigrid.sweeps import Sweeps
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
 STEPS = 2  # of smoothing, before and after the correction
 LENGTHS = tuple(0.5 / sin(j * pi / (2 * STEPS + 1)) ** 2 for j in range(1, STEPS + 1))
@@ -52,7 +52,7 @@ class VCycle:
         cycles: how many were done.
     """
 
-    def __init__(self, xp: Any, sweeps: Sweeps, operator: Operator) -> None:
+    def __init__(self, xp: Any, sweeps: LevelSweeps, operator: Operator) -> None:
         """Make the coarse levels.
 
         Args:

@@ -122,7 +122,7 @@ class SteadyBalance:
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
     def exchange(self, surface: SteadySurface, T: Array) -> tuple[Array, Array]:
-        """What a surface exchanges at deviations T in K of its cells, and the slope; see :meth:`SteadySurface.exchange`."""
+        """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
         if not self.medium.varies:
             return surface.exchange(T)
         conducting, potential, held = (

@@ -14,11 +14,13 @@ from heatsim.physics import time_steps
 from heatsim.physics.boundary import AMBIENT, Boundary, linear_terms
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Coefficients, Precision, Rounding, Scheme, choose_scheme, derive
+from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.materials import Painted
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
+from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
 
@@ -68,6 +70,8 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
+        if scenario.steady:
+            return cls._steady(scenario)
         grid, time = scenario.grid, scenario.time
         boundary = Boundary.from_scenario(scenario)
         painted = Painted.from_scenario(scenario, boundary)
@@ -105,6 +109,30 @@ class HeatProblem:
             scheme=scheme,
             coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
         )
+
+    @classmethod
+    def _steady(cls, scenario: Scenario) -> "HeatProblem":
+        """Where no time passes there are no steps."""
+        boundary = Boundary.from_scenario(scenario)
+        painted = Painted.from_scenario(scenario, boundary)
+        problem = cls(
+            scenario=scenario,
+            grid=scenario.grid,
+            materials=painted.materials,
+            boundary=boundary,
+            sources=Sources(scenario, painted.materials),
+            parts=painted.parts,
+            reference=painted.reference,
+            rates=painted.materials.diffusion_rates,
+            stability=Stability(painted.materials, boundary),
+            timeline=Timeline.instant(),
+            precision=scenario.solver.precision,
+            rounding="nearest",
+            scheme="increments",
+            coefficients={},
+        )
+        refuse_floating(scenario, SteadyBalance(problem, 0.0))
+        return problem
 
     @property
     def limit(self) -> StabilityLimit:

@@ -194,7 +194,8 @@ def build(
     members: bool = False,
 ) -> Build:
     """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
-    if variant.varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
+    many_registers = precision == "float64" and (variant.varying or variant.mixed)
+    if many_registers and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1

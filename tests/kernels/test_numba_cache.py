@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import pytest
 
-from heatsim.kernels import numba_cache
+from heatsim import numba_cache
 
 SOURCE = "def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n"
 

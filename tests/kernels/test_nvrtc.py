@@ -221,6 +221,32 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
             assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
 
 
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_patches_that_share_cells_compile_without_warnings_or_spills(architecture: int) -> None:
+    """Alone and with weighted contacts, of materials that are constant and that change with temperature."""
+    skip_if_unknown(architecture)
+    one_step = [spec for spec in LADDER if spec.steps == 1 and (architecture == 90 or spec.name == "streamed")]
+    chosen: list[tuple[KernelSpec, str, Scheme, bool, bool]] = [
+        (spec, precision, scheme, varying, contacts)
+        for spec in one_step
+        for precision, scheme in (VARIANTS if spec.name == "streamed" else [("float64", "increments")])
+        if scheme != "seven_term"
+        for varying in (False, True)
+        for contacts in ((False, True) if architecture == 90 and spec.name == "streamed" else (True,))
+    ]
+
+    def build(variant: tuple[KernelSpec, str, Scheme, bool, bool]) -> Compiled:
+        spec, precision, scheme, varying, contacts = variant
+        needs = launch.Variant(faces=True, materials=True, varying=varying, mixed=True, contacts=contacts)
+        kernel = launch.build(spec, precision, scheme, GRID, needs)
+        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert compiled.local_memory == [(0, 0, 0)], f"{variant}\n{compiled.log}"
+
+
 def test_spills_are_seen_in_the_log() -> None:
     compiled = compile_source((FOLDER / "spills.cu").read_text(), "spills.cu", 90, ("--maxrregcount=32",))
     ((_, stores, loads),) = compiled.local_memory

@@ -121,14 +121,16 @@ __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Swee
                                                 Real weight = Real(1))
 {
     const Condition& condition = sweep->conditions[number];
+    Real rise;
 #if MATERIALS == 2
     // The surface's temperature is known, and so its potential: the integral of the conductivity over the half cell is exact.
     if (condition.free == Real(0)) {
         const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.laws.held;
-        return {half.share, held[number * medium.kinds + kind] - driving};
-    }
+        rise = held[number * medium.kinds + kind] - driving;
+        conducting = Real(1);  // and no return from here, for the registers
+    } else
 #endif
-    const Real rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
+        rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
     return {half.share * conducting, rise};  // in this order: the share takes no register meanwhile
 }
 

@@ -12,7 +12,9 @@
 #include "composite/deferred_cells.cuh"
 
 // Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
-#if __CUDA_ARCH__ == 750
+#if MIXED && __CUDA_ARCH__ < 1000
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
+#elif __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1152 : 1280) : __CUDA_ARCH__ == 900 ? 1024 : 896)

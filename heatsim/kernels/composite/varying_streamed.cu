@@ -14,7 +14,7 @@
 
 // Threads on a multiprocessor.
 #if __CUDA_ARCH__ == 900
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : 768)
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : MIXED || CONTACTS ? 640 : 768)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
 #else

@@ -42,7 +42,7 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 from heatsim.kernels.source_key import source_key
 
 _OTHER_SOURCES = source_key((rows,))

@@ -14,7 +14,7 @@ Vectors whose cells meet another kind in the same way are stepped as vectors; wh
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 
 LISTED = 16  # ways of a box
 PORTION = 16  # infos that are copied at once

@@ -8,7 +8,7 @@ All positions are counted in bricks of 4 × 4 × 4 cells, the last of an axis sh
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 
 BRICK = 4
 _INTERIOR = 0x80

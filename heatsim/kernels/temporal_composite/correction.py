@@ -36,6 +36,7 @@ MENDER = KernelSpec(
 _BLOCKS = {"float32": 2, "float64": 1}  # of a multiprocessor
 _THREADS = {"float32": 384, "float64": 640}  # of a block
 _KEPT = {"float32": 4, "float64": 3}  # pairs of a thread
+_THREADS_OF_MIXED = 512  # the same in float64 where patches share cells, which takes more registers
 _RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
 _BYTES_A_CELL = 13  # of the table for a cell that is not plain: 10 to 17 were counted at 512³
 _WORK = 4  # ints of struct Work
@@ -91,6 +92,13 @@ def correct(
     return MendedKernel(build, kernel.function, kernel.xp, launch.compile_kernel(mender(build, memory)), found)
 
 
+def _threads(build: Build) -> int:
+    """Threads of a block."""
+    if build.variant.mixed and build.precision == "float64":
+        return _THREADS_OF_MIXED
+    return _THREADS[build.precision]
+
+
 def mender(build: Build, block_memory: int) -> Build:
     """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
 
@@ -98,7 +106,7 @@ def mender(build: Build, block_memory: int) -> Build:
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
-    spec = replace(MENDER, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
+    spec = replace(MENDER, block=(_threads(build), 1, 1), steps=build.spec.steps)
     return replace(build, spec=spec, vector=build.access, room=room)
 
 
@@ -141,9 +149,9 @@ def boxes(
         np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
         build.access,
         build.spec.steps,
-        _KEPT[build.precision] * _THREADS[build.precision],
+        _KEPT[build.precision] * _threads(build),
     )
-    segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
+    segments = _table(*found, build.access, _threads(build), _vectors(build, second.room))
     bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
     return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)

@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.body import Body
-from heatsim.physics.conditions import surface_rise
+from heatsim.physics.conditions import Conditions, surface_rise
+from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
 Cell = tuple[int, int, int]
+Point = tuple[float, float, float]
 
-# Surface temperatures in K from those behind the surface, for a face's number and the cell (x, y, z) at it.
-Surfaces = Callable[[int, Cell, Array], Array]
+# Surface temperatures in K from those behind the surface, for a face's number, the cell (x, y, z) at it, and a point of
+# the cell in m.
+Surfaces = Callable[[int, Cell, Point, Array], Array]
 
 
 def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
@@ -26,7 +29,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
         return _of_body(problem.body, problem, step, time)
     weights = cache(lambda face: problem.faces.surface(face, time))
 
-    def surface(face: int, cell: Cell, temperatures: Array) -> Array:
+    def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         a, b = weights(face)
         return a * temperatures + b
 
@@ -38,7 +41,7 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
     dt = float(problem.timeline.dts[problem.timeline.interval(step)])
     beams = body.sources.beam_rows(np.array([time]), dt)
 
-    def surface(face: int, cell: Cell, temperatures: Array) -> Array:
+    def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, kind = face // 2, body.medium.kind_at(*cell)
         if kind == body.medium.void:
             return temperatures
@@ -52,10 +55,22 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
         T = np.asarray(temperatures, dtype=np.float64)
         conducting = body.medium.laws[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
         conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
-        rises = (
-            float(fraction) * surface_rise(rows[int(number)], conductance, 0.0, T, flux)
-            for number, fraction in body.conditions.shares(face, np.array(v), np.array(u))
-        )
-        return np.asarray(temperatures + sum(rises))
+        condition = rows[_condition_at(body.conditions, face, (u, v), point)]
+        return np.asarray(temperatures + surface_rise(condition, conductance, 0.0, T, flux))
 
     return surface
+
+
+def _condition_at(conditions: Conditions, face: int, cell: tuple[int, int], point: Point) -> int:
+    """The number of the condition that holds at a point of a face; in a mixed cell that of the patch there, if any."""
+    if not conditions.maps[face].size:
+        return face
+    number = int(conditions.maps[face][cell[1], cell[0]])
+    if number != MIXED:
+        return number
+    u, v = (point[axis] for axis in face_axes(FACES[face]))
+    for number, patch in enumerate(conditions.scenario.patches, start=len(FACES)):
+        (u_min, v_min), (u_max, v_max) = patch.rectangle.min, patch.rectangle.max
+        if patch.face == FACES[face] and u_min <= u <= u_max and v_min <= v <= v_max:
+            return number
+    return face

@@ -42,8 +42,8 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
-from heatsim.numba_cache import kept
 from heatsim.kernels.source_key import source_key
+from heatsim.numba_cache import kept
 
 _OTHER_SOURCES = source_key((rows,))
 

@@ -23,8 +23,8 @@ from heatsim.kernels.cpu.rows import (
     sum_increments,
     sum_seven_term,
 )
-from heatsim.numba_cache import kept
 from heatsim.kernels.source_key import source_key
+from heatsim.numba_cache import kept
 from heatsim.physics import cell_types, conditions, mixed_cells
 from heatsim.physics.cell_types import INTERIOR
 

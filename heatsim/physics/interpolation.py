@@ -8,10 +8,11 @@ Flow*, §4.2-3). With s from 0 to 1 between the centres a and b, and r = d/2k of
         ●------------|------------●         in b:  T = T_b − 2(1 − s)·r_b/(r_a + R + r_b) · (T_b − T_a)
         s = 0        ½            1         with a contact R, T jumps by R/(r_a + R + r_b) · (T_b − T_a) at s = ½
 
-R is that of the interface with the area of its smooth surface, as kernels have it. Within one material T is linear in s. Along x, y and z one after the other it is trilinear within one material, and
-exact where the temperature changes along one axis only, or linearly along interfaces. After x, what lies beside a point
-along y is what lies on its own side of the interfaces across x, and so on. Of a material that changes with temperature
-each half cell has the conductivity of its centre.
+R is that of the interface with the area of its smooth surface, as kernels have it. Within one material T is linear in
+s. Along x, y and z one after the other it is trilinear within one material, and exact where the temperature changes
+along one axis only, or linearly along interfaces. After x, what lies beside a point along y is what lies on its own
+side of the interfaces across x, and so on. Of a material that changes with temperature each half cell has the
+conductivity of its centre.
 
 The last half cell before a face lies between the outermost centre and the face's own temperature:
 

@@ -126,7 +126,7 @@ class Build:
         )
 
     @property
-    def planes_noted(self) -> int | None:
+    def deferred_planes(self) -> int | None:
         """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
         What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
@@ -176,8 +176,8 @@ class Build:
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
         }
-        if self.planes_noted:
-            macros["PLANES_NOTED"] = self.planes_noted
+        if self.deferred_planes:
+            macros["DEFERRED_PLANES"] = self.deferred_planes
         if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
             macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
         if self.spec.boxed:
@@ -263,7 +263,7 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
-    most = kernel.planes_noted
+    most = kernel.deferred_planes
     planes = min(planes or most, most) if most else planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ

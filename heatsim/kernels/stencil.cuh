@@ -22,7 +22,7 @@
 //     CONTACTS         1 where some contacts between materials are weighted
 //     MATERIALS        1 where there are several materials too; needs FACES, and increments
 //     MIXED            1 where several conditions share cells at faces; needs FACES
-//     PLANES_NOTED     planes that a block marches at the most: composite/deferred_cells.cuh
+//     DEFERRED_PLANES     planes that a block marches at the most: composite/deferred_cells.cuh
 //     MEMBERS          1 where a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; without FACES
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision

@@ -11,7 +11,7 @@
 #include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
-// Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
+// Threads on a multiprocessor: what the deferred cells take is not to cost the march its warps.
 #if __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
@@ -26,12 +26,12 @@ extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    __shared__ Noted noted_cells;
+    __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    // The blocks at z_max, whose noted cells take longest, come first: last, nothing would be left to do beside them.
+    // The blocks at z_max, whose deferred cells take longest, come first: last, nothing would be left to do beside them.
     const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
     const int z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
@@ -52,7 +52,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells below = load(T + cell - (z_begin > 0 ? plane : over_the_end));
     Cells current = load(T + cell);
 
-    unsigned int noted = 0;
+    unsigned int deferred = 0;
     Own own = own_of(c, sweep, 0);
 #pragma unroll 1
     for (int z = z_begin; z < z_end; ++z) {
@@ -74,7 +74,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // 5. Update the vector as if all its cells were plain, and note those that are not.
         const Kinds kinds = load_kinds(c.medium, cell);
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
-        noted |= not_plain(kinds) >> (7 - (z - z_begin));
+        deferred |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.kind);
         if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, current, sum));
@@ -86,6 +86,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     }
 
     // 7. What is not plain.
-    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

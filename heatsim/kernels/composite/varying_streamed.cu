@@ -6,7 +6,7 @@
 //        below      potentials in registers
 //
 // A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
-// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are noted
+// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are deferred
 // and made anew, as in 06. Expected: some ten operations and a gather a cell more than 06, two thirds of its speed.
 
 #include "vector.cuh"
@@ -36,7 +36,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
     __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the one before
-    __shared__ Noted noted_cells;
+    __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x, row = threadIdx.y;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
@@ -64,11 +64,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     int kind = INTERIOR;
     Law law = {};
     bool one_law = false;
-    unsigned int noted = 0;
+    unsigned int deferred = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
         // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells
-        //    of other kinds are wrong, and reach none but noted cells.
+        //    of other kinds are wrong, and reach none but deferred cells.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
@@ -83,7 +83,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (__any_sync(ALL_LANES, changes))
             one_law = __all_sync(ALL_LANES, law.base == __shfl_sync(ALL_LANES, law.base, 0));
         const unsigned int strange = not_plain(kinds);
-        noted |= strange >> (7 - (z - z_begin));
+        deferred |= strange >> (7 - (z - z_begin));
 
         // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x potentials where all lanes look up by
         //    one law, and the outer lanes have one each to look up; else contents.
@@ -129,6 +129,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     }
 
     // 7. What is not plain.
-    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

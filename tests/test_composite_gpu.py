@@ -104,14 +104,14 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
 
 
 def test_auto_does_not_take_what_gives_other_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mend_half(
-        kernel: correction.MendedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any
+    def correct_half(
+        kernel: correction.CorrectedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any
     ) -> None:
-        mend(kernel, launches, T, T_new, *rest)
+        correct(kernel, launches, T, T_new, *rest)
         T_new[3, 4, 5] += 1e-3
 
-    mend = correction.MendedKernel.__call__
-    monkeypatch.setattr(correction.MendedKernel, "__call__", mend_half)
+    correct = correction.CorrectedKernel.__call__
+    monkeypatch.setattr(correction.CorrectedKernel, "__call__", correct_half)
     mend_anything(monkeypatch)
     monkeypatch.setattr(autotune, "LARGE_GRID", 0)
     monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)

@@ -60,11 +60,11 @@ def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "conductivity", "mended"),
+    ("kernel", "conductivity", "corrected"),
     [("temporal", "20.0", True), ("temporal", "'20 + 0.01*T'", False), ("boxed", "20.0", False)],
 )
 def test_memory_for_mending_is_planned_where_there_is_mending(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, mended: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, corrected: bool
 ) -> None:
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
     radiating = "boundaries.x_max={type='radiation', emissivity=0.5, ambient=300.0}"
@@ -72,7 +72,7 @@ def test_memory_for_mending_is_planned_where_there_is_mending(
     single, several = (plan(tmp_path, *overrides, f"solver.kernel={name}") for name in ("streamed", kernel))
     body = several.problem.body
     assert body is not None
-    boxes = correction.table_bytes(body.medium, body.open_faces) if mended else 0
+    boxes = correction.table_bytes(body.medium, body.open_faces) if corrected else 0
     assert several.device_bytes == single.device_bytes + boxes
 
 

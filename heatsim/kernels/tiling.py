@@ -61,7 +61,7 @@ class Pipeline:
         vector, rows: cells in x and y that a thread owns.
         steps: of a sweep.
         itemsize: bytes of a value.
-        mended: whether others make the cells at faces anew.
+        corrected: whether others make the cells at faces anew.
     """
 
     threads: int
@@ -69,7 +69,7 @@ class Pipeline:
     rows: int
     steps: int
     itemsize: int
-    mended: bool = False
+    corrected: bool = False
 
     @property
     def halo_x(self) -> int:
@@ -195,7 +195,7 @@ def segments(
     the ends of the box.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
-    enters = "others" if pipeline.mended else "itself" if recorded else "nobody"
+    enters = "others" if pipeline.corrected else "itself" if recorded else "nobody"
     beside_x, beside_y, beside_both, at_end = _FACE_COSTS[pipeline.itemsize, enters]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0

@@ -164,9 +164,9 @@ COMPOSITE = [
     ("tiled_halo", "float64", True),
     ("coarsened", "float32", True),
     ("register_tiled", "float64", True),
-    ("mended", "float32", True),
-    ("mended", "float64", True),
-    ("mended", "float64", False),
+    ("corrected", "float32", True),
+    ("corrected", "float64", True),
+    ("corrected", "float64", False),
     ("streamed", "float32", False),
     ("streamed", "float32", True),
     ("streamed", "float64", False),
@@ -200,11 +200,11 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
 
     def build(variant: tuple[str, str, bool, bool]) -> Compiled:
         name, precision, materials, contacts = variant
-        spec = next(spec for spec in LADDER if spec.name == (name if name != "mended" else "temporal"))
+        spec = next(spec for spec in LADDER if spec.name == (name if name != "corrected" else "temporal"))
         needs = launch.Variant(True, materials, False, precision == "float32", contacts)
         kernel = launch.build(spec, precision, "increments", GRID, needs)
-        if name == "mended":
-            kernel = correction.mender(kernel, BLOCK_MEMORY)
+        if name == "corrected":
+            kernel = correction.correction_build(kernel, BLOCK_MEMORY)
         return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
 
     # All of them where the kernels are tuned, with the pipeline, which takes the compiler long; elsewhere half in turn.

@@ -23,8 +23,8 @@ from heatsim.kernels.launch import Build, CudaKernel, Launch
 from heatsim.physics.cell_types import INTERIOR, Medium
 
 # Not on the ladder: it steps no grid on its own.
-MENDER = KernelSpec(
-    "mended",
+CORRECTION = KernelSpec(
+    "corrected",
     "cuda",
     "temporal_composite/correction.cu",
     "boxes of any size, several steps each",
@@ -46,15 +46,15 @@ _MOST_CELLS = 2**31 - 1  # of boxes: places in the table are numbers of 32 bits
 
 
 @dataclass(frozen=True)
-class MendedKernel(CudaKernel):
+class CorrectedKernel(CudaKernel):
     """07, and the mender where 07 is wrong.
 
     Attributes:
-        mender: steps boxes.
+        correction: steps boxes.
         boxes: its launches.
     """
 
-    mender: CudaKernel
+    correction: CudaKernel
     boxes: Sequence[Launch]
 
     def __call__(
@@ -68,7 +68,7 @@ class MendedKernel(CudaKernel):
     ) -> None:
         """Queue a sweep; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
         super().__call__(launches, T, T_new, coefficients, sweep, ledger)
-        self.mender(self.boxes, T, T_new, coefficients, sweep, ledger)
+        self.correction(self.boxes, T, T_new, coefficients, sweep, ledger)
 
 
 def correct(
@@ -88,17 +88,19 @@ def correct(
     if found is None:
         return None
     kernel = launch.compile_kernel(build)
-    return MendedKernel(build, kernel.function, kernel.xp, launch.compile_kernel(mender(build, memory)), found)
+    return CorrectedKernel(
+        build, kernel.function, kernel.xp, launch.compile_kernel(correction_build(build, memory)), found
+    )
 
 
-def mender(build: Build, block_memory: int) -> Build:
+def correction_build(build: Build, block_memory: int) -> Build:
     """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
 
     In float32 two blocks share them: while one waits, the other has work. In float64 boxes would be too small for that.
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
-    spec = replace(MENDER, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
+    spec = replace(CORRECTION, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
     return replace(build, spec=spec, vector=build.access, room=room)
 
 
@@ -125,7 +127,7 @@ def boxes(
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = medium.grid
-    second = mender(build, block_memory)
+    second = correction_build(build, block_memory)
     table = cover(build, medium, periodic, open_faces, second.room)
     if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None

@@ -13,7 +13,7 @@ from heatsim.kernels import launch, structs
 from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
-from heatsim.kernels.cuda_graphs import Replay, Sweeps
+from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.physics.coefficients import Scheme
 from heatsim.solver.field import Field
 
@@ -136,14 +136,14 @@ class Stepping:
         table = device.xp.asarray(self._table.view(np.uint8))
         coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
-        replay = Replay(device, case.grid.cell_count)
-        replay.recording = replay.recording and self._recorded
+        graphs = CudaGraphs(device, case.grid.cell_count)
+        graphs.recording = graphs.recording and self._recorded
 
         def sweep_with(sweeps: Sweeps) -> Callable[[int, int], None]:
             def sweep(done: int, count: int) -> None:
                 first, size = done * self._table.itemsize, count * sweeps.sweep_bytes
                 part = table[first : first + size]
-                field.deviation, field.spare = replay.advance(sweeps, field.deviation, field.spare, part)
+                field.deviation, field.spare = graphs.advance(sweeps, field.deviation, field.spare, part)
 
             return sweep
 

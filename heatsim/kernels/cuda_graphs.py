@@ -74,7 +74,7 @@ def record(device: Device, work: Callable[[], object]) -> Any:
         return stream.end_capture()
 
 
-class Replay:
+class CudaGraphs:
     """Queues sweeps on one grid.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any
 from heatsim.kernels import autotune, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.cuda_graphs import Replay, Sweeps
+from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.ensemble.launches import Turn
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.solver.corrected_trial import is_faster
@@ -48,12 +48,12 @@ class CudaStepper(Stepper):
             steps = (until - step) // reach * reach
             run = Sweeps(kernel, launches, coefficients, arguments.ledger)
             part = sweeps.part(step - self.step, steps)
-            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            field.deviation, field.spare = self._graphs.advance(run, field.deviation, field.spare, part)
             step += steps
 
     @cached_property
-    def _replay(self) -> Replay:
-        return Replay(self.field.device, self.problem.grid.cell_count)
+    def _graphs(self) -> CudaGraphs:
+        return CudaGraphs(self.field.device, self.problem.grid.cell_count)
 
     @cached_property
     def _prepared(self) -> Prepared:

@@ -350,7 +350,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     """Members that are stepped with each other's coefficients."""
     row, rows = launches.row, 0
 
-    def mixed_up(turn: launches.Turn, *arguments: Any) -> tuple[Any, ...]:
+    def mixed_up(turn: launches.MemberSteps, *arguments: Any) -> tuple[Any, ...]:
         nonlocal rows
         rows += 1
         halved = turn.coefficients.copy()

@@ -17,7 +17,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, launch, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.ensemble.launches import Stack, Turn
+from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
@@ -148,7 +148,9 @@ class _Ensemble:
         builds = launch.builds(
             *(shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
         )
-        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy)
+        self._launches = EnsembleLaunches(
+            device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy
+        )
         self.reach = builds[0].spec.steps
 
     def advance(self, steps: int) -> None:
@@ -160,8 +162,8 @@ class _Ensemble:
         turns = []
         for field, ledger in zip(self.fields, self._ledgers, strict=True):
             pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
-            turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
-        for field, (T, T_new) in zip(self.fields, self._stack.advance(turns), strict=True):
+            turns.append(MemberSteps(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
+        for field, (T, T_new) in zip(self.fields, self._launches.advance(turns), strict=True):
             field.deviation, field.spare = T, T_new
             field.changed()
 
@@ -183,7 +185,7 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
     nobody, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
     fields = [_field(device, case, precision, number) for number in range(members)]
-    turns = [Turn(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
+    turns = [MemberSteps(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
     if members == 1:
         return autotune.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)

@@ -26,7 +26,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
-from heatsim.kernels.ensemble.launches import Turn, trial
+from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.physics.coefficients import Scheme
 
 # A run that is over sooner does not try: seconds, cells a second on any GPU, seconds that a step takes at the least.
@@ -141,7 +141,7 @@ def choose(
     return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
 
 
-def choose_for_members(task: Task, steps: float, turns: Sequence[Turn], timer: Timer | None = None) -> Choice:
+def choose_for_members(task: Task, steps: float, turns: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
     """The same for an ensemble, of whose turns only fields and coefficients count; what T_new holds is lost."""
     return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
 
@@ -266,7 +266,7 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     return sweep
 
 
-def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callable[[], None]:
+def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[MemberSteps]) -> Callable[[], None]:
     """Queues a sweep of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(

@@ -35,7 +35,7 @@ _ITEM = np.dtype(np.uint32).itemsize
 
 
 @dataclass(frozen=True)
-class Turn:
+class MemberSteps:
     """What a member does next.
 
     Attributes:
@@ -55,7 +55,7 @@ class Turn:
     steps: int
 
 
-def row(turn: Turn, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
+def row(turn: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
     """Struct Member of a turn.
 
     Args:
@@ -78,7 +78,7 @@ def padded(members: int, most: int) -> int:
     return min(ceil(members / eighth) * eighth, most)
 
 
-class Stack:
+class EnsembleLaunches:
     """Queues the sweeps of an ensemble.
 
     Args:
@@ -116,7 +116,7 @@ class Stack:
         self._done: Any = xp.zeros(1, dtype=np.uint32)
         self._numbers: Any = xp.zeros(1, dtype=np.uint32)
 
-    def advance(self, turns: Sequence[Turn]) -> list[tuple[Any, Any]]:
+    def advance(self, turns: Sequence[MemberSteps]) -> list[tuple[Any, Any]]:
         """Queue all that the turns ask for.
 
         Returns:
@@ -206,7 +206,9 @@ class Stack:
         self._done.data.copy_from_device_async(self._numbers[sweeps : sweeps + 1].data, _ITEM)
 
 
-def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]) -> Callable[[], None]:
+def trial(
+    kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[MemberSteps]
+) -> Callable[[], None]:
     """Queues one sweep of every member when it is called, always the same; T is read and T_new written."""
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)

@@ -76,7 +76,7 @@ struct __align__(16) Way {
 };
 
 // Looks up what a box lists, a thread for each.
-__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Segment& box, Way* ways)
+__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Box& box, Way* ways)
 {
     const int n = threadIdx.x;
     if (n >= LISTED) return;
@@ -130,7 +130,7 @@ __device__ __forceinline__ void put(Real* target, unsigned int info, const Cells
 }
 
 // The entries of the thread's pairs.
-__device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsigned int (&kept)[KEPT])
+__device__ __forceinline__ void keep(const Grid& grid, const Box& box, unsigned int (&kept)[KEPT])
 {
     const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
     const int last = box.pairs[0] - 1;
@@ -149,17 +149,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Medium& medium = c.medium;
     const size_t grid_plane = (unsigned)grid.nx * grid.ny;
     Work* const work = work_of(grid);
-    const Segment* const boxes = reinterpret_cast<const Segment*>(work + 1);
+    const Box* const boxes = reinterpret_cast<const Box*>(work + 1);
     const int n_boxes = work->boxes, vectors = work->vectors;
     Portion* const both_infos = reinterpret_cast<Portion*>(memory + 2 * vectors);
     const int portions = vectors / (int)sizeof(Portion);
-    Segment* const both_boxes = reinterpret_cast<Segment*>(both_infos + 2 * portions);
+    Box* const both_boxes = reinterpret_cast<Box*>(both_infos + 2 * portions);
     Way* const both_ways = reinterpret_cast<Way*>(both_boxes + 2);
     int* const taken = reinterpret_cast<int*>(both_ways + 2 * LISTED);
 
     // 1. The first box.
     unsigned int kept[KEPT];
-    fetch_segment(boxes + blockIdx.x, both_boxes);
+    fetch_box(boxes + blockIdx.x, both_boxes);
     fetch(T, grid, boxes[blockIdx.x], memory, both_infos);
     commit_copies();
     keep(grid, boxes[blockIdx.x], kept);
@@ -167,7 +167,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
 #pragma unroll 1
     for (int turn = 0;; turn ^= 1) {
-        const Segment &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
+        const Box &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
         const Way* const ways = both_ways + turn * LISTED;
         const unsigned char* const infos = reinterpret_cast<const unsigned char*>(both_infos + turn * portions);
         wait_for_copies<0>();
@@ -190,7 +190,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             // 2. The next box: its number, which nobody waits for, what is known of it, its values when there is room for them.
             if (s == 0 && threadIdx.x == 0) next = take_box(work);
             if (s > 0 && *taken >= 0) {
-                if (s == 1) fetch_segment(boxes + *taken, both_boxes + (turn ^ 1));
+                if (s == 1) fetch_box(boxes + *taken, both_boxes + (turn ^ 1));
                 if (s == 2) look_up(c, sweep, next_box, both_ways + (turn ^ 1) * LISTED);
                 if (s == STEPS - 1) fetch(T, grid, next_box, to, both_infos + (turn ^ 1) * portions);
             }

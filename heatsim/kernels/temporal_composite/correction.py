@@ -166,11 +166,11 @@ def _table(
     threads: int,
     vectors: int,
 ) -> NDArray[np.int32]:
-    """The table that correction.cu reads: a struct Work, a struct Segment for each box, infos, entries."""
+    """The table that correction.cu reads: a struct Work, a struct Box for each of them, infos, entries."""
     from heatsim.kernels.temporal_composite.box_contents import PAIRS, PORTION
 
     steps = rows.shape[1] - PAIRS
-    segments = np.zeros(len(rows), _segment_dtype(steps))
+    segments = np.zeros(len(rows), _box_dtype(steps))
     extents = rows[:, :12].reshape(-1, 3, 4)
     before, size, every = extents[:, :, 1], extents[:, :, 2], extents[:, :, 3]
     segments["extents"], segments["pairs"], segments["ways"] = extents, rows[:, PAIRS:], ways
@@ -196,8 +196,8 @@ def _table(
     return np.concatenate([part.view(np.int32).ravel() for part in (work, segments, infos, entries)])
 
 
-def _segment_dtype(steps: int) -> np.dtype[Any]:
-    """The layout of struct Segment."""
+def _box_dtype(steps: int) -> np.dtype[Any]:
+    """The layout of struct Box."""
     from heatsim.kernels.temporal_composite.box_contents import LISTED
 
     reach: list[Any] = [
@@ -219,7 +219,7 @@ def _vectors(build: Build, room: int) -> int:
     from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
 
     way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
-    known = _segment_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
+    known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
     left = room - 2 * known - 16
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
 

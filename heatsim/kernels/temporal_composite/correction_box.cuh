@@ -25,7 +25,7 @@ struct __align__(16) Reach {
     float by_lanes, by_columns;           // what to multiply with to divide by them
 };
 
-struct __align__(16) Segment {
+struct __align__(16) Box {
     Extent x, y, z;
     int plane;                  // vectors from one plane to the next: odd, so that cells above each other lie in different banks
     int entries, infos;         // where in the table its entries begin, in numbers, and its infos, in portions
@@ -96,14 +96,14 @@ struct Spot {
 };
 
 // Has what is known of a box brought to shared memory.
-__device__ __forceinline__ void fetch_segment(const Segment* from, Segment* to)
+__device__ __forceinline__ void fetch_box(const Box* from, Box* to)
 {
-    if (threadIdx.x < sizeof(Segment) / sizeof(Portion))
+    if (threadIdx.x < sizeof(Box) / sizeof(Portion))
         copy_async<16>(reinterpret_cast<Portion*>(to) + threadIdx.x, reinterpret_cast<const Portion*>(from) + threadIdx.x);
 }
 
 // Has the values of a box and its halo, and the infos of its vectors, brought to shared memory.
-__device__ __forceinline__ void fetch(const Real* T, const Grid& grid, const Segment& box, Cells* values, Portion* infos)
+__device__ __forceinline__ void fetch(const Real* T, const Grid& grid, const Box& box, Cells* values, Portion* infos)
 {
     const Reach& all = box.reach[STEPS];
     const int plane = box.plane;

@@ -206,9 +206,9 @@ def test_a_material_that_changes_is_shown_with_its_ranges(tmp_path: Path) -> Non
     melting = ("material.solidus=310", "material.liquidus=320", "solver.device=cpu")
     planned = plan(tmp_path, *changing, *melting)
     text = describe(planned)
-    law = planned.problem.body.medium.palette[0].law  # type: ignore[union-attr]
-    assert law is not None
-    low, high = law.followed
+    enthalpy = planned.problem.body.medium.palette[0].enthalpy  # type: ignore[union-attr]
+    assert enthalpy is not None
+    low, high = enthalpy.followed
     least, most = 20.0 + 0.1 * (low - 300.0), 20.0 + 0.1 * (high - 300.0)
     assert f"followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K)" in text
     assert re.search(r" s: c0 = \S+ … \S+\n +c1 = c2 = c3 = c4 = c5 = c6 = \S+ … \S+\n", text)

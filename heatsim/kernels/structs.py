@@ -27,8 +27,8 @@ BEAM = np.dtype(
 )
 
 
-def law_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Law."""
+def enthalpy_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct EnthalpyTable."""
     size = 16 if precision == "float32" else 32
     names, formats = ["place", "base"], [(precision, 3), np.int32]
     offsets = [0, 3 * np.dtype(precision).itemsize]
@@ -41,8 +41,8 @@ def part_dtype(precision: str) -> np.dtype[Any]:
 
 
 def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium, with laws for materials that change with temperature, with mixed cells."""
-    laws = [("laws", np.uint64, 4), ("held", np.int32)] if varying else []
+    """The layout of struct Medium, with enthalpies for materials that change with temperature, with mixed cells."""
+    enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(
         [
@@ -51,7 +51,7 @@ def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> 
             *((name, np.uint64) for name in ("weighted", "before", "weights")),
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
-            *laws,
+            *enthalpies,
             *cells,
         ],
         align=True,

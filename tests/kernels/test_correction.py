@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from composite_executor import CompositeSteps, Executor, builds, entries, corrected, on_gpu, on_host
+from composite_executor import CompositeSteps, Executor, builds, corrected, entries, on_gpu, on_host
 from cuda_host.machine import HostKernel, KernelError, Order, compile_kernel
 from executor import BLOCK_MEMORY, CUDA, grid_on_host, source_of
 from hypothesis import given, settings

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import structs
-from heatsim.kernels.composite.tables import Laws, make_laws
+from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_oracle import Body as HostBody
 from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
 from heatsim.physics.body import Rows
@@ -87,7 +87,7 @@ class CompositeArrays:
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
-        laws = make_laws(medium, precision)
+        enthalpies = make_enthalpy_tables(medium, precision)
         self.device = device
         self.precision = precision
         self.medium = medium
@@ -107,10 +107,16 @@ class CompositeArrays:
             first_heated=medium.first_heated,
             void=-1 if medium.void is None else medium.void,
             void_condition=-1 if void_condition is None or not medium.exposed_cells else void_condition,
-            laws=Laws(
+            enthalpies=EnthalpyTables(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
-                    for table in (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances)
+                    for table in (
+                        enthalpies.places,
+                        enthalpies.bases,
+                        enthalpies.potentials,
+                        enthalpies.states,
+                        enthalpies.resistances,
+                    )
                 )
             ),
         )
@@ -126,7 +132,9 @@ class CompositeArrays:
         if not self.medium.varies:
             return None
         cells = self.body.cells
-        return Thermometer(self.device.xp, self.medium.laws, lambda place: cells[place] & KIND if cells.size else 0)
+        return Thermometer(
+            self.device.xp, self.medium.enthalpies, lambda place: cells[place] & KIND if cells.size else 0
+        )
 
     def content(self, deviation: Any, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·T over the cells in J, in a fixed order; of the magnitudes if ``absolute``.
@@ -196,8 +204,8 @@ class CompositeArrays:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        laws = body.laws
-        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary, self.mixed))
+        enthalpies = body.enthalpies
+        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed))
         struct["c"] = tables.c
         medium = struct["medium"]
         medium["cells"] = address(body.cells)
@@ -208,12 +216,18 @@ class CompositeArrays:
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
-        if laws.vary:
-            of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
-            of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
+        if enthalpies.vary:
+            of_kind = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
+            of_kind["place"], of_kind["base"] = (
+                self.device.to_host(enthalpies.places),
+                self.device.to_host(enthalpies.bases),
+            )
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
             medium["held"] = 6 * conditions
-            medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
+            medium["enthalpies"] = [
+                address(table)
+                for table in (arrays[-1], enthalpies.potentials, enthalpies.states, enthalpies.resistances)
+            ]
         if self.mixed:
             mixed = body.mixed
             parts = np.zeros(len(mixed.numbers), dtype=structs.part_dtype(self.precision))

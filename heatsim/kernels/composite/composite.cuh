@@ -124,7 +124,7 @@ __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Swee
 #if MATERIALS == 2
     // The surface's temperature is known, and so its potential: the integral of the conductivity over the half cell is exact.
     if (condition.free == Real(0)) {
-        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.laws.held;
+        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.enthalpies.held;
         return {half.share, held[number * medium.kinds + kind] - driving};
     }
 #endif

@@ -41,13 +41,13 @@ struct __align__(16) HalfCell {
 };
 
 #if MATERIALS == 2
-struct Law;
+struct EnthalpyTable;
 struct Potential;
 struct State;
 
 // How materials change with temperature: composite/varying.cuh.
-struct Laws {
-    const Law* of_kind;
+struct EnthalpyTables {
+    const EnthalpyTable* of_kind;
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
@@ -88,7 +88,7 @@ struct Medium {
     int void_kind, void_condition;    // -1 where there are none
     int open;                         // a bit for each face of the box that lets heat through
 #if MATERIALS == 2
-    Laws laws;
+    EnthalpyTables enthalpies;
 #endif
 #if MIXED
     MixedCells mixed;

@@ -1,4 +1,4 @@
-"""The laws of materials that change with temperature, as kernels look them up: the tables of composite/varying.cuh."""
+"""The enthalpies of materials that change with temperature, as kernels look them up: the tables of composite/varying.cuh."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import Medium
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
+class EnthalpyTables:
     """Tables in a precision; empty arrays where nothing changes.
 
     Attributes:
@@ -38,39 +38,42 @@ class Laws:
         return bool(self.bases.size)
 
 
-def make_laws(medium: Medium, precision: str) -> Laws:
+def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
     """The tables of a body's kinds of cells."""
     if not medium.varies:
         nothing = np.zeros((0, 0), dtype=precision)
-        return Laws(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    laws = medium.laws
-    starts = _starts(list(dict.fromkeys(laws)))
-    return Laws(
-        places=np.array([(1.0 / law.step, law.first, law.first + law.steps - 1) for law in laws], dtype=precision),
-        bases=np.array([starts[law] - law.first for law in laws], dtype=np.int64),
+        return EnthalpyTables(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+    enthalpies = medium.enthalpies
+    starts = _starts(list(dict.fromkeys(enthalpies)))
+    return EnthalpyTables(
+        places=np.array(
+            [(1.0 / enthalpy.step, enthalpy.first, enthalpy.first + enthalpy.steps - 1) for enthalpy in enthalpies],
+            dtype=precision,
+        ),
+        bases=np.array([starts[enthalpy] - enthalpy.first for enthalpy in enthalpies], dtype=np.int64),
         potentials=_entries(starts, "potentials").astype(precision),
         states=np.hstack([_entries(starts, name) for name in ("temperatures", "conductivities")]).astype(precision),
         resistances=medium.resistance.astype(precision),
     )
 
 
-def _starts(laws: Sequence[Law]) -> dict[Law, int]:
-    """Where the table of each law starts, so that no two have the same base; entries may be left out for that."""
-    starts: dict[Law, int] = {}
+def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
+    """Where the table of each enthalpy starts, so that no two have the same base; entries may be left out for that."""
+    starts: dict[EnthalpyTable, int] = {}
     end, bases = 0, set[int]()
-    for law in laws:
-        while end - law.first in bases:
+    for enthalpy in enthalpies:
+        while end - enthalpy.first in bases:
             end += 1
-        bases.add(end - law.first)
-        starts[law] = end
-        end += law.steps
+        bases.add(end - enthalpy.first)
+        starts[enthalpy] = end
+        end += enthalpy.steps
     return starts
 
 
-def _entries(starts: Mapping[Law, int], name: str) -> NDArray[np.float64]:
+def _entries(starts: Mapping[EnthalpyTable, int], name: str) -> NDArray[np.float64]:
     """For each step of each table its value at the lower end and its rise across it, shape (entries, 2)."""
-    entries = np.zeros((max(start + law.steps for law, start in starts.items()), 2))
-    for law, start in starts.items():
-        values = getattr(law, name)
-        entries[start : start + law.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
+    entries = np.zeros((max(start + enthalpy.steps for enthalpy, start in starts.items()), 2))
+    for enthalpy, start in starts.items():
+        values = getattr(enthalpy, name)
+        entries[start : start + enthalpy.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
     return entries

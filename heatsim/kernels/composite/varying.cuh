@@ -10,8 +10,8 @@
 // Steps are powers of two, so finding the place in a table rounds nothing, and a table of one step of 1 K is the identity:
 // what a material that does not change has.
 
-// Where in the tables a kind's law stands, in steps of its content.
-struct __align__(16) Law {
+// Where in the tables a kind's table stands, in steps of its content.
+struct __align__(16) EnthalpyTable {
     Real per_kelvin;   // steps in a kelvin
     Real first, last;  // of the steps; beyond them the tables go on straight
     int base;          // of step 0, in entries; kinds of one material have the same
@@ -52,25 +52,25 @@ __device__ __forceinline__ double held_between(double least, double most, double
 }
 
 // The step of the table that holds for a content, and how far into it the content lies, in steps.
-__device__ __forceinline__ int step_of(const Law& law, Real content, Real& into)
+__device__ __forceinline__ int step_of(const EnthalpyTable& table, Real content, Real& into)
 {
-    const Real steps = content * law.per_kelvin;
+    const Real steps = content * table.per_kelvin;
     int step;
-    into = steps - whole(held_between(law.first, law.last, steps), step);
-    return law.base + step;
+    into = steps - whole(held_between(table.first, table.last, steps), step);
+    return table.base + step;
 }
 
-__device__ __forceinline__ Real potential(const Laws& laws, const Law& law, Real content)
+__device__ __forceinline__ Real potential(const EnthalpyTables& tables, const EnthalpyTable& table, Real content)
 {
     Real into;
-    const Potential entry = laws.potentials[step_of(law, content, into)];
+    const Potential entry = tables.potentials[step_of(table, content, into)];
     return multiply_add(entry.rise, into, entry.value);
 }
 
-__device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Real content, Real& conducting)
+__device__ __forceinline__ Real temperature(const EnthalpyTables& tables, const EnthalpyTable& table, Real content, Real& conducting)
 {
     Real into;
-    const State entry = laws.states[step_of(law, content, into)];
+    const State entry = tables.states[step_of(table, content, into)];
     conducting = multiply_add(entry.change, into, entry.conductivity);
     return multiply_add(entry.warming, into, entry.temperature);
 }
@@ -78,35 +78,35 @@ __device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Re
 // The same of a cell of a kind, and its potential.
 __device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting, Real& driving)
 {
-    const Law law = medium.laws.of_kind[kind];
-    driving = potential(medium.laws, law, content);
-    return temperature(medium.laws, law, content, conducting);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    driving = potential(medium.enthalpies, table, content);
+    return temperature(medium.enthalpies, table, content, conducting);
 }
 
 // Heat between the centres of two kinds of different materials, in K of the first; the second is beside `cell` in direction `side`.
 __device__ __forceinline__ Drop drop_between(const Medium& medium, size_t cell, int side, int kind, Real content, int other,
                                              Real beside)
 {
-    const Laws& laws = medium.laws;
+    const EnthalpyTables& tables = medium.enthalpies;
     const HalfCell half = medium.halves[3 * kind + (side >> 1)], further = medium.halves[3 * other + (side >> 1)];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
-    const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
-    const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
+    const Real T = temperature(tables, tables.of_kind[kind], content, conducting);
+    const Real T_there = temperature(tables, tables.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    Real contact = laws.resistances[kind * medium.kinds + other];
+    Real contact = tables.resistances[kind * medium.kinds + other];
 #if CONTACTS
     if (const Real* const weights = weights_of(medium, cell)) contact *= weights[side];
 #endif
     return {half.gain / (resistance + contact), T_there - T};
 }
 
-// sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
-__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, size_t cell, int side, int kind, Real T,
+// sum, plus what comes from a neighbour, whose potential by the cell's own table is `there`: the table of nearly all neighbours too.
+__device__ __forceinline__ Real add_neighbour(const Medium& medium, const EnthalpyTable& table, size_t cell, int side, int kind, Real T,
                                               Real here, int other, Real beside, Real there, Real sum)
 {
     Drop drop = {medium.links[((side >> 1) * medium.kinds + kind) * medium.kinds + other], there - here};
-    if (other != kind && medium.laws.of_kind[other].base != law.base)
+    if (other != kind && medium.enthalpies.of_kind[other].base != table.base)
         drop = drop_between(medium, cell, side, kind, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
@@ -122,7 +122,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real warmth = temperature(medium.laws, medium.laws.of_kind[kind], T, conducting);
+        const Real warmth = temperature(medium.enthalpies, medium.enthalpies.of_kind[kind], T, conducting);
         if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
         if (at_face)
             sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
@@ -137,17 +137,17 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                                              const Real (&values)[6], bool owned = true)
 {
     const Medium& medium = c.medium;
-    const Law law = medium.laws.of_kind[kind];
-    const Real here = potential(medium.laws, law, T);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    const Real here = potential(medium.enthalpies, table, T);
     Real there[6];
 #pragma unroll
-    for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
+    for (int n = 0; n < 6; ++n) there[n] = potential(medium.enthalpies, table, values[n]);
     unsigned int sides = 0;
     Real sum = Real(0);
     const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(medium, law, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
+        sum = add_neighbour(medium, table, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
@@ -162,8 +162,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     const size_t cell = cell_index(grid, x, y, z);
     const unsigned int byte = byte_of(medium, cell);
     const int kind = byte & ~INTERIOR;
-    const Law law = medium.laws.of_kind[kind];
-    const Real T = field[cell], here = potential(medium.laws, law, T);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    const Real T = field[cell], here = potential(medium.enthalpies, table, T);
     unsigned int sides = 0;
     Real sum = Real(0);
 #pragma unroll 1
@@ -178,9 +178,9 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
             kind_below = byte_of(medium, below) & ~INTERIOR;
             kind_above = byte_of(medium, above) & ~INTERIOR;
         }
-        const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
-        sum = add_neighbour(medium, law, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(medium, law, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
+        const Real there_below = potential(medium.enthalpies, table, lower), there_above = potential(medium.enthalpies, table, upper);
+        sum = add_neighbour(medium, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(medium, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);

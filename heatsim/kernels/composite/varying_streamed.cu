@@ -2,7 +2,7 @@
 //
 //        above      contents, just loaded, and their potentials
 //        current    contents and potentials in registers; the potentials of y neighbours from the warps beside through shared
-//                   memory, of x neighbours from the lanes beside; from their contents where these look up by other laws
+//                   memory, of x neighbours from the lanes beside; from their contents where these look up by other tables
 //        below      potentials in registers
 //
 // A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
@@ -23,11 +23,11 @@
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 
-__device__ __forceinline__ Cells potentials(const Laws& laws, const Law& law, const Cells& contents)
+__device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const EnthalpyTable& table, const Cells& contents)
 {
     Cells found;
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) found.at[i] = potential(laws, law, contents.at[i]);
+    for (int i = 0; i < VECTOR; ++i) found.at[i] = potential(tables, table, contents.at[i]);
     return found;
 }
 
@@ -43,7 +43,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
-    const Laws& laws = c.medium.laws;
+    const EnthalpyTables& tables = c.medium.enthalpies;
 
     // 1. Rows end where they end: lanes beyond take part with a copy of the first vector, which on a periodic axis is what the
     //    last one meets, and store nothing.
@@ -59,11 +59,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     // The rows beside that other warps of the block have: not across the ends of a periodic axis.
     const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
 
-    // 2. The plane before the march, and what the column is known of: the kind whose law its potentials are from.
+    // 2. The plane before the march, and what the column is known of: the kind whose table its potentials are from.
     Cells current = load(T + cell), below, driving;
     int kind = INTERIOR;
-    Law law = {};
-    bool one_law = false;
+    EnthalpyTable table = {};
+    bool one_table = false;
     unsigned int deferred = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
@@ -76,38 +76,38 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool changes = first_kind(kinds) != kind;
         if (changes) {
             kind = first_kind(kinds);
-            law = laws.of_kind[kind];
-            below = potentials(laws, law, load(here - (z > 0 ? plane : over_the_end)));
-            driving = potentials(laws, law, current);
+            table = tables.of_kind[kind];
+            below = potentials(tables, table, load(here - (z > 0 ? plane : over_the_end)));
+            driving = potentials(tables, table, current);
         }
         if (__any_sync(ALL_LANES, changes))
-            one_law = __all_sync(ALL_LANES, law.base == __shfl_sync(ALL_LANES, law.base, 0));
+            one_table = __all_sync(ALL_LANES, table.base == __shfl_sync(ALL_LANES, table.base, 0));
         const unsigned int strange = not_plain(kinds);
         deferred |= strange >> (7 - (z - z_begin));
 
         // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x potentials where all lanes look up by
-        //    one law, and the outer lanes have one each to look up; else contents.
+        //    one table, and the outer lanes have one each to look up; else contents.
         rows[z & 1][row][lane] = driving;
         __syncthreads();  // read below; written again two planes on, after the next barrier
         const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane]
-                                                     : potentials(laws, law, load(here + to_south));
+                                                     : potentials(tables, table, load(here + to_south));
         const Cells north = north_beside && !strange ? rows[z & 1][row + 1][lane]
-                                                     : potentials(laws, law, load(here + to_north));
-        Real west = __shfl_up_sync(ALL_LANES, one_law ? driving.at[VECTOR - 1] : current.at[VECTOR - 1], 1);
-        Real east = __shfl_down_sync(ALL_LANES, one_law ? driving.at[0] : current.at[0], 1);
+                                                     : potentials(tables, table, load(here + to_north));
+        Real west = __shfl_up_sync(ALL_LANES, one_table ? driving.at[VECTOR - 1] : current.at[VECTOR - 1], 1);
+        Real east = __shfl_down_sync(ALL_LANES, one_table ? driving.at[0] : current.at[0], 1);
         Real outer = Real(0);
         if (tasks & (LOADS_WEST | LOADS_EAST)) {
             outer = here[to_outer];
-            if (one_law) outer = potential(laws, law, outer);
+            if (one_table) outer = potential(tables, table, outer);
         }
         if (tasks & LOADS_WEST) west = outer;
         if (tasks & LOADS_EAST) east = outer;
-        if (!one_law) {
-            west = potential(laws, law, west);
-            east = potential(laws, law, east);
+        if (!one_table) {
+            west = potential(tables, table, west);
+            east = potential(tables, table, east);
         }
         if (tasks & ENDS) east = driving.at[VECTOR - 1];
-        const Cells driving_above = potentials(laws, law, above);
+        const Cells driving_above = potentials(tables, table, above);
 
         // 5. Update the vector.
         const Coefficients inner = inner_coefficients(c, kind);

@@ -51,7 +51,7 @@ class Body(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What cells pass on, by their kinds; see the classes Tables and Laws beside the NumPy oracle.
+    """What cells pass on, by their kinds; see the classes Tables and EnthalpyTables beside the NumPy oracle.
 
     Attributes:
         c: c0…c6 of a body of one kind.

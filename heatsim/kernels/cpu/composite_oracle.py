@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.composite.tables import Laws
+from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -38,7 +38,7 @@ class Body:
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
         void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
-        laws: of materials that change with temperature; the field holds contents then.
+        enthalpies: of materials that change with temperature; the field holds contents then.
     """
 
     cells: NDArray[np.uint8]
@@ -52,7 +52,7 @@ class Body:
     first_heated: int
     void: int
     void_condition: int
-    laws: Laws
+    enthalpies: EnthalpyTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +136,9 @@ def advance_numpy(
     beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
 
     cells = Inside(kind, T, np.ones_like(T), T)
-    if body.laws.vary:
-        cells = Inside(kind, *temperatures(body.laws, kind, T), _potentials(body.laws, kind, T))
-        total = _conduct_by_laws(cells, around, beside, _link_weights(body, T), body, tables)
+    if body.enthalpies.vary:
+        cells = Inside(kind, *temperatures(body.enthalpies, kind, T), _potentials(body.enthalpies, kind, T))
+        total = _conduct_by_enthalpy(cells, around, beside, _link_weights(body, T), body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
@@ -167,25 +167,25 @@ def advance_numpy(
         T_new[...] = rounded_sum(T, total, step)
 
 
-def temperatures(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
+def temperatures(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
     """Temperatures as deviations in K, and conductivities over those at the reference temperature."""
-    entry, into = _steps(laws, kind, contents)
-    temperature, warming, conductivity, change = np.moveaxis(laws.states[entry], -1, 0)
+    entry, into = _steps(enthalpies, kind, contents)
+    temperature, warming, conductivity, change = np.moveaxis(enthalpies.states[entry], -1, 0)
     return temperature + warming * into, conductivity + change * into
 
 
-def _potentials(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> Field:
-    entry, into = _steps(laws, kind, contents)
-    value, rise = np.moveaxis(laws.potentials[entry], -1, 0)
+def _potentials(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> Field:
+    entry, into = _steps(enthalpies, kind, contents)
+    value, rise = np.moveaxis(enthalpies.potentials[entry], -1, 0)
     return np.asarray(value + rise * into)
 
 
-def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
+def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
     """The entries of the tables that hold for contents, and how far into their steps these lie."""
-    per_kelvin, first, last = np.moveaxis(laws.places[kind], -1, 0)
+    per_kelvin, first, last = np.moveaxis(enthalpies.places[kind], -1, 0)
     steps = contents * per_kelvin
     step = np.fmin(np.fmax(np.floor(steps), first), last)
-    return laws.bases[kind] + step.astype(np.int64), steps - step
+    return enthalpies.bases[kind] + step.astype(np.int64), steps - step
 
 
 def _weighted_cells(body: Body, count: int) -> NDArray[np.int64]:
@@ -202,7 +202,7 @@ def _link_weights(body: Body, T: Field) -> Field:
     return weights.reshape(6, *T.shape)
 
 
-def _conduct_by_laws(
+def _conduct_by_enthalpy(
     cells: Inside,
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
@@ -211,19 +211,19 @@ def _conduct_by_laws(
     tables: Tables,
 ) -> Field:
     """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
-    laws, kind, one = body.laws, cells.kind, cells.T.dtype.type(1.0)
+    enthalpies, kind, one = body.enthalpies, cells.kind, cells.T.dtype.type(1.0)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
-        alike = laws.bases[kind] == laws.bases[other]
-        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - cells.potential)
+        alike = enthalpies.bases[kind] == enthalpies.bases[other]
+        inner = tables.links[n // 2, kind, other] * (_potentials(enthalpies, other, contents) - cells.potential)
         conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
         further = tables.halves[other, n // 2, 0]
         conducts = (conductance > 0) & (further > 0)
-        degrees_there, conducting_there = temperatures(laws, other, contents)
+        degrees_there, conducting_there = temperatures(enthalpies, other, contents)
         own, its = (
             np.where(conducts, half, one) for half in (conductance * cells.conducting, further * conducting_there)
         )
-        share = gain / (one / own + one / its + laws.resistances[kind, other] * weights[n])
+        share = gain / (one / own + one / its + enthalpies.resistances[kind, other] * weights[n])
         between = np.where(conducts, share * (degrees_there - cells.T), cells.T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
@@ -240,7 +240,7 @@ def _from_surface(
     condition = np.moveaxis(row.conditions[number], -1, 0)
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
     difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
-    if not body.laws.vary:
+    if not body.enthalpies.vary:
         return share, difference
     held = condition[FREE] == 0
     difference = np.where(held, row.held[number, cells.kind] - cells.potential, difference)
@@ -315,8 +315,8 @@ def advance_numba(
     from heatsim.kernels.cpu import composite_cells as compiled
 
     choose_threads(T.size)
-    laws, c, driving = body.laws, tables.c, T
-    if laws.vary:
+    enthalpies, c, driving = body.enthalpies, tables.c, T
+    if enthalpies.vary:
         c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
         if body not in _potentials_of:
             _potentials_of[body] = np.empty_like(T)
@@ -326,12 +326,19 @@ def advance_numba(
     numbers = (body.contacts, body.first_heated, body.void, body.void_condition)
     mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
     cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.weights, scale, *numbers, *mixed)
-    of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
+    of_enthalpies = (
+        enthalpies.places,
+        enthalpies.bases,
+        enthalpies.potentials,
+        enthalpies.states,
+        enthalpies.resistances,
+        np.ones(1, dtype=T.dtype),
+    )
     advance: Any = composite.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
         compiled.Body(nz, ny, nx, *periodic, *cells),
-        compiled.Tables(c, tables.links, tables.halves, *of_laws),
+        compiled.Tables(c, tables.links, tables.halves, *of_enthalpies),
         compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme)),
         tuple(body.maps),
         tuple(row.beams),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim import benchmark as benchmarks
 from heatsim import device
 from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
-from heatsim.benchmark.stopwatch import Timing, Work
+from heatsim.benchmark.stopwatch import KernelTiming, Work
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import autotune, cuda_graphs, launch
@@ -219,9 +219,9 @@ def test_a_file_that_cannot_be_written_is_refused_beforehand(
 
 
 def test_medians_and_spreads() -> None:
-    assert Timing.of([2.0, 5.0, 4.0, 3.0, 6.0]) == Timing(4.0, 1.0)
-    assert Timing.of([1.5] * 5) == Timing(1.5, 0.0)
-    assert Timing.of([0.0] * 5) == Timing(0.0, 0.0)
+    assert KernelTiming.of([2.0, 5.0, 4.0, 3.0, 6.0]) == KernelTiming(4.0, 1.0)
+    assert KernelTiming.of([1.5] * 5) == KernelTiming(1.5, 0.0)
+    assert KernelTiming.of([0.0] * 5) == KernelTiming(0.0, 0.0)
 
 
 def test_repeats_are_whole_units_within_what_can_be_done_at_once() -> None:

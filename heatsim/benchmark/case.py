@@ -22,7 +22,7 @@ SCHEME: Scheme = "seven_term"
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class BenchmarkCase:
     """Steps of the heat equation in numbers that float32 holds exactly.
 
     Attributes:
@@ -39,7 +39,7 @@ class Case:
     g: NDArray[np.float32]
 
 
-def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], steps: int, seed: int) -> Case:
+def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], steps: int, seed: int) -> BenchmarkCase:
     """A case whose every cell's own coefficient is positive, so that neither values nor errors grow.
 
     c1…c6 are multiples of 2⁻¹², so that c0 = 1 − Σ is exact. Every face that is not periodic exchanges heat with
@@ -50,7 +50,7 @@ def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], 
     c[0] = 1.0 - c[1:].sum()
     g = (rng.uniform(0.01, 0.05, (steps, 6)) * ~np.repeat(periodic, 2)).astype(np.float32)
     f = (g * rng.random((steps, 6))).astype(np.float32)
-    return Case(Grid(cells, (1.0, 1.0, 1.0)), periodic, c.astype(np.float32), f, g)
+    return BenchmarkCase(Grid(cells, (1.0, 1.0, 1.0)), periodic, c.astype(np.float32), f, g)
 
 
 def random_field(grid: Grid, precision: str, seed: int) -> NDArray[Any]:
@@ -66,7 +66,7 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
         field.deviation[...] = deviation
 
 
-def new_ledger(device: Device, case: Case, enabled: bool) -> list[Any]:
+def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
     """Sums for the faces that exchange heat, zero; empty arrays for the others, and for all where not enabled."""
     nz, ny, nx = case.grid.shape
     shapes = ((nz, ny), (nz, nx), (ny, nx))
@@ -89,7 +89,7 @@ class Stepping:
         self,
         shape: Shape,
         field: Field,
-        case: Case,
+        case: BenchmarkCase,
         ledger: Sequence[Any],
         steps: int,
         poisoned: bool = False,
@@ -131,7 +131,9 @@ class Stepping:
                 done += at_a_time * reach
         self.field.changed()
 
-    def _on_cuda(self, shape: Shape, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int, int], None]]]:
+    def _on_cuda(
+        self, shape: Shape, case: BenchmarkCase, ledger: Sequence[Any]
+    ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, device = self.field, self.field.device
         table = device.xp.asarray(self._table.view(np.uint8))
         coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
@@ -160,7 +162,7 @@ class Stepping:
         return found
 
     def _on_cpu(
-        self, spec: KernelSpec, case: Case, ledger: Sequence[Any]
+        self, spec: KernelSpec, case: BenchmarkCase, ledger: Sequence[Any]
     ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim import device as devices
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.device import Device
 from heatsim.grid import FACES
 from heatsim.kernels.autotune import Shape
@@ -63,7 +63,7 @@ def fault(spec: KernelSpec, device: Device, precision: str, cells: tuple[int, in
 
 
 def _computed(
-    spec: KernelSpec, device: Device, precision: str, case: Case, seed: int
+    spec: KernelSpec, device: Device, precision: str, case: BenchmarkCase, seed: int
 ) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """The field and the sums of the faces after all steps, on the host."""
     steps = len(case.f)
@@ -74,7 +74,7 @@ def _computed(
     return device.to_host(field.deviation), [device.to_host(sums) for sums in ledger]
 
 
-def _exact(case: Case, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+def _exact(case: BenchmarkCase, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
     """The same by the oracle in float64."""
     T = random_field(case.grid, "float32", seed).astype(np.float64)
     T_new = np.empty_like(T)
@@ -86,7 +86,7 @@ def _exact(case: Case, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.
     return T, ledger
 
 
-def _rounding_bound(case: Case, precision: str) -> float:
+def _rounding_bound(case: BenchmarkCase, precision: str) -> float:
     """How far rounding can carry a field of values within 0…1 K, or its sums, from the exact result."""
     unit_roundoff = float(np.finfo(precision).eps) / 2.0
     size = 2.0 + 6.0 * float(np.abs(case.f).max())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heatsim import device as devices
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.measure import AUTO
 from heatsim.benchmark.stopwatch import Work, time_in_turn
 from heatsim.device import Device
@@ -168,7 +168,7 @@ class _Ensemble:
             field.changed()
 
 
-def _field(device: Device, case: Case, precision: str, number: int) -> Field:
+def _field(device: Device, case: BenchmarkCase, precision: str, number: int) -> Field:
     field = Field(device, case.grid, precision, reference=0.0)
     upload(field, random_field(case.grid, precision, _SEED + number))
     return field

@@ -10,9 +10,9 @@ import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark import check
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
-from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_turn
+from heatsim.benchmark.stopwatch import KernelTiming, Work, elapsed, enough, time_in_turn
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
@@ -144,14 +144,14 @@ def _random_field(device: Device, grid: Grid, precision: str) -> Field:
     return field
 
 
-def _choose(field: Field, case: Case) -> Choice:
+def _choose(field: Field, case: BenchmarkCase) -> Choice:
     """What a run on the field's GPU and grid would take, were it long enough to try."""
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
     task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
     return autotune.choose(task, inf, field.deviation, field.spare, coefficients)
 
 
-def _stepping(shape: Shape, field: Field, case: Case, energy: bool, recorded: bool = False) -> Stepping:
+def _stepping(shape: Shape, field: Field, case: BenchmarkCase, energy: bool, recorded: bool = False) -> Stepping:
     return Stepping(shape, field, case, new_ledger(field.device, case, energy), _MOST_STEPS, recorded=recorded)
 
 
@@ -210,7 +210,7 @@ def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
         if repeat:  # the first warms up
             for stage, duration in zip(times, (*np.diff(marks), marks[-1] - marks[0]), strict=True):
                 times[stage].append(float(duration))
-    timings = {stage: Timing.of(durations) for stage, durations in times.items()}
+    timings = {stage: KernelTiming.of(durations) for stage, durations in times.items()}
     return Stages(
         kernel=kernel,
         steps=steps,
@@ -219,7 +219,7 @@ def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
     )
 
 
-def _cpu_speed(case: Case, precision: str, energy: bool) -> float | None:
+def _cpu_speed(case: BenchmarkCase, precision: str, energy: bool) -> float | None:
     """GCells/s of this machine's CPU with its fastest kernel on the same cells; None if that is wrong or takes long."""
     device = devices.choose("cpu")
     spec = catalog.choose("auto", "cpu")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heatsim import device as devices
 from heatsim.benchmark.case import random_field, upload
 from heatsim.benchmark.measure import copies
-from heatsim.benchmark.stopwatch import Timing, Work, time_in_turn
+from heatsim.benchmark.stopwatch import KernelTiming, Work, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
@@ -144,7 +144,7 @@ def measure_reductions(
     )
 
 
-def _result(candidate: _Candidate, timing: Timing | None, nbytes: int, ceiling: float) -> ReductionResult:
+def _result(candidate: _Candidate, timing: KernelTiming | None, nbytes: int, ceiling: float) -> ReductionResult:
     if timing is None:
         return ReductionResult(candidate.name, candidate.idea, error=candidate.error)
     speed = candidate.fields * nbytes / timing.seconds / 1e9

@@ -14,7 +14,7 @@ _GROWTH = 64.0
 
 
 @dataclass(frozen=True)
-class Timing:
+class KernelTiming:
     """Repeated measurements of one time.
 
     Attributes:
@@ -26,7 +26,7 @@ class Timing:
     spread: float
 
     @classmethod
-    def of(cls, times: Sequence[float]) -> "Timing":
+    def of(cls, times: Sequence[float]) -> "KernelTiming":
         """From the measurements in s."""
         middle = median(times)
         return cls(middle, (max(times) - min(times)) / middle if middle > 0.0 else 0.0)
@@ -78,11 +78,11 @@ def enough(device: Device, work: Work) -> int:
     return units * work.unit
 
 
-def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[Timing]:
+def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[KernelTiming]:
     """What each takes once. One repeat of each after the other, so that a drifting clock treats all alike."""
     counts = [enough(device, work) for work in works]
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, count, mine in zip(works, counts, times, strict=True):
             mine.append(elapsed(device, work, count) / count)
-    return [Timing.of(mine) for mine in times]
+    return [KernelTiming.of(mine) for mine in times]

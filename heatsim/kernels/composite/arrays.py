@@ -12,8 +12,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
-from heatsim.kernels.cpu.composite_oracle import Body as HostBody
-from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
+from heatsim.kernels.cpu.composite_oracle import Entries, HostBody, LinkTables, StepRow
 from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import Thermometer
@@ -24,7 +23,7 @@ KIND = np.uint8(INTERIOR - 1)
 _CELLS_AT_ONCE = 2**22
 
 
-def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
+def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
     """What depends on the length of the steps.
 
     Args:
@@ -38,7 +37,7 @@ def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str)
     inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
     halves = np.zeros((len(medium.kinds), 3, 4), dtype=precision)
     halves[:, :, :3] = medium.half_cells(dt)
-    return Tables(np.array(c, dtype=precision), inner, links, halves)
+    return LinkTables(np.array(c, dtype=precision), inner, links, halves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +199,7 @@ class CompositeArrays:
             count += slab.size
         return total / count
 
-    def coefficients(self, tables: Tables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
@@ -266,7 +265,7 @@ class CompositeArrays:
             table["beams"] = _pointers(on_device, count)
         return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
 
-    def row(self, rows: Rows, step: int, grid: Grid) -> Row:
+    def row(self, rows: Rows, step: int, grid: Grid) -> StepRow:
         """What a CPU kernel reads for step number ``step`` of ``rows``."""
         number = np.dtype(self.precision).type
         beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
@@ -279,7 +278,7 @@ class CompositeArrays:
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
-        return Row(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+        return StepRow(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The enthalpies of materials that change with temperature, as kernels look them up: the tables of composite/varying.cuh."""
+"""Enthalpy tables of materials that change with temperature, laid out for kernels (composite/varying.cuh)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -48,7 +48,7 @@ from heatsim.kernels.source_key import source_key
 _OTHER_SOURCES = source_key((rows,))
 
 
-class Plan(NamedTuple):
+class BlockPlan(NamedTuple):
     """What all sweeps of a call share.
 
     Attributes:
@@ -93,7 +93,7 @@ class Plan(NamedTuple):
     margin: int
 
 
-class Tile(NamedTuple):
+class BlockTile(NamedTuple):
     """The rows and planes that a tile writes, and the steps of the call that a sweep does."""
 
     first_y: int
@@ -106,7 +106,7 @@ class Tile(NamedTuple):
 
 @kept(**OPTIONS)
 def advance(
-    plan: Plan,
+    plan: BlockPlan,
     T: Any,
     T_new: Any,
     first_sweep: int,
@@ -132,7 +132,7 @@ def advance(
         for number in range(worker, tiles_y * tiles_z, plan.workers):
             y, z = number % tiles_y * plan.tile_y, number // tiles_y * plan.tile_z
             ends = (min(y + plan.tile_y, plan.ny), min(z + plan.tile_z, plan.nz))
-            tile = Tile(y, ends[0], z, ends[1], steps * sweep // plan.sweeps, steps * (sweep + 1) // plan.sweeps)
+            tile = BlockTile(y, ends[0], z, ends[1], steps * sweep // plan.sweeps, steps * (sweep + 1) // plan.sweeps)
             if sweep % 2 == 0:
                 _march(plan, tile, T, T_new, ring)
             else:
@@ -140,7 +140,7 @@ def advance(
 
 
 @compiled
-def _march(plan: Plan, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
+def _march(plan: BlockPlan, tile: BlockTile, T: Any, T_new: Any, ring: Any) -> None:
     """One tile through all planes."""
     nz, ny, nx, periodic_y, periodic_z = plan.nz, plan.ny, plan.nx, plan.periodic_y, plan.periodic_z
     first_y, end_y, first_z, end_z, first_step, end_step = tile
@@ -192,7 +192,7 @@ def _rows(first: int, end: int, halo: int, n: int, periodic: bool) -> Any:
 
 
 @compiled
-def _load_rows(plan: Plan, T: Any, z: int, ring: Any, plane: int, from_y: int, to_y: int) -> None:
+def _load_rows(plan: BlockPlan, T: Any, z: int, ring: Any, plane: int, from_y: int, to_y: int) -> None:
     """Rows of a plane of the field to level 0."""
     for y in range(from_y, to_y):
         copy_row(T, (z * plan.ny + wrap(y, plan.ny)) * plan.nx, ring, plane + y * plan.stride, plan.nx)
@@ -201,7 +201,7 @@ def _load_rows(plan: Plan, T: Any, z: int, ring: Any, plane: int, from_y: int, t
 
 
 @compiled
-def _set_row_ends(plan: Plan, ring: Any, start: int, rows: int) -> None:
+def _set_row_ends(plan: BlockPlan, ring: Any, start: int, rows: int) -> None:
     """The cells before and after each row: what its first and last cell see beyond them."""
     nx, stride, periodic = plan.nx, plan.stride, plan.periodic_x
     for row in range(start, start + rows * stride, stride):
@@ -211,7 +211,7 @@ def _set_row_ends(plan: Plan, ring: Any, start: int, rows: int) -> None:
 
 
 @compiled
-def _set_end_rows(plan: Plan, ring: Any, plane: int, from_y: int, to_y: int) -> None:
+def _set_end_rows(plan: BlockPlan, ring: Any, plane: int, from_y: int, to_y: int) -> None:
     """At the ends of a box that is not periodic in y, the outermost rows once more."""
     nx, stride, first, last = plan.nx, plan.stride, plane, plane + (plan.ny - 1) * plan.stride
     if not plan.periodic_y and from_y == 0:
@@ -221,7 +221,7 @@ def _set_end_rows(plan: Plan, ring: Any, plane: int, from_y: int, to_y: int) -> 
 
 
 @compiled
-def _sum_rows(plan: Plan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
+def _sum_rows(plan: BlockPlan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """Sums over neighbours; ``planes`` is where the rows begin in the planes below, here and above."""
     below, here, above = planes
     around = (below, here - plan.stride, here, here + plan.stride, above)
@@ -233,8 +233,8 @@ def _sum_rows(plan: Plan, ring: Any, planes: Any, T_new: Any, new: int, new_stri
 
 @compiled
 def _finish_rows(
-    plan: Plan,
-    tile: Tile,
+    plan: BlockPlan,
+    tile: BlockTile,
     step: int,
     T: Any,
     here: int,

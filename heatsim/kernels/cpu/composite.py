@@ -11,7 +11,16 @@ import numpy as np
 from numba import njit, prange
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, rows
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.composite_cells import (
+    CONDUCTANCE,
+    GAIN,
+    KIND,
+    CompiledBody,
+    CompiledTables,
+    Step,
+    inlined,
+    state,
+)
 from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void, rank_of
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
@@ -36,8 +45,8 @@ def advance(
     T: Any,
     driving: Any,
     T_new: Any,
-    body: Body,
-    tables: Tables,
+    body: CompiledBody,
+    tables: CompiledTables,
     step: Step,
     maps: Any,
     beams: Any,
@@ -91,7 +100,7 @@ def _neighbour(i: int, n: int, periodic: bool) -> int:
 
 
 @inlined
-def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> None:
+def _look_up_row(T: Any, driving: Any, body: CompiledBody, tables: CompiledTables, row: int) -> None:
     """Potentials of a row, one run of cells of one kind after the other."""
     start, last = row * body.nx, (row + 1) * body.nx
     while start < last:
@@ -114,7 +123,15 @@ def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> 
 
 @inlined
 def _sum_row(
-    T: Any, driving: Any, T_new: Any, body: Body, tables: Tables, step: Step, exposed: Any, z: int, y: int
+    T: Any,
+    driving: Any,
+    T_new: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    z: int,
+    y: int,
 ) -> None:
     """What the cells of a row get from their neighbours, from sources and through surfaces towards void."""
     nz, ny, nx = body.nz, body.ny, body.nx
@@ -148,7 +165,7 @@ def _sum_row(
 
 
 @inlined
-def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around: Any) -> None:
+def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: Step, around: Any) -> None:
     """The same where all cells are of one kind; ``around`` is where the rows below to above begin."""
     nx = body.nx
     below, south, start, north, above = around
@@ -178,7 +195,15 @@ def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around:
 
 @inlined
 def _sum_cell(
-    T: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, beside: Any
+    T: Any,
+    driving: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    i: int,
+    kind: int,
+    beside: Any,
 ) -> Any:
     """What a cell gets that looks around itself."""
     cells, links, here, void = body.cells, tables.links, driving[i], body.void
@@ -232,7 +257,7 @@ def _sum_cell(
 
 
 @inlined
-def _weights_of(body: Body, i: int) -> Any:
+def _weights_of(body: CompiledBody, i: int) -> Any:
     """The weights of a cell's links towards x−, x+, …, z+."""
     w = body.weights[rank_of(body.bits, body.before, i)]
     return w[0], w[1], w[2], w[3], w[4], w[5]
@@ -240,7 +265,7 @@ def _weights_of(body: Body, i: int) -> Any:
 
 @inlined
 def _pass_between(
-    T: Any, driving: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, driving: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
     """What a neighbour gives to a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
     if tables.bases[kind] == tables.bases[other]:
@@ -250,7 +275,7 @@ def _pass_between(
 
 @compiled
 def _pass_between_materials(
-    T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
     half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
     if half == 0 or further == 0:

@@ -14,8 +14,8 @@ CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 inlined: Any = njit(forceinline=True, **OPTIONS)
 
 
-class Body(NamedTuple):
-    """What a body's steps have in common; see :class:`heatsim.kernels.cpu.composite_oracle.Body`.
+class CompiledBody(NamedTuple):
+    """What a body's steps have in common; see :class:`heatsim.kernels.cpu.composite_oracle.HostBody`.
 
     Attributes:
         nz, ny, nx: cells.
@@ -50,8 +50,8 @@ class Body(NamedTuple):
     fractions: Any
 
 
-class Tables(NamedTuple):
-    """What cells pass on, by their kinds; see the classes Tables and EnthalpyTables beside the NumPy oracle.
+class CompiledTables(NamedTuple):
+    """What cells pass on, by their kinds; see the classes LinkTables and EnthalpyTables beside the NumPy oracle.
 
     Attributes:
         c: c0…c6 of a body of one kind.
@@ -91,7 +91,7 @@ class Step(NamedTuple):
 
 
 @inlined
-def state(tables: Tables, kind: int, content: Any) -> Any:
+def state(tables: CompiledTables, kind: int, content: Any) -> Any:
     """Temperature as a deviation, and conductivity over that at the reference temperature."""
     if tables.bases.size == 0:
         return content, tables.one[0]

@@ -4,7 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, SHARE, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.composite_cells import (
+    CONDUCTANCE,
+    GAIN,
+    KIND,
+    SHARE,
+    CompiledBody,
+    CompiledTables,
+    Step,
+    inlined,
+    state,
+)
 from heatsim.kernels.cpu.rows import compiled
 from heatsim.physics import mixed_cells
 from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
@@ -15,7 +25,15 @@ place_of: Any = inlined(mixed_cells.place_of)
 
 @inlined
 def pass_to_void(
-    content: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
+    content: Any,
+    driving: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    i: int,
+    kind: int,
+    surfaces: Any,
 ) -> Any:
     """What a cell gets through surfaces towards void, 1 for x−, x+, …, z+ where there is one; entered in the ledger."""
     rank, number = rank_of(body.bits, body.before, i), body.void_condition
@@ -39,7 +57,7 @@ def pass_to_void(
 def _from_surface(
     half: Any,
     conductance: Any,
-    body: Body,
+    body: CompiledBody,
     step: Step,
     number: int,
     kind: int,
@@ -75,8 +93,8 @@ def add_face(
     T: Any,
     driving: Any,
     T_new: Any,
-    body: Body,
-    tables: Tables,
+    body: CompiledBody,
+    tables: CompiledTables,
     step: Step,
     of_face: Any,
     face: int,
@@ -129,7 +147,7 @@ def add_face(
 
 
 @compiled
-def _pass_parts(body: Body, step: Step, place: int, cell: Any, parts: Any) -> Any:
+def _pass_parts(body: CompiledBody, step: Step, place: int, cell: Any, parts: Any) -> Any:
     """What a cell gets through the parts of its face; it is entered in the ledger."""
     half, kind, degrees, conducting, driving, beam, from_beam = cell
     low, high = 0, len(body.places) - 1

@@ -21,12 +21,12 @@ from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]
 # Where numba puts the potentials of a body whose materials change with temperature.
-_potentials_of: WeakKeyDictionary["Body", Field] = WeakKeyDictionary()
+_potentials_of: WeakKeyDictionary["HostBody", Field] = WeakKeyDictionary()
 Sums = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class HostBody:
     """What all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
 
     Attributes:
@@ -56,7 +56,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class LinkTables:
     """What depends on the length of the steps; see composite/materials.cuh. Numbers are in the field's precision.
 
     Attributes:
@@ -73,7 +73,7 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class StepRow:
     """What changes from step to step. Numbers are in the field's precision.
 
     Attributes:
@@ -123,9 +123,9 @@ def advance_numpy(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     step: int,
     ledger: Entries,
     scheme: Scheme,
@@ -188,12 +188,12 @@ def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field)
     return enthalpies.bases[kind] + step.astype(np.int64), steps - step
 
 
-def _weighted_cells(body: Body, count: int) -> NDArray[np.int64]:
+def _weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
     """The cells with weights, in the order of these."""
     return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
 
 
-def _link_weights(body: Body, T: Field) -> Field:
+def _link_weights(body: HostBody, T: Field) -> Field:
     """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) where all are 1."""
     if not body.contacts:
         return np.ones((6, 1, 1, 1), dtype=T.dtype)
@@ -207,8 +207,8 @@ def _conduct_by_enthalpy(
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
     weights: Field,
-    body: Body,
-    tables: Tables,
+    body: HostBody,
+    tables: LinkTables,
 ) -> Field:
     """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
     enthalpies, kind, one = body.enthalpies, cells.kind, cells.T.dtype.type(1.0)
@@ -230,7 +230,14 @@ def _conduct_by_enthalpy(
 
 
 def _from_surface(
-    body: Body, tables: Tables, row: Row, number: Any, axis: int, cells: Inside, beam: Any = 0.0, weight: Any = 1.0
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
+    number: Any,
+    axis: int,
+    cells: Inside,
+    beam: Any = 0.0,
+    weight: Any = 1.0,
 ) -> tuple[Field, Field]:
     """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K.
 
@@ -250,9 +257,9 @@ def _from_surface(
 def _add_exposed(
     inside: Inside,
     beside: Sequence[NDArray[np.uint8]],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     ledger: Entries,
     total: Field,
 ) -> None:
@@ -271,7 +278,9 @@ def _add_exposed(
         ledger.exposed[...] += heat
 
 
-def _add_face(face: int, inside: Inside, body: Body, tables: Tables, row: Row, ledger: Entries, total: Field) -> None:
+def _add_face(
+    face: int, inside: Inside, body: HostBody, tables: LinkTables, row: StepRow, ledger: Entries, total: Field
+) -> None:
     """Add the heat through a face of the box."""
     place = FACE_SLICES[face]
     cells = Inside(*(values[place] for values in inside))
@@ -303,9 +312,9 @@ def advance_numba(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     step: int,
     ledger: Entries,
     scheme: Scheme,
@@ -337,8 +346,8 @@ def advance_numba(
     advance: Any = composite.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
-        compiled.Body(nz, ny, nx, *periodic, *cells),
-        compiled.Tables(c, tables.links, tables.halves, *of_enthalpies),
+        compiled.CompiledBody(nz, ny, nx, *periodic, *cells),
+        compiled.CompiledTables(c, tables.links, tables.halves, *of_enthalpies),
         compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme)),
         tuple(body.maps),
         tuple(row.beams),

@@ -141,7 +141,7 @@ def _advance_numba(
     nz, ny, nx = T.shape
     periodic_x, periodic_y, periodic_z = periodic
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    plan = blocked.Plan(
+    plan = blocked.BlockPlan(
         *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
         *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
         *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),

@@ -6,9 +6,9 @@ two half cells in series, with a contact's resistance between them (Incropera, *
 
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 
-Of a material that changes with temperature these are the numbers at the reference temperature; its
-enthalpy table says how they change. Within one such material it is the potential that drives heat, so the link's own number holds at all
-temperatures; between two of them the half cells have the conductivities of their own centres. The potential of a
+If a material varies with temperature, these numbers hold at the reference temperature, and its enthalpy table gives
+their change. Within one such material the potential drives heat, so the link is the same at all temperatures;
+between two of them the half cells have the conductivities of their own centres. The potential of a
 surface that is held at a temperature is known.
 """
 

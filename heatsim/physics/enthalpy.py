@@ -8,8 +8,8 @@ heat capacity C, that of the material at the reference temperature, and conducti
     content    θ = 1/C ∫ ρ·cp dT  (+ ρ·L/C while it melts)        potential  φ = 1/k ∫ k(T) dT
 
 so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref where nothing varies. T and φ follow from θ by tables with
-equal steps in θ, linear in between and going on straight beyond their ends. All parts
-of the program use these tables, so energy is conserved whatever the tables approximate. Latent heat is taken up evenly from
+equal steps in θ, linear in between and extrapolated linearly beyond their ends. All parts of the
+program use these tables, so energy is conserved whatever the tables approximate. Latent heat is absorbed evenly from
 solidus to liquidus.
 """
 

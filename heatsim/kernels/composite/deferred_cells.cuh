@@ -1,14 +1,14 @@
-// Cells of a composite body that are not plain, for 06: deferred, a bit a cell, while their thread marches past and updates them
-// wrongly with their vector; made anew by the whole block when it has no planes left.
+// Deferred cells, for 06 on composite bodies. A thread updates whole vectors as if all their cells were plain. For each cell that
+// is not plain it sets a bit. After the march all threads of the block update these cells again, correctly.
 //
-// So the code for all that may happen in a cell costs the loop over plain ones nothing, and all lanes of its warps are busy.
+// So the code for special cells costs the loop over plain cells nothing, and when it runs, all lanes of its warps have work.
 //
-// The faces across x would be in the way of half of all blocks, for a few cells of which all is known but what comes through the
-// face. So these are not deferred, unless more is wrong with them, but kept in shared memory with what they have from their
-// neighbours, a row's first or last one of each plane; when the block has marched, a thread each adds the rest.
+// Faces across x are an exception: half of all blocks touch one, for a few cells that lack only the heat through the face. These
+// cells are not deferred unless they are special for another reason. Their values and sums are kept in shared memory, the first
+// or last cell of each row and plane, and after the march one thread per cell adds the heat through the face.
 
-// What a lane does in each plane: it stores its vector, it loads what no lane beside it has, its vector has no neighbour to the
-// east, it keeps a cell at x_min, or at x_max.
+// Tasks of a lane in each plane, one bit each: it stores its vector; it loads the west or east value that no adjacent lane has;
+// its vector has no neighbour to the east; it keeps a cell at x_min or at x_max.
 #define STORES 1u
 #define LOADS_WEST 2u
 #define LOADS_EAST 4u
@@ -16,7 +16,7 @@
 #define AT_X_MIN 16u
 #define AT_X_MAX 32u
 
-// Whether x_min and x_max let heat through, a bit each. One cell at both is deferred.
+// One bit each for x_min and x_max: set if the face lets heat through. With nx = 1 the cell touches both and is deferred.
 __device__ __forceinline__ int open_sides(const Grid& grid, int open)
 {
     return grid.periodic & 1 || grid.nx == 1 ? 0 : open & 3;
@@ -30,35 +30,35 @@ __device__ __forceinline__ unsigned int tasks_of(const Grid& grid, int open, int
            (x == 0 && sides & 1 ? AT_X_MIN : 0) | (x + VECTOR == grid.nx && sides & 2 ? AT_X_MAX : 0);
 }
 
-// A cell at a face across x, without what comes through that.
+// A cell at a face across x, without the heat through that face.
 struct Kept {
     Real T, sum;
     int kind;
 };
 
-// Of the rows of a block, those at x_min and at x_max.
+// The kept cells of a block at x_min and at x_max.
 struct Sides {
     Kept cells[2][DEFERRED_PLANES][TILE_Y];
-    unsigned int deferred[2][TILE_Y];  // a bit a plane
+    unsigned int deferred[2][TILE_Y];  // one bit per plane
 };
 static_assert(DEFERRED_PLANES <= 8, "a cell's planes have a byte");
 static_assert(2 * DEFERRED_PLANES * TILE_Y <= TILE_X * TILE_Y, "a thread for each cell that is kept");
 
-// Keeps the cells of a vector at these faces in the nth plane; sum is what it has from its neighbours and sources.
+// Keeps the cells of a vector at these faces in the nth plane; `sum` is their heat from neighbours and sources.
 __device__ __forceinline__ void keep_sides(Sides& sides, unsigned int tasks, int n, const Cells& T, const Cells& sum, int kind)
 {
     if (tasks & AT_X_MIN) sides.cells[0][n][threadIdx.y] = {T.at[0], sum.at[0], kind};
     if (tasks & AT_X_MAX) sides.cells[1][n][threadIdx.y] = {T.at[VECTOR - 1], sum.at[VECTOR - 1], kind};
 }
 
-// Keeps what is deferred of them.
+// Records which of the kept cells are deferred.
 __device__ __forceinline__ void keep_deferred(Sides& sides, unsigned int tasks, unsigned int deferred)
 {
     if (tasks & AT_X_MIN) sides.deferred[0][threadIdx.y] = deferred;
     if (tasks & AT_X_MAX) sides.deferred[1][threadIdx.y] = deferred >> 8 * (VECTOR - 1);
 }
 
-// Adds what comes through the faces to the cells that were kept, but for those that are deferred.
+// Adds the heat through the faces to the kept cells that are not deferred.
 __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                              const Ledger& ledger, const Sides& sides, int z_begin, int z_end)
 {
@@ -78,8 +78,8 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     T_new[cell_index(grid, x, y, z)] = finish(sweep, x, y, z, cell.T, cell.sum + heat);
 }
 
-// Of the vectors at y in planes z_begin ... z_end - 1 what is deferred and what touches a face across y or z that lets heat
-// through: bit 8 i + n is cell i in plane z_begin + n.
+// `deferred` of the vectors at y in planes z_begin ... z_end - 1, plus all cells at open faces across y or z.
+// Bit 8 i + n is cell i in plane z_begin + n.
 __device__ __forceinline__ unsigned int with_faces(const Grid& grid, int open, int y, int z_begin, int z_end,
                                                    unsigned int deferred)
 {
@@ -90,14 +90,14 @@ __device__ __forceinline__ unsigned int with_faces(const Grid& grid, int open, i
     return cells;
 }
 
-// Cells that a block has deferred: thread, then cell of the vector and plane, a bit of its eight each.
+// The deferred cells of a block. An entry has 3 bits for the plane, 2 for the cell in its vector, and the thread above them.
 struct Deferred {
     unsigned int count;
     unsigned short cells[TILE_X * TILE_Y * VECTOR * DEFERRED_PLANES];
 };
 static_assert(TILE_X * TILE_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
 
-// Lists deferred cells, bits as above.
+// Adds a thread's deferred cells, bits as in with_faces(), to the list of the block.
 __device__ __forceinline__ void list_deferred(Deferred& shared, unsigned int deferred)
 {
     const int thread = threadIdx.y * TILE_X + threadIdx.x;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void list_deferred(Deferred& shared, unsigned int def
     }
 }
 
-// A copy of which the compiler knows nothing, so that it works out nothing of it before a loop, which it has no registers to keep.
+// A copy that is opaque to the compiler: it computes nothing from it before a loop, for which it has no registers.
 __device__ __forceinline__ Grid anew(const Grid& grid)
 {
     Grid same = grid;
@@ -122,7 +122,7 @@ __device__ __forceinline__ Grid anew(const Grid& grid)
     return same;
 }
 
-// Makes listed cells anew, by all threads of the block; what has been stored wrongly is overwritten.
+// Updates the listed cells again, by all threads of the block. This overwrites the wrong values.
 __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
                                               const Sweep* sweep, const Ledger& ledger, const Deferred& shared, int z_begin)
 {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const 
     }
 }
 
-// What is left to do when the block has marched.
+// Work after the march: the kept cells and the deferred cells.
 __device__ __forceinline__ void update_deferred(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
                                              const Sweep* sweep, const Ledger& ledger, Deferred& shared, Sides& sides,
                                              unsigned int tasks, unsigned int deferred, int z_begin, int z_end)

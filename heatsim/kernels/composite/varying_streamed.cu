@@ -1,18 +1,18 @@
-// 06 for materials that change with temperature: its march along z, with potentials in place of temperatures.
+// 06 for materials that vary with temperature: the same march along z, with potentials in place of temperatures.
 //
 //        above      contents, just loaded, and their potentials
-//        current    contents and potentials in registers; the potentials of y neighbours from the warps beside through shared
-//                   memory, of x neighbours from the lanes beside; from their contents where these look up by other tables
+//        current    contents and potentials in registers; potentials of y neighbours from the adjacent warps through shared
+//                   memory, of x neighbours from the adjacent lanes, or from their contents if these lanes use another table
 //        below      potentials in registers
 //
-// A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
-// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are deferred
-// and made anew, as in 06. Expected: some ten operations and a gather a cell more than 06, two thirds of its speed.
+// A cell's potential is looked up once, plus once for each adjacent column that another block or lane owns: loads of 8 or 16
+// bytes from a table in L1. Memory traffic: each cell is read once and written once. Cells that are not plain are deferred, as
+// in composite/streamed.cu. Expected: some ten operations and one gather per cell more than 06, two thirds of its speed.
 
 #include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
-// Threads on a multiprocessor.
+// Threads per multiprocessor.
 #if __CUDA_ARCH__ == 900
 #define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : 768)
 #elif __CUDA_ARCH__ < 1000
@@ -35,7 +35,7 @@ extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the one before
+    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the previous one
     __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x, row = threadIdx.y;
@@ -45,8 +45,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
     const EnthalpyTables& tables = c.medium.enthalpies;
 
-    // 1. Rows end where they end: lanes beyond take part with a copy of the first vector, which on a periodic axis is what the
-    //    last one meets, and store nothing.
+    // 1. Lanes beyond the end of a row hold a copy of the first vector (on a periodic axis it is the last vector's neighbour)
+    //    and store nothing.
     const int x_load = x < grid.nx ? x : 0, y_load = min(y, grid.ny - 1);
     size_t cell = cell_index(grid, x_load, y_load, z_begin);
     const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
@@ -56,10 +56,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
-    // The rows beside that other warps of the block have: not across the ends of a periodic axis.
+    // Whether a warp of this block has the adjacent row. Across the ends of a periodic axis it has not.
     const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
 
-    // 2. The plane before the march, and what the column is known of: the kind whose table its potentials are from.
+    // 2. The plane before the march. `table` is the one that the column's potentials are from, `kind` its kind.
     Cells current = load(T + cell), below, driving;
     int kind = INTERIOR;
     EnthalpyTable table = {};
@@ -67,8 +67,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     unsigned int deferred = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells
-        //    of other kinds are wrong, and reach none but deferred cells.
+        // 3. Load the plane above and the kind. If the kind changes, look up the column's potentials again. Potentials of
+        //    cells of other kinds are wrong, but only deferred cells use them.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
@@ -85,8 +85,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const unsigned int strange = not_plain(kinds);
         deferred |= strange >> (7 - (z - z_begin));
 
-        // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x potentials where all lanes look up by
-        //    one table, and the outer lanes have one each to look up; else contents.
+        // 4. Neighbours. In y, a vector of interior cells has neighbours of its own kind. In x, lanes exchange potentials if
+        //    all use one table (the outermost lanes look up one each), otherwise contents.
         rows[z & 1][row][lane] = driving;
         __syncthreads();  // read below; written again two planes on, after the next barrier
         const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane]
@@ -128,7 +128,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         cell = next;
     }
 
-    // 7. What is not plain.
+    // 7. Update the deferred cells.
     deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
     update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

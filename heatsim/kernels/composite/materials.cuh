@@ -51,7 +51,7 @@ struct EnthalpyTables {
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
-    int held;                 // offset in numbers from a step's first condition to the potentials at its ambients, [condition][kind]
+    int held;                 // offset of the potentials at the ambients, [condition][kind], from a step's first condition, in Reals
 };
 #endif
 

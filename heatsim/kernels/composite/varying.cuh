@@ -179,7 +179,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
             kind_below = byte_of(medium, below) & ~INTERIOR;
             kind_above = byte_of(medium, above) & ~INTERIOR;
         }
-        const Real there_below = potential(medium.enthalpies, table, lower), there_above = potential(medium.enthalpies, table, upper);
+        const Real there_below = potential(medium.enthalpies, table, lower),
+                   there_above = potential(medium.enthalpies, table, upper);
         sum = add_neighbour(medium, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
         sum = add_neighbour(medium, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;

@@ -2,7 +2,7 @@
 // struct Shared and struct Place.
 //
 // The thread that steps a cell writes its heat to shared memory. After the barrier of the iteration, consecutive threads add
-// heat to consecutive entries of the ledger: all threads for the border of a tile; at an end of the box in z, each thread its own.
+// heat to consecutive entries of the ledger: all threads for the border of a tile; at an end in z, each thread its own.
 
 // Adds the heat through faces in x and y, also to halo cells, whose values need it. There are no branches, because the compiler
 // does not move loads across them.

@@ -51,7 +51,7 @@ struct EnthalpyTables {
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
-    int held;                 // offset of the potentials at the ambients, [condition][kind], from a step's first condition, in Reals
+    int held;                 // where the potentials at the ambients are, [condition][kind], in Reals after the first condition
 };
 #endif
 

@@ -91,9 +91,7 @@ def choose(requested: str, backend: Backend) -> KernelSpec:
     if spec is None:
         near = suggest(name, [kernel.name for kernel in KERNELS])
         hint = f'; did you mean "{near}"?' if near else ""
-        raise DeviceError(
-            f'solver.kernel = {show(name)}: no such kernel; device "{backend}" has auto, {here}{hint}'
-        )
+        raise DeviceError(f'solver.kernel = {show(name)}: no such kernel; device "{backend}" has auto, {here}{hint}')
     if spec.backend != backend:
         raise DeviceError(
             f'solver.kernel = "{name}" runs on device "{spec.backend}", but the device is "{backend}"; '

@@ -1,4 +1,4 @@
-"""Structs that kernels take as arguments, field by field as in stencil.cuh and composite/materials.cuh."""
+"""NumPy dtypes of the kernels' structs, field by field as in stencil.cuh and composite/materials.cuh."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ _GRID: list[Any] = [
     ("segments", np.uint64),
 ]
 GRID = np.dtype(_GRID, align=True)
-# What a launch for an ensemble knows beside that.
+# struct EnsembleGrid of ensemble/members.cuh.
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
-# Where faces are general, or there are several materials: composite/materials.cuh.
+# Structs of builds with FACES: composite/materials.cuh.
 GENERAL_LEDGER = np.dtype(
     [("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64), ("parts", np.uint64)], align=True
 )
@@ -41,7 +41,7 @@ def part_dtype(precision: str) -> np.dtype[Any]:
 
 
 def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium, with enthalpies for materials that change with temperature, with mixed cells."""
+    """The layout of struct Medium; ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells."""
     enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(

@@ -1,7 +1,8 @@
 """All statistics of a field that heatsim needs, in one pass, on a GPU or on the CPU.
 
-Sums are computed in float64, in an order that depends only on the number of values. So the same field gives the same bits
-on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders: their sums agree to rounding.
+Sums are computed in float64, in an order that depends only on the number of values. So the same field gives the same
+bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders: their sums agree to
+rounding.
 """
 
 from collections.abc import Sequence
@@ -72,7 +73,7 @@ def statistics(device: Device, values: Any, before: Any = None) -> Statistics:
 
 
 def statistics_of_each(device: Device, arrays: Sequence[Any]) -> list[Statistics]:
-    """Statistics of several arrays of one precision: two launches for all on a GPU, with the same bits as one by one."""
+    """Statistics of several arrays of one precision: on a GPU by two launches for all, to the same bits."""
     if device.backend == "cpu":
         return [_on_cpu(values.reshape(-1), None) for values in arrays]
     if not arrays:

@@ -169,7 +169,7 @@ def _is_plain(
     y: int,
     first_x: int,
 ) -> bool:
-    """A quick test that is True only for vectors of plain cells, and for nearly all of them; False at ends of the grid."""
+    """A quick test: True for nearly all vectors of plain cells, False for all others and at ends of the grid."""
     if not cells.size or z in (0, shape[0] - 1) or y in (0, shape[1] - 1) or first_x in (0, shape[2] - vector):
         return False
     byte = cells[z, y, first_x]

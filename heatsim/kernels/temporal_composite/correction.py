@@ -153,7 +153,7 @@ def boxes(
 
 
 def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Order of the boxes: adjacent ones together, to share halos in L2; small ones last, so that all blocks end together."""
+    """Order of the boxes: adjacent ones together, to share L2; small ones last, so that all blocks end together."""
     x, y, z, volume = table[:, 0], table[:, 1], table[:, 2], table[:, 6]
     return np.lexsort((x, y, z, volume <= volume.max() / 2))
 

@@ -15,15 +15,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class EnthalpyTables:
-    """Tables in a precision; empty arrays where nothing changes.
+    """Enthalpy tables of all kinds in one precision; empty arrays if no material varies.
 
     Attributes:
-        places: steps in a kelvin of content, the first and the last of the steps, of each kind; shape (kinds, 3).
-        bases: of step 0 of each kind, in entries; the same for kinds of one material and no others, by which kernels
-            tell materials apart. Shape (kinds,), int64.
-        potentials: at the lower end of each step and across it, shape (entries, 2).
-        states: temperature and conductivity likewise: value, rise, value, rise; shape (entries, 4).
-        resistances: of contacts in m² K/W, shape (kinds, kinds).
+        places: for each kind (steps per kelvin of content, first step, last step); shape (kinds, 3).
+        bases: entry of step 0 of each kind, shape (kinds,), int64. Kinds have the same base exactly if they are of one
+            material: kernels compare bases to distinguish materials.
+        potentials: value at the lower end of each step, and rise across it; shape (entries, 2).
+        states: temperature and conductivity in the same form: value, rise, value, rise; shape (entries, 4).
+        resistances: contact resistances in m² K/W, shape (kinds, kinds).
     """
 
     places: Array
@@ -34,7 +34,7 @@ class EnthalpyTables:
 
     @property
     def vary(self) -> bool:
-        """Whether there are any."""
+        """Whether any material varies with temperature."""
         return bool(self.bases.size)
 
 
@@ -58,7 +58,7 @@ def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
 
 
 def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
-    """Where the table of each enthalpy starts, so that no two have the same base; entries may be left out for that."""
+    """The first entry of each table. No two tables get the same base; entries may stay unused for this."""
     starts: dict[EnthalpyTable, int] = {}
     end, bases = 0, set[int]()
     for enthalpy in enthalpies:
@@ -71,7 +71,7 @@ def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
 
 
 def _entries(starts: Mapping[EnthalpyTable, int], name: str) -> NDArray[np.float64]:
-    """For each step of each table its value at the lower end and its rise across it, shape (entries, 2)."""
+    """Value at the lower end and rise across each step of all tables, shape (entries, 2)."""
     entries = np.zeros((max(start + enthalpy.steps for enthalpy, start in starts.items()), 2))
     for enthalpy, start in starts.items():
         values = getattr(enthalpy, name)

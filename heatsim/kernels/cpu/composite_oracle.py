@@ -1,7 +1,6 @@
-"""The CPU's kernels for composite bodies: NumPy, the oracle, written to be read; numba, in composite.py.
+"""CPU kernels for composite bodies: the NumPy oracle, which defines the result, and numba (composite.py).
 
-Both do what composite/composite.cuh does, operation by operation in the same order and without fma, so they agree
-to the bit.
+Both do the operations of composite/composite.cuh in the same order and without fma, so their bits agree.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,25 +19,25 @@ from heatsim.physics.conditions import FREE, TOLERANCES, surface_rise
 from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]
-# Where numba puts the potentials of a body whose materials change with temperature.
+# Memory of the numba kernel for the potentials of a body whose materials vary with temperature.
 _potentials_of: WeakKeyDictionary["HostBody", Field] = WeakKeyDictionary()
 Sums = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class HostBody:
-    """What all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
+    """Data that all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
 
     Attributes:
-        cells: the bytes, or an empty array where there is one kind.
+        cells: the bytes; empty if there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
         mixed: the cells at faces that several conditions share.
         bits, before, weights: the cells with weighted surfaces; see composite.cuh.
         contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
-        enthalpies: of materials that change with temperature; the field holds contents then.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
+        enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
     """
 
     cells: NDArray[np.uint8]
@@ -57,11 +56,11 @@ class HostBody:
 
 @dataclass(frozen=True, eq=False)
 class LinkTables:
-    """What depends on the length of the steps; see composite/materials.cuh. Numbers are in the field's precision.
+    """Data that depend on the time step; see composite/materials.cuh. Numbers are in the field's precision.
 
     Attributes:
         c: c0…c6 of a body of one kind.
-        inner: (cx, cy, cz, 0) of each kind among its own, shape (kinds, 4).
+        inner: (cx, cy, cz, 0) of each kind's interior cells, shape (kinds, 4).
         links: c_ab, shape (3, kinds, kinds).
         halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
     """
@@ -74,13 +73,13 @@ class LinkTables:
 
 @dataclass(frozen=True, eq=False)
 class StepRow:
-    """What changes from step to step. Numbers are in the field's precision.
+    """Data that change from step to step. Numbers are in the field's precision.
 
     Attributes:
         conditions: the six numbers of each condition, shape (conditions, 6).
         held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
-            where nothing changes with temperature.
-        heat: what sources give to the cells of each kind in K, shape (kinds,).
+            if no material varies with temperature.
+        heat: heat of the sources in a cell of each kind in K, shape (kinds,).
         beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
     """
 
@@ -92,13 +91,13 @@ class StepRow:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The ledger's sums; arrays that nobody asked for are empty.
+    """The ledger's sums; arrays that are not recorded are empty.
 
     Attributes:
-        faces: heat through each face, that of beams left out.
-        beams: what beams gave to the cells of each face.
+        faces: heat through each face, without beams.
+        beams: heat of beams, for each face.
         exposed: heat through the surfaces of each exposed cell towards void.
-        parts: heat through each part of mixed cells, that of beams left out; it is among that of faces.
+        parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
     """
 
     faces: Sequence[Sums]
@@ -108,10 +107,7 @@ class Entries:
 
 
 class Inside(NamedTuple):
-    """Cells: their kinds, temperatures as deviations, conductivities over those at the reference, potentials in K.
-
-    Arrays of equal shapes.
-    """
+    """Cells: kind, T − T_ref in K, k(T)/k(T_ref), potential in K. Arrays of equal shapes."""
 
     kind: NDArray[np.uint8]
     T: Field
@@ -150,7 +146,7 @@ def advance_numpy(
         for n, neighbour in enumerate(around):
             link = tables.links[n // 2, kind, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
-    # Added to anything, -0 changes no bit of it.
+    # Adding -0 changes no bit of any number.
     total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
 
     if body.void_condition >= 0:
@@ -168,7 +164,7 @@ def advance_numpy(
 
 
 def temperatures(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
-    """Temperatures as deviations in K, and conductivities over those at the reference temperature."""
+    """T − T_ref in K, and k(T)/k(T_ref)."""
     entry, into = _steps(enthalpies, kind, contents)
     temperature, warming, conductivity, change = np.moveaxis(enthalpies.states[entry], -1, 0)
     return temperature + warming * into, conductivity + change * into
@@ -181,7 +177,7 @@ def _potentials(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: F
 
 
 def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
-    """The entries of the tables that hold for contents, and how far into their steps these lie."""
+    """The table entries for contents, and the distances from the start of their steps, in steps."""
     per_kelvin, first, last = np.moveaxis(enthalpies.places[kind], -1, 0)
     steps = contents * per_kelvin
     step = np.fmin(np.fmax(np.floor(steps), first), last)
@@ -189,12 +185,12 @@ def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field)
 
 
 def _weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
-    """The cells with weights, in the order of these."""
+    """The cells with weights, in the order of the weights."""
     return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
 
 
 def _link_weights(body: HostBody, T: Field) -> Field:
-    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) where all are 1."""
+    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) if all are 1."""
     if not body.contacts:
         return np.ones((6, 1, 1, 1), dtype=T.dtype)
     weights = np.ones((6, T.size), dtype=T.dtype)
@@ -210,7 +206,7 @@ def _conduct_by_enthalpy(
     body: HostBody,
     tables: LinkTables,
 ) -> Field:
-    """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
+    """The sum over neighbours if materials vary with temperature; see composite/varying.cuh."""
     enthalpies, kind, one = body.enthalpies, cells.kind, cells.T.dtype.type(1.0)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
@@ -239,9 +235,9 @@ def _from_surface(
     beam: Any = 0.0,
     weight: Any = 1.0,
 ) -> tuple[Field, Field]:
-    """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K.
+    """The heat from surfaces with condition ``number`` into their cells, as (share, difference in K).
 
-    ``weight`` is how much larger the surface is than the smooth one that it stands for.
+    ``weight`` = area of the voxel surface / area of the smooth surface.
     """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.kind, axis], -1, 0)
     condition = np.moveaxis(row.conditions[number], -1, 0)
@@ -319,7 +315,8 @@ def advance_numba(
     ledger: Entries,
     scheme: Scheme,
 ) -> None:
-    """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
+    """One step of the whole field, T to T_new."""
+    # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
     from heatsim.kernels.cpu import composite_cells as compiled
 

@@ -271,7 +271,7 @@ def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     path = tmp_path / "bench.json"
     words = ["bench", "--device", "cuda", "--cells", "8", "8", "5", "--precision", "float32", "--repeats", "5"]
     assert main([*words, "--kernel", "naive", "--kernel", "auto", "--json", str(path)]) == 0
-    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     naive, auto = found["kernels"]
     assert (naive["name"], auto["name"]) == ("naive", "auto")
@@ -334,7 +334,7 @@ def test_what_auto_chooses_for_members_is_measured_too(
     monkeypatch.setattr(autotune, "candidates", lambda task: candidates(task)[:1])
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0
-    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     assert [(result["name"], result["launch"] is None) for result in found["kernels"]] == [
         ("temporal", True),
@@ -361,7 +361,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()
-    assert "temporal is wrong: member 1 has not the bits that it has alone" in out
+    assert "temporal is wrong: member 1 differs from a single run" in out
     assert err.startswith("heatsim: kernels that are wrong, and were not timed: temporal in float32, naive in float32")
     assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
 

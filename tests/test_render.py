@@ -194,9 +194,7 @@ def test_without_pyvista_the_curves_are_drawn_and_the_reason_given(
 ) -> None:
     folder = write_run(tmp_path / "run", BLOCK)
     monkeypatch.setitem(sys.modules, "pyvista", None)
-    with pytest.raises(
-        InputError, match=r"probes\.png and energy\.png drawn, but no 3-D views.*pip install pyvista"
-    ):
+    with pytest.raises(InputError, match=r"probes\.png and energy\.png drawn, but no 3-D views.*pip install pyvista"):
         render(folder)
     assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(CURVES)
     # A plane needs no PyVista.

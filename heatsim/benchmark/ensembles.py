@@ -183,9 +183,9 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     """The choice of a study on the device whose runs are long enough for autotuning."""
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
-    nobody, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
+    no_ledger, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
     fields = [_field(device, case, precision, number) for number in range(members)]
-    turns = [MemberSteps(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
+    turns = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
     if members == 1:
         return autotune.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)

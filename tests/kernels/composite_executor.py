@@ -184,7 +184,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
 
 
 def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
-    """The boxes to be stepped anew after a sweep, however many."""
+    """The launches of the correction after a sweep, without a limit on the size of the boxes."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
     found = correction.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None

@@ -243,7 +243,7 @@ def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, variant
     exact = dict(zip(cases(), results(ORACLE, on_cpu, "float64", "increments"), strict=True))
     for case, result in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
         expected = exact[case]
-        assert np.isfinite(result.T).all(), "cells that nobody wrote"
+        assert np.isfinite(result.T).all(), "cells that were not written"
         # No term is rounded more than 32 times in a step, Newton's steps among them.
         heat = case.rows.heat.max() + max(np.abs(sums).max(initial=0.0) for sums in expected.sums)
         size = max(np.abs(case.T).max(), np.abs(expected.T).max(), 300.0) + heat

@@ -81,7 +81,7 @@ def stacked(
     turns: Sequence[Sequence[int]] = TURNS,
     kind: type[Member] = Member,
 ) -> list[Result]:
-    """What the kernel makes of members, in turns of so many steps of each."""
+    """The fields of members after several calls, each with a number of steps for every member."""
     precision, scheme = variant
     members = [kind(where, case, precision) for case in cases]
     grid, periodic = cases[0].grid, cases[0].periodic
@@ -103,7 +103,7 @@ def different(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], se
 
 
 def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Scheme]) -> Result:
-    """The same steps by launches of its own."""
+    """The same steps in single launches."""
     precision, scheme = variant
     member = Member(where, case, precision)
     turn = member.turn(len(case.f))
@@ -119,7 +119,7 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
 def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: KernelSpec) -> None:
     """In both precisions and with every scheme, on grids of whole patches and on one that few kernels suit.
 
-    On the host only what sums in a way of its own does so with every scheme: compiling takes time.
+    On the host only kernels with their own summation run with every scheme: compiling takes time.
     """
     on_gpu_or_own = some_gpu.name != HOST or spec.name == "temporal"
     whole, odd = ((12, 8, 6), (False, False, True)), ((5, 3, 4), (True, False, False))
@@ -247,10 +247,10 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     first = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     zeros, last = cupy.zeros_like(first), first.copy()
     new = {id(T): cupy.full_like(T, cupy.nan) for T in (first, zeros, last)}
-    nobody = np.zeros((), structs.LEDGER)
+    no_ledger = np.zeros((), structs.LEDGER)
     sweeps = case.sweeps("float32")
     turns = [
-        MemberSteps(T, new[id(T)], coefficients, nobody, sweeps, spec.steps)
+        MemberSteps(T, new[id(T)], coefficients, no_ledger, sweeps, spec.steps)
         for T in (first, *(zeros for _ in range(members - 2)), last)
     ]
     buffers = launches.advance(turns)
@@ -260,5 +260,5 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     table = cupy.asarray(sweeps.view(np.uint8))
     build = launch.builds(spec, "float32", "seven_term", grid, case.periodic, where.block_memory())[0]
     launches = launch.launches(build, grid, case.periodic)
-    launch.compile_kernel(build)(launches, first, alone_T, coefficients, table.data.ptr, nobody)
+    launch.compile_kernel(build)(launches, first, alone_T, coefficients, table.data.ptr, no_ledger)
     assert bool((alone_T == buffers[0][0]).all())

@@ -1,6 +1,6 @@
 """NVRTC compiles every kernel for every generation of GPU, without a warning and without spilling registers.
 
-Neither a GPU nor a driver is needed: the compiler is a library of its own.
+Neither a GPU nor a driver is needed: the compiler is a separate library.
 """
 
 import os
@@ -50,7 +50,7 @@ def variants(architecture: int) -> list[tuple[str, Scheme]]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC made of a source: the binary, and what the compiler and the assembler said."""
+    """The output of NVRTC: the binary, and the messages of compiler and assembler."""
 
     binary: bytes
     log: str
@@ -115,7 +115,7 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
 @pytest.mark.parametrize("architecture", [90, 100])
 @pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
 def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
-    """Every scheme and both precisions: how a kernel sums is no matter of whose cells they are."""
+    """Every scheme and both precisions: the sum does not depend on the member."""
     skip_if_unknown(architecture)
     chosen = [(spec, *variant) for variant in (VARIANTS[::2] if architecture == 90 else variants(architecture))]
     if spec.name == "temporal":

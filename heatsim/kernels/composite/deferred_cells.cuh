@@ -111,7 +111,7 @@ __device__ __forceinline__ void list_deferred(Deferred& shared, unsigned int def
 }
 
 // A copy that is opaque to the compiler: it computes nothing from it before a loop, for which it has no registers.
-__device__ __forceinline__ Grid anew(const Grid& grid)
+__device__ __forceinline__ Grid opaque(const Grid& grid)
 {
     Grid same = grid;
     same.nx = in_register(grid.nx);
@@ -131,7 +131,7 @@ __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const 
     for (unsigned int first = 0; first < count; first += TILE_X * TILE_Y) {
         const unsigned int i = first + threadIdx.y * TILE_X + threadIdx.x;
         if (i >= count) break;
-        const Grid box = anew(grid);
+        const Grid box = opaque(grid);
         const int cell = shared.cells[i], owner = cell >> 5;
         const int x = (blockIdx.x * TILE_X + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
         const int y = box.first_y + blockIdx.y * TILE_Y + owner / TILE_X;

@@ -8,6 +8,7 @@ HeatsimError
 │   └── CapacityError      not enough memory or disk space
 ├── RunError               the run failed: exit code 1
 │   ├── NotFiniteError     NaN or infinity in the field
+│   ├── NotConvergedError  a steady state that was not found
 │   └── StorageError       a file could not be written or read back
 └── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
 """
@@ -79,6 +80,10 @@ class RunError(HeatsimError):
 
 class NotFiniteError(RunError):
     """The field contains NaN or infinity."""
+
+
+class NotConvergedError(RunError):
+    """Iterations did not come to a steady state."""
 
 
 class StorageError(RunError):

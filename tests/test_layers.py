@@ -48,6 +48,7 @@ HEAVY = (
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
+        "multigrid/cpu_sweeps",
         *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
         *("temporal_composite/boxes", "temporal_composite/box_contents", "numba_cache"),
     )

@@ -214,3 +214,25 @@ def test_the_gear_is_made_by_its_script_and_loses_its_heat_to_the_air(tmp_path: 
     assert abs(energy["residual"]) < 1e-3 * abs(energy["void"])
     # By volume and area alone, as if at one temperature: hotter parts radiate more than that, colder ones less.
     assert probes["mean"][-1] == pytest.approx(1284.0, abs=15.0)
+
+
+def test_a_circuit_board_spreads_its_heat_in_copper(tmp_path: Path) -> None:
+    simulation, probes = run("circuit_board", tmp_path, "output.figures=false")
+    assert probes["memory, hottest"][0] - ZERO_CELSIUS == pytest.approx(91.0, abs=0.6)
+    assert probes["processor, hottest"][0] - ZERO_CELSIUS == pytest.approx(85.0, abs=0.6)
+    assert probes["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(37.0, abs=0.6)
+    assert simulation.state.steady is not None
+    flows = simulation.state.steady.flows
+    assert abs(flows.imbalance) < 1e-5 * 6.0
+    assert flows.faces["z_min"] == pytest.approx(-2.7, abs=0.06)
+    assert flows.void == pytest.approx(-2.6, abs=0.06)
+    planes = [f"regions.{number}.material=laminate" for number in (1, 2)]
+    _, without = run("circuit_board", tmp_path, "output.figures=false", *planes)
+    assert without["memory, hottest"][0] - ZERO_CELSIUS == pytest.approx(184.0, abs=0.6)
+    assert without["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(25.0, abs=0.5)
+
+
+def test_the_power_module_settles_where_its_comment_s_steps_lead(tmp_path: Path) -> None:
+    """After 3 s it is not quite there; the plate's time constant is 2.1 s."""
+    _, probes = run("power_module", tmp_path, "time.method=steady", "output.figures=false")
+    assert 112.0 < probes["IGBT, hottest"][0] - ZERO_CELSIUS < 126.0

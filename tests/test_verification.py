@@ -68,6 +68,17 @@ def test_a_wave_is_of_second_order_in_both_precisions(precision: str) -> None:
     assert found.cells == (32, 1, 1)
 
 
+@pytest.mark.parametrize(
+    "name", ["composite_wall", "contact_resistance", "radiating_slab", "heater_patch", "heated_layer", "kirchhoff_slab"]
+)
+def test_a_case_that_settles_is_right_when_it_is_solved_for(name: str) -> None:
+    """Every transient case whose answer is its end state."""
+    (found,) = verify([name], ["time.method=steady", "solver.device=cpu"])
+    assert found.passed
+    assert found.steps == 0
+    assert found.kernel == "multigrid"
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> None:
     comment = case.path.read_text(encoding="utf-8").split("\n\n")[0]

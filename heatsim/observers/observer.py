@@ -18,6 +18,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Extremes, Field
 from heatsim.solver.field_copy import Frame
+from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.writer import Writer
 
@@ -64,6 +65,7 @@ class RunState:
         beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
             "high").
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
+        steady: how the steady state was found that the field holds; None of a run in which time passes.
         writer: what fields and checkpoints are written by while the run goes on.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
@@ -81,6 +83,7 @@ class RunState:
     lowest: Record | None = None
     beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
+    steady: SteadyState | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
 

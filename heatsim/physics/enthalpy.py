@@ -101,6 +101,10 @@ class EnthalpyTable:
         """φ in K that belong to T − T_ref in K, of any shape."""
         return _along(temperature, self.temperatures, self.potentials)
 
+    def temperature_at(self, potential: Array) -> Array:
+        """T − T_ref in K that belong to φ in K, of any shape."""
+        return _along(potential, self.potentials, self.temperatures)
+
     def conductivity_at(self, temperature: Array) -> Array:
         """k(T)/k that belong to T − T_ref in K, of any shape."""
         return np.interp(temperature, self.temperatures, self.conductivities)

@@ -23,6 +23,8 @@ from heatsim.physics.coefficients import (
     stability_limit,
 )
 from heatsim.physics.faces import Faces
+from heatsim.physics.grounding import refuse_floating
+from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Periodic, Scenario
 
@@ -69,6 +71,8 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
+        if scenario.steady:
+            return cls._steady(scenario)
         grid, time = scenario.grid, scenario.time
         x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in FACES[::2])
         periodic = (x, y, z)
@@ -110,6 +114,30 @@ class HeatProblem:
             scheme=scheme,
             coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
             cell_heat_capacity=material.density * material.specific_heat_at(reference) * grid.cell_volume,
+            body=body,
+        )
+
+    @classmethod
+    def _steady(cls, scenario: Scenario) -> "HeatProblem":
+        """Where no time passes there are no steps, and every body is looked at in the same way."""
+        grid, precision = scenario.grid, scenario.solver.precision
+        x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in FACES[::2])
+        body = Body.from_scenario(scenario, (x, y, z))
+        refuse_floating(scenario, SteadyBalance(body, 0.0))
+        material = scenario.base_material
+        return cls(
+            scenario=scenario,
+            grid=grid,
+            faces=Faces.from_scenario(scenario, body.reference),
+            periodic=(x, y, z),
+            rates=diffusion_rates(scenario, body.reference),
+            limit=body.stability_limit(),
+            timeline=Timeline.instant(),
+            precision=precision,
+            rounding="nearest",
+            scheme="increments",
+            coefficients={},
+            cell_heat_capacity=material.density * material.specific_heat_at(body.reference) * grid.cell_volume,
             body=body,
         )
 

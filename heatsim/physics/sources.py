@@ -94,6 +94,27 @@ class Sources:
         capacity = np.where(medium.heat_capacity > 0.0, medium.heat_capacity, 1.0)
         return density * dt / capacity
 
+    def powers(self, times: Array, dt: float) -> Array:
+        """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
+
+        Returns:
+            Shape (times, sources), in the order of ``volumetric``.
+
+        Raises:
+            ScenarioError: a value of ``scale`` is not finite.
+        """
+        medium = self.medium
+        powers = np.zeros((len(times), len(self.volumetric)))
+        for number, source in enumerate(self.volumetric):
+            if source.power is not None:
+                whole = source.power
+            else:
+                assert source.power_density is not None
+                heated = np.array([number in kind.sources for kind in medium.kinds])
+                whole = source.power_density * float(medium.counts[heated].sum()) * medium.grid.cell_volume
+            powers[:, number] = whole * self._scale(source, times, dt)
+        return powers
+
     def beam_rows(self, times: Array, dt: float) -> list[BeamRows]:
         """What every beam brings in steps of ``dt`` seconds from ``times``.
 

@@ -21,6 +21,7 @@ from heatsim.physics.cell_types import Medium
 from heatsim.physics.conditions import Conditions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
+from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature
 
 Array = NDArray[np.float64]
@@ -57,6 +58,10 @@ class Occurring:
         """
         temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
         low, high = min(temperatures), max(temperatures)
+        if scenario.steady:
+            # Heat collects until it flows off: nothing but the body's resistances bounds the temperature.
+            heated, cooled = _gains_and_losses(scenario, conditions, medium)
+            return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
         gained, lost = _energies(scenario, conditions, medium)
         materials = [material for _, material in scenario.palette if material is not None]
         return cls(
@@ -133,6 +138,15 @@ def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
             function = getattr(condition, name, None)
             if function is not None:
                 yield from function.extremes(end)
+
+
+def _gains_and_losses(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[bool, bool]:
+    """Whether any source, beam or given flux brings heat at t = 0, and whether any takes it away."""
+    sources, start = Sources(scenario, medium), np.zeros(1)
+    given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
+    given += sources.powers(start, INSTANT)[0].tolist()
+    given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
+    return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
 def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:

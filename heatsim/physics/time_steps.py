@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 MAXIMUM_DUE_TIMES = 1_000_000
 MAXIMUM_STEPS = 2**53
+# What changes in time is averaged over this many s from t = 0 on where no time passes.
+INSTANT = 1e-9
 
 
 class TimelineError(ValueError):
@@ -39,6 +41,11 @@ class Timeline:
     times: NDArray[np.float64]
     steps: NDArray[np.int64]
     dts: NDArray[np.float64]
+
+    @classmethod
+    def instant(cls) -> "Timeline":
+        """Of a steady state: everything is due at t = 0, after no steps. What asks for a length gets ``INSTANT``."""
+        return cls(np.zeros(1), np.zeros(1, dtype=np.int64), np.array([INSTANT]))
 
     @property
     def last_step(self) -> int:
@@ -77,6 +84,8 @@ class Timeline:
 
     def steps_at(self, every: float) -> NDArray[np.int64]:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
+        if not self.last_step:
+            return self.steps
         wanted = [float(t) for t in _multiples(Fraction(repr(every)), Fraction(repr(float(self.times[-1]))))]
         due = np.searchsorted(self.times, wanted)
         return np.unique(np.append(self.steps[due], self.steps[-1]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import FACES
 from heatsim.render import curves, pictures
-from heatsim.render.scales import TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time, ticks
+from heatsim.render.scales import TIMES, TemperatureScale, choose_unit, colour_map, format_time, ticks
 from heatsim.render.scene import Scene, View, drawn_size, finish_trial, start_trial
 from heatsim.render.sections import choose_times, read_samples, read_sections, wide_axes
 from heatsim.storage import folder as run_folder
@@ -52,25 +52,28 @@ def render(folder: Path) -> list[Path]:
         StorageError: a file cannot be read, or a picture cannot be written.
     """
     run_folder.require_run(folder)
-    title = _read_title(folder)
+    title, steady = _read_title(folder)
     figures = folder / run_folder.FIGURES
     clear_pictures(figures, _OWN_PICTURES)
     with ExitStack() as stack:
         fields = folder / run_folder.FIELDS
         reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
         if reader is None or len(reader) == 0:
-            drawn = list(_draw_tables(folder, figures, title))
+            drawn = list(_draw_tables(folder, figures, title, steady))
         elif len(wide_axes(reader.grid)) < 3:
-            drawn = [*_draw_flat(reader, figures, title), *_draw_tables(folder, figures, title)]
+            drawn = [
+                *_draw_flat(reader, figures, title, _moments(reader, steady)),
+                *_draw_tables(folder, figures, title, steady),
+            ]
         else:
             trial = stack.enter_context(start_trial())
-            drawn = list(_draw_tables(folder, figures, title))
+            drawn = list(_draw_tables(folder, figures, title, steady))
             try:
                 finish_trial(trial)
             except InputError as error:
                 names = " and ".join(path.name for path in drawn) or "nothing"
                 raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error
-            drawn = [*_draw_body(reader, figures, title), *drawn]
+            drawn = [*_draw_body(reader, figures, title, _moments(reader, steady)), *drawn]
     if not drawn:
         raise FolderError(
             f"{folder}: there are no fields, probes or energy rows to draw; continue with `{resume_command(folder)}`"
@@ -78,10 +81,12 @@ def render(folder: Path) -> list[Path]:
     return drawn
 
 
-def _read_title(folder: Path) -> str:
+def _read_title(folder: Path) -> tuple[str, bool]:
+    """The scenario's title, and whether it is a steady state."""
     path = folder / run_folder.SCENARIO
     try:
-        return str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return str(document.get("title", "")), document.get("time", {}).get("method") == "steady"
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FolderError(f"{path}: cannot be read as a scenario ({error})") from error
 
@@ -96,13 +101,16 @@ def _name(kind: str, index: int, count: int) -> str:
     return f"{kind}_t{index:0{max(4, len(str(count - 1)))}d}.png"
 
 
-def _time_unit(reader: FieldReader) -> Unit:
-    return choose_unit(TIMES, float(reader.times[-1]))
+def _moments(reader: FieldReader, steady: bool) -> list[str]:
+    """What to call the time of each field."""
+    if steady:
+        return ["steady state"] * len(reader)
+    unit = choose_unit(TIMES, float(reader.times[-1]))
+    return [f"t = {format_time(float(time), unit)}" for time in reader.times]
 
 
-def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]:
+def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence[str]) -> Iterator[Path]:
     scale = _scale_of_all(reader)
-    unit = _time_unit(reader)
     in_void = VOID in reader.materials
     *_, width, height = pictures.VIEW
     view = View.fitting(width, height, pictures.VIEW_MARGIN, drawn_size(reader.grid))
@@ -110,7 +118,7 @@ def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]
         for index in choose_times(len(reader), _MOST_PICTURES):
             path = figures / _name("slices", index, len(reader))
             sections = read_sections(reader, index)
-            over = pictures.title_of(title, f"t = {format_time(float(reader.times[index]), unit)}")
+            over = pictures.title_of(title, moments[index])
             image = scene.slices(sections, scale)
             pictures.draw_slices(path, over, reader.grid, scale, sections, view, image)
             yield path
@@ -121,11 +129,11 @@ def _draw_body(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]
                 yield path
         if not in_void:
             path = figures / "isosurface.png"
-            _draw_isosurfaces(reader, scene, view, path, title)
+            _draw_isosurfaces(reader, scene, view, path, pictures.title_of(title, moments[-1]))
             yield path
 
 
-def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, title: str) -> None:
+def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, over: str) -> None:
     """Draw the last field with a separate scale: its range may be a small part of the common one."""
     last = len(reader) - 1
     low, high = reader.range(last)
@@ -135,7 +143,6 @@ def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path,
     levels = {level: text for level, text in inside.items() if bottom < level < top}
     colours = [_hexadecimal(fraction) for fraction in np.linspace(0.2, 0.9, len(levels))] or [_hexadecimal(0.5)]
     image = scene.isosurfaces(read_samples(reader, last), scale, list(levels), colours)
-    over = pictures.title_of(title, f"t = {format_time(float(reader.times[last]), _time_unit(reader))}")
     remark = f"Temperatures from {low:.9g} K to {high:.9g} K."
     pictures.draw_isosurfaces(path, over, reader.grid, scale, levels, colours, view, image, remark)
 
@@ -146,22 +153,20 @@ def _hexadecimal(fraction: float) -> str:
     return str(to_hex(colour_map()(fraction)))
 
 
-def _draw_flat(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]:
+def _draw_flat(reader: FieldReader, figures: Path, title: str, moments: Sequence[str]) -> Iterator[Path]:
     scale = _scale_of_all(reader)
-    unit = _time_unit(reader)
-    times = {index: format_time(float(reader.times[index]), unit) for index in range(len(reader))}
     axes = wide_axes(reader.grid)
     if len(axes) == 2:
         for index in choose_times(len(reader), _MOST_PICTURES):
             path = figures / _name("plane", index, len(reader))
-            over = pictures.title_of(title, f"t = {times[index]}")
+            over = pictures.title_of(title, moments[index])
             pictures.draw_plane(path, over, reader.grid, scale, reader.read(index).squeeze())
             yield path
         return
     path = figures / "profile.png"
     if len(axes) == 1:
         chosen = choose_times(len(reader), _MOST_PROFILES)
-        profiles = [(times[index], reader.read(index).reshape(-1)) for index in chosen]
+        profiles = [(moments[index].removeprefix("t = "), reader.read(index).reshape(-1)) for index in chosen]
         pictures.draw_profile(
             path, pictures.title_of(title, "temperature along the line"), reader.grid, axes[0], scale, profiles
         )
@@ -171,7 +176,10 @@ def _draw_flat(reader: FieldReader, figures: Path, title: str) -> Iterator[Path]
     yield path
 
 
-def _draw_tables(folder: Path, figures: Path, title: str) -> Iterator[Path]:
+def _draw_tables(folder: Path, figures: Path, title: str, steady: bool) -> Iterator[Path]:
+    if steady:
+        yield from _draw_flows(folder, figures, title)
+        return
     probes = _read_columns(folder / run_folder.PROBES)
     if len(probes) > 1 and len(probes["time"]):
         times = probes.pop("time")
@@ -182,6 +190,15 @@ def _draw_tables(folder: Path, figures: Path, title: str) -> Iterator[Path]:
         bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
         bound = bound if isinstance(bound, float) else None
         curves.draw_energy(figures / "energy.png", pictures.title_of(title, "energy balance"), energy, bound)
+        yield figures / "energy.png"
+
+
+def _draw_flows(folder: Path, figures: Path, title: str) -> Iterator[Path]:
+    flows = _read_columns(folder / run_folder.ENERGY)
+    if flows and len(flows["time"]):
+        watts = {name.removesuffix(" (W)"): float(heat[-1]) for name, heat in flows.items() if name.endswith(" (W)")}
+        imbalance = watts.pop("imbalance")
+        curves.draw_flows(figures / "energy.png", pictures.title_of(title, "heat flows"), watts, imbalance)
         yield figures / "energy.png"
 
 

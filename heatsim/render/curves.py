@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.render.pictures import new_figure
-from heatsim.render.scales import ENERGIES, TIMES, TemperatureScale, Unit, choose_unit
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, TemperatureScale, Unit, choose_unit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -119,3 +119,31 @@ def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]],
         lower.set_ylabel(f"Residual ({residual_unit.symbol})")
         _finish(lower, time_unit, times)
         figure.align_ylabels()
+
+
+def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:
+    """Heat flows of a steady state as bars, those into the body to the right.
+
+    Args:
+        path: the picture.
+        title: what stands over it.
+        flows: in W by name.
+        imbalance: what is left of their sum, in W.
+    """
+    shown = {name: heat for name, heat in flows.items() if heat != 0.0}
+    rest = {name: shown.pop(name) for name in sorted(shown, key=lambda name: abs(shown[name]))[:-_MOST_IN_LEGEND]}
+    if rest:
+        shown[f"{len(rest)} others"] = sum(rest.values())
+    unit = choose_unit(POWERS, max((abs(heat) for heat in shown.values()), default=0.0))
+    with new_figure(path, title) as figure:
+        axes = figure.add_axes((0.2, 0.12, 0.75, 0.78))
+        values = [heat / unit.size for heat in shown.values()]
+        colours = [_COLOURS[1] if value > 0.0 else _COLOURS[0] for value in values]
+        bars = axes.barh([shorten(name, 24, placeholder=" …") for name in shown], values, color=colours)
+        axes.bar_label(bars, labels=[f"{value:.4g}" for value in values], padding=4)
+        axes.invert_yaxis()
+        axes.margins(x=0.15)
+        axes.axvline(0.0, color="black", linewidth=1.0)
+        axes.grid(axis="x", alpha=0.25)
+        axes.set_xlabel(f"Heat flow into the body ({unit.symbol})")
+        figure.text(0.95, 0.02, f"Imbalance {imbalance:.2g} W", ha="right", color="#444444", fontsize=12)

@@ -35,6 +35,7 @@ TIMES = (
     Unit("days", 86400.0, 3.0 * 86400.0),
 )
 _PREFIXES = ("p", -12), ("n", -9), ("µ", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12)
+POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 _KELVINS = tuple(Unit(f"{prefix}K", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PARTS_OF_WALL_TIME = (
     ("preparing", "preparing_time"),
     ("stepping", "stepping_time"),
+    ("solving", "solving_time"),
     ("rows and copies", "observing_time"),
     ("waiting for files", "waiting_time"),
 )
@@ -50,7 +51,9 @@ def summarise(folder: Path) -> "Group":
     if summary.get("coefficients"):
         parts.append(_coefficient_table(summary["coefficients"]))
     energy = _last_row(folder / run_folder.ENERGY)
-    if energy:
+    if "heat_flows" in summary:
+        parts.append(_flow_table(summary["heat_flows"]))
+    elif energy:
         parts.append(_energy_table(energy, summary.get("energy_bound")))
     if (folder / run_folder.PROBES).exists():
         columns, rows = tables.read(folder / run_folder.PROBES)
@@ -104,7 +107,9 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "steps", f"{summary['steps']:,}" + (f" to {summary['time']:g} s" if "time" in summary else "")
     if "end_state" in summary:
         yield "end state", str(summary["end_state"])
-    if "stepping_time" in summary:
+    if summary.get("method") == "steady":
+        yield "steady state", _describe_search(summary)
+    if "stepping_time" in summary or "solving_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
         yield "speed", f"{summary['cells_per_second'] / 1e9:.4g} GCells/s while stepping"
@@ -120,6 +125,15 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"min {low}, max {high}, mean {mean} K"
             + (f" (stored as the difference from {_kelvin(reference)} K)" if reference is not None else ""),
         )
+
+
+def _describe_search(summary: Mapping[str, Any]) -> str:
+    newton = summary["newton_steps"]
+    return (
+        f"to {summary['tolerance']:.2g} K, in {summary['cycles']:,} cycles"
+        + (f" and {newton} Newton steps" if newton > 1 else "")
+        + f", {summary['equivalent_applications']:.0f} equivalent applications"
+    )
 
 
 def _describe_wall_time(summary: Mapping[str, Any]) -> str:
@@ -154,13 +168,25 @@ def _energy_table(row: Mapping[str, float], bound: float | None) -> "Table":
     return table
 
 
+def _flow_table(flows: Mapping[str, float]) -> "Table":
+    from rich.text import Text
+
+    table = _new_table("Heat flows", "into the body", "W")
+    for name, heat in flows.items():
+        if name.endswith(" (W)") and heat and not name.startswith("imbalance"):
+            table.add_row(Text(name.removesuffix(" (W)")), f"{heat:.9g}")
+    table.add_row(f"imbalance ({flows['imbalance (%)']:.2g} %)", f"{flows['imbalance (W)']:.3g}")
+    return table
+
+
 def _probe_table(names: list[str], rows: NDArray[np.float64]) -> "Table":
     from rich.text import Text
 
-    table = _new_table("Probes (K)", "name", "first", "last", "min", "max")
+    once = len(rows) == 1
+    table = _new_table("Probes (K)", "name", *(("temperature",) if once else ("first", "last", "min", "max")))
     for name, values in list(zip(names, rows.T, strict=True))[:_MOST_ROWS]:
         numbers = (float(values[0]), float(values[-1]), float(values.min()), float(values.max()))
-        table.add_row(Text(name), *map(_kelvin, numbers))
+        table.add_row(Text(name), *map(_kelvin, numbers[:1] if once else numbers))
     _mention_rest(table, len(names), run_folder.PROBES)
     return table
 

@@ -18,6 +18,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import ADVICE, size
 from heatsim.scenario import Contact
+from heatsim.solver import steady_state
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.storage.folder import bytes_on_disk, check_names
@@ -84,6 +85,7 @@ class Plan:
             body_bytes += problem.body.conditions.mixed.nbytes
             if kernel.steps > 1 and not kernel.boxed and not problem.body.medium.varies:
                 body_bytes += correction.table_bytes(problem.body.medium, problem.body.open_faces)
+        solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
         if problem.timeline.last_step >= STEPS_TO_CARRY:
             ledger_bytes *= 2
         # The CPU's fast kernel keeps the potentials of a step.
@@ -101,7 +103,7 @@ class Plan:
             device=device,
             kernel=kernel,
             # What was compared with last may be on its way into a checkpoint when the next comes.
-            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + 2 * compared_bytes,
+            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + 2 * compared_bytes + solver_bytes,
             copy_bytes=field_bytes,
             # The NumPy oracle makes whole-array temporaries.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
@@ -110,7 +112,7 @@ class Plan:
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
             + material_bytes * scenario.output.fields
-            + _CHECKPOINTS * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
+            + (0 if scenario.steady else _CHECKPOINTS) * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
@@ -162,6 +164,9 @@ class Plan:
     def estimate_seconds(self) -> float:
         """Stepping time in s if the kernel ran at the device's copy speed, which is measured here for a moment."""
         itemsize = 4 if self.problem.precision == "float32" else 8
+        if self.problem.scenario.steady:
+            moved = steady_state.bytes_moved(self.problem)
+            return moved / _copy_bandwidth(self.device)
         moved = self.problem.timeline.last_step * self.problem.grid.cell_count * itemsize * _VALUES_MOVED
         return moved / _copy_bandwidth(self.device)
 
@@ -184,6 +189,8 @@ def _copy_bandwidth(device: devices.Device) -> float:
 
 def describe(plan: Plan) -> str:
     """The plan as text for a terminal."""
+    if plan.problem.scenario.steady:
+        return _describe_steady(plan)
     problem, timeline = plan.problem, plan.problem.timeline
     grid, limit = problem.grid, problem.limit
     x, y, z = limit.cell
@@ -214,6 +221,29 @@ def describe(plan: Plan) -> str:
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
 
 
+def _describe_steady(plan: Plan) -> str:
+    problem = plan.problem
+    grid, tolerance = problem.grid, problem.scenario.time.tolerance
+    cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
+    to = "0.01 % of the range of the temperatures, at least 1 mK" if tolerance is None else f"{tolerance:.6g} K"
+    lines = [
+        problem.scenario.title,
+        f"grid         {cells} cells of {spacing} m",
+        f"device       {plan.device.name}; {problem.precision}",
+        f"method       steady state, to {to}",
+    ]
+    if problem.scenario.composite:
+        lines += _materials(problem)
+    return "\n".join(
+        [
+            *lines,
+            f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
+            f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
+            f"time         about {plan.estimate_seconds():.2g} s of solving",
+        ]
+    )
+
+
 def _limit(dt: float) -> str:
     """A stability limit in s as text."""
     return f"dt ≤ {dt:.6g} s" if isfinite(dt) else "any dt is stable: no heat is conducted"
@@ -232,7 +262,8 @@ def _materials(problem: HeatProblem) -> list[str]:
         at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
-            f"cp = {material.specific_heat:.6g} J/(kg K){at}; alone {_limit(material.limit)}",
+            f"cp = {material.specific_heat:.6g} J/(kg K){at}"
+            + ("" if scenario.steady else f"; alone {_limit(material.limit)}"),
         ]
         if enthalpy is not None:
             (low, high), (least, most), (least_cp, most_cp) = (

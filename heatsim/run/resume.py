@@ -30,7 +30,7 @@ def settings(scenario: Scenario) -> dict[str, Any]:
         ("output", "checkpoint_wall"),
         ("output", "figures"),
     ):
-        del tables[table][name]
+        tables[table].pop(name, None)
     return tables
 
 

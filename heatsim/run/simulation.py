@@ -16,6 +16,7 @@ from heatsim.kernels.autotune import Choice
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.extreme_temperatures import ExtremeTemperatures, temperature_warnings
+from heatsim.observers.heat_flows import HeatFlows
 from heatsim.observers.observer import Observer, RunState, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
@@ -24,6 +25,7 @@ from heatsim.observers.steady import Steady
 from heatsim.observers.watchdog import Watchdog
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.run.capacity import check_room
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.plan import Plan
@@ -34,6 +36,7 @@ from heatsim.scenario import Scenario, input_checksums, input_names, load, write
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper, make_stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
@@ -145,7 +148,9 @@ class Simulation:
             with checkpoint.understanding(target):
                 initial, reference = None, float(saved.values["reference"])
         temperatures = Field(plan.device, problem.grid, problem.precision, reference)
-        ledger = Ledger(plan.device, problem.grid, problem.faces, scenario.output.energy, problem.body)
+        ledger = Ledger(
+            plan.device, problem.grid, problem.faces, scenario.output.energy and not scenario.steady, problem.body
+        )
         arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
         if arrays is not None:
             temperatures.thermometer = arrays.thermometer
@@ -167,6 +172,8 @@ class Simulation:
         else:
             with checkpoint.understanding(target):
                 simulation._restore(saved)
+        if scenario.steady:
+            simulation.warnings.extend(notes_on_steady(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -270,6 +277,8 @@ class Simulation:
         if not self._resuming:
             write_resolved(scenario, self.folder)
             self._resuming = True
+        if scenario.steady:
+            self._find_steady_state(stop)
         observers = self._observers(progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
@@ -281,11 +290,25 @@ class Simulation:
         with self.timing.timed("preparing"):
             for observer in observers:
                 observer.prepare()
-            if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+            if (
+                choice is None
+                and not scenario.steady
+                and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop)
+            ):
                 raise self.interrupted_early()
             self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
         return Course(self.state, observers, self.timing, self._saved)
+
+    def _find_steady_state(self, stop: Stop) -> None:
+        """Replace the first guess by the steady state."""
+        with self.timing.timed("stepping"):
+            try:
+                self.state.steady = find_steady_state(self.plan.problem, self.state.field, lambda: stop.requested)
+            except Interrupted as error:
+                raise Interrupted(f"{error}; start it over with `{resume_command(self.folder)}`") from None
+        self.state.wall_time = self.timing.stepping
+        self.state.initial_total = self.state.content()
 
     def interrupted_early(self) -> Interrupted:
         """What to raise where nothing has been done since the field was read."""
@@ -309,18 +332,19 @@ class Simulation:
 
     def end(self, course: Course) -> None:
         """The last step is done: write the last checkpoint and the summary."""
+        scenario = self.plan.problem.scenario
         stepping, observing = course.end()
-        if observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
+        if not scenario.steady and observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
             self.warnings.append(
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
             )
         self.warnings += temperature_warnings(self.state)
         written = {
-            folder.FIELDS: self.plan.problem.scenario.output.fields,
-            folder.PROBES: self.plan.problem.scenario.probes,
-            folder.ENERGY: self.plan.problem.scenario.output.energy,
-            folder.CHECKPOINT: True,
+            folder.FIELDS: scenario.output.fields,
+            folder.PROBES: scenario.probes,
+            folder.ENERGY: scenario.output.energy,
+            folder.CHECKPOINT: not scenario.steady,
         }
         folder.require_files(self.folder, [*self._inputs(), *(name for name, wanted in written.items() if wanted)])
         summary = summarise(self.plan, self.state, self.timing, self._choice)
@@ -331,14 +355,16 @@ class Simulation:
     def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
         scenario = self.plan.problem.scenario
         observers: list[Observer] = [Watchdog(), ExtremeTemperatures()]
-        if scenario.time.stop_below is not None:
+        if scenario.time.stop_below is not None and not scenario.steady:
             observers.append(Steady())  # before those that write: it may be the last time
         if scenario.output.fields:
             observers.append(Snapshots())
         if scenario.probes:
             observers.append(Probes())
         if scenario.output.energy:
-            observers.append(Energy())
+            observers.append(HeatFlows() if scenario.steady else Energy())
+        if scenario.steady:
+            return [*observers, *watchers]
         if progress:
             observers.append(Progress())
         observers.append(Checkpoints(tuple(observers), self._identity(), self._inputs()))

@@ -7,10 +7,11 @@ from importlib import metadata
 from typing import Any
 
 from heatsim.kernels.autotune import Choice
-from heatsim.observers import energy
+from heatsim.observers import energy, heat_flows
 from heatsim.observers.observer import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
+from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.version import NUMERICS, version
 
 
@@ -23,21 +24,57 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         timing: where the wall-clock time went.
         choice: the kernel that did the steps, if one was tried out.
     """
-    problem, extremes = plan.problem, state.extremes()
-    lengths = problem.timeline.lengths_until(state.step)
-    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    problem = plan.problem
     summary: dict[str, Any] = {
         "title": problem.scenario.title,
+        "method": problem.scenario.time.method,
         "versions": _versions(plan.device.backend),
         "numerics": NUMERICS,
         "device": plan.device.name,
         "backend": plan.device.backend,
-        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
         "precision": problem.precision,
-        "rounding": problem.rounding,
-        "scheme": problem.scheme,
         "cells": list(problem.grid.cells),
         "time": state.time,
+        "reference_temperature": state.field.reference,
+        "temperature": _temperature(state),
+        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
+        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
+        "preparing_time": timing.preparing,
+        "observing_time": timing.observing,
+        "waiting_time": timing.waiting,
+    }
+    if state.steady is not None:
+        return summary | _of_steady_state(plan, state, state.steady)
+    return summary | _of_steps(plan, state, choice)
+
+
+def _temperature(state: RunState) -> dict[str, float]:
+    extremes = state.extremes()
+    return {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()}
+
+
+def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:
+    progress = steady.progress
+    return {
+        "kernel": METHOD,
+        "solving_time": state.wall_time,
+        "tolerance": progress.tolerance,
+        "last_correction": progress.correction,
+        "newton_steps": progress.newton_steps,
+        "cycles": progress.cycles,
+        "equivalent_applications": progress.applications,
+        "heat_flows": heat_flows.row(plan.problem, steady),
+    }
+
+
+def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, Any]:
+    problem = plan.problem
+    lengths = problem.timeline.lengths_until(state.step)
+    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    summary: dict[str, Any] = {
+        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
+        "rounding": problem.rounding,
+        "scheme": problem.scheme,
         "steps": state.step,
         "dt": list(lengths),
         "dt_limit": problem.limit.dt,
@@ -45,14 +82,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
             for dt, steps in lengths.items()
         ],
-        "reference_temperature": state.field.reference,
-        "temperature": {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()},
-        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
-        "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
-        "preparing_time": timing.preparing,
         "stepping_time": state.wall_time,
-        "observing_time": timing.observing,
-        "waiting_time": timing.waiting,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
     if state.beyond:

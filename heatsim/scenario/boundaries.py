@@ -17,8 +17,8 @@ class Temperature(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["temperature"] = "temperature"
-    value: TemperatureInTime = Field(examples=["value = 300.0"])
+    type: Literal["temperature"] = Field(default="temperature", description="Surface held at a temperature")
+    value: TemperatureInTime = Field(examples=["value = 300.0"], description="Temperature of the surface")
 
 
 class Flux(BaseModel):
@@ -26,8 +26,8 @@ class Flux(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["flux"] = "flux"
-    value: FluxInTime = Field(examples=["value = 2000.0"])
+    type: Literal["flux"] = Field(default="flux", description="Given heat flux")
+    value: FluxInTime = Field(examples=["value = 2000.0"], description="Heat flux into the body")
 
 
 class Convection(BaseModel):
@@ -38,11 +38,19 @@ class Convection(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["convection"] = "convection"
-    coefficient: CoefficientInTime = Field(examples=["coefficient = 500.0"])
-    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'])
-    emissivity: EmissivityInTime = Constant(0.0)
-    surroundings: TemperatureInTime = UNNAMED
+    type: Literal["convection"] = Field(
+        default="convection", description="Exchange with a fluid: coefficient · (ambient − surface)"
+    )
+    coefficient: CoefficientInTime = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
+    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
+    emissivity: EmissivityInTime = Field(
+        default=Constant(0.0), description="If not 0, the surface also radiates to `surroundings`"
+    )
+    surroundings: TemperatureInTime = Field(
+        default=UNNAMED,
+        description="Temperature of the surroundings that radiate",
+        json_schema_extra={"default": "`ambient`"},
+    )
 
     @field_validator("surroundings", mode="before")
     @classmethod
@@ -55,9 +63,11 @@ class Radiation(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["radiation"] = "radiation"
-    emissivity: EmissivityInTime = Field(examples=["emissivity = 0.8"])
-    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'])
+    type: Literal["radiation"] = Field(
+        default="radiation", description="Radiation: emissivity · σ · (ambient⁴ − surface⁴)"
+    )
+    emissivity: EmissivityInTime = Field(examples=["emissivity = 0.8"], description="Emissivity")
+    ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
 
 
 class Insulated(BaseModel):
@@ -65,7 +75,7 @@ class Insulated(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["insulated"] = "insulated"
+    type: Literal["insulated"] = Field(default="insulated", description="No heat passes")
 
 
 class Periodic(BaseModel):
@@ -73,7 +83,9 @@ class Periodic(BaseModel):
 
     model_config = STRICT
 
-    type: Literal["periodic"] = "periodic"
+    type: Literal["periodic"] = Field(
+        default="periodic", description="The body continues at the opposite face; both faces of an axis need this type"
+    )
 
 
 FACE_TYPES: dict[str, type[BaseModel]] = {
@@ -104,14 +116,34 @@ class Boundaries(BaseModel):
 
     model_config = STRICT
 
-    default: Face = Insulated()
-    x_min: Face = UNNAMED
-    x_max: Face = UNNAMED
-    y_min: Face = UNNAMED
-    y_max: Face = UNNAMED
-    z_min: Face = UNNAMED
-    z_max: Face = UNNAMED
-    void: Surface = Insulated()
+    default: Face = Field(
+        default=Insulated(),
+        description="Condition of every face that has no key",
+        json_schema_extra={"default": "insulated"},
+    )
+    x_min: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    x_max: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    y_min: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    y_max: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    z_min: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    z_max: Face = Field(
+        default=UNNAMED, description="Condition of the face", json_schema_extra={"default": "`default`"}
+    )
+    void: Surface = Field(
+        default=Insulated(),
+        description="Condition of every surface between a conducting cell and a void cell; not `periodic`",
+        json_schema_extra={"default": "insulated"},
+    )
 
     def face(self, name: str) -> Face:
         """The condition on a face, ``"x_min"`` to ``"z_max"``."""

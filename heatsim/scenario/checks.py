@@ -114,6 +114,18 @@ def contacts_differ(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
+    """A beam that moves has no steady state."""
+    if not known(scenario.time) or not scenario.steady:
+        return []
+    message = 'moves; a steady state needs beams that stay: give a path of one point, or method = "euler"'
+    return [
+        Mistake(f"sources.{index}.beam.path", message)
+        for index, source in entries(scenario.sources)
+        if known(source.beam) and source.beam is not None and known(source.beam.path) and len(source.beam.path) > 1
+    ]
+
+
 def names_differ(scenario: Scenario) -> list[Mistake]:
     """Regions have different names; so have patches and sources."""
     mistakes = []
@@ -215,6 +227,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     contacts_name_known_materials,
     contacts_differ,
     names_differ,
+    beams_stay_in_a_steady_state,
     probe_columns_differ,
     label_images_fit_the_grid,
     initial_field_fits_the_domain,

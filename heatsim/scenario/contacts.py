@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PlainValidator
 
-from heatsim.scenario.fields import STRICT, ContactResistance
+from heatsim.scenario.fields import STRICT, ContactResistance, Form
 from heatsim.scenario.materials import read_material_name
 from heatsim.scenario.messages import fault, refuse, show
 
@@ -31,7 +31,7 @@ class Contact(BaseModel):
 
     model_config = STRICT
 
-    between: Annotated[tuple[str, str], PlainValidator(_read_between)] = Field(
-        examples=['between = ["copper", "silicon"]']
+    between: Annotated[tuple[str, str], PlainValidator(_read_between), Form("two names of materials")] = Field(
+        examples=['between = ["copper", "silicon"]'], description="The two materials"
     )
-    resistance: ContactResistance = Field(examples=["resistance = 1e-5"])
+    resistance: ContactResistance = Field(examples=["resistance = 1e-5"], description="Resistance wherever they touch")

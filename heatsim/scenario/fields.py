@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
+from heatsim.scenario import units
 from heatsim.scenario.context import folder_of
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
@@ -31,6 +32,7 @@ from heatsim.scenario.quantities import (
     SPEED,
     TEMPERATURE,
     TEMPERATURE_RATE,
+    TOLERANCE,
     Quantity,
 )
 from heatsim.scenario.timefunction import Formula, TimeFunction, read_time_function
@@ -42,6 +44,13 @@ STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 Vector = tuple[float, float, float]
 Pair = tuple[float, float]
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The values that a field type allows, as text for the reference of keys; without one, its quantity has a range."""
+
+    allowed: str
 
 
 @dataclass(frozen=True)
@@ -187,45 +196,61 @@ def _read_dt(value: object) -> float | Literal["auto"]:
         raise ValueError(f'{error}, or "auto"{did_you_mean(value, ["auto"])}') from None
 
 
+def _read_tolerance(value: object) -> float:
+    parts = units.split(value) if isinstance(value, str) else None
+    if (parts is not None and "deg" in parts[1].lower()) or (isinstance(value, str) and "°" in value):
+        raise ValueError(f"got {show(value)}, a place on a scale; {TOLERANCE.wanted}")
+    return TOLERANCE.read(value)
+
+
 def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or has_control_characters(value):
         raise ValueError(f"got {show(value)}; a text in quotes is wanted, on one line and not empty")
     return value
 
 
-Text = Annotated[str, PlainValidator(_read_text)]
-Flag = Annotated[bool, PlainValidator(_read_flag)]
-Duration = Annotated[float, _number(DURATION)]
-Density = Annotated[float, _number(DENSITY)]
-Fraction = Annotated[float, _number(FRACTION)]
-Kelvin = Annotated[float, _number(TEMPERATURE)]
-LatentHeat = Annotated[float, _number(LATENT_HEAT)]
-ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE)]
-Power = Annotated[float, _number(POWER)]
-PowerDensity = Annotated[float, _number(POWER_DENSITY)]
-Absorptivity = Annotated[float, _number(ABSORPTIVITY)]
-Length = Annotated[float, _number(LENGTH)]
-Speed = Annotated[float, _number(SPEED)]
-Moment = Annotated[float, _number(MOMENT)]
-TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE)]
-Enlargement = Annotated[float, _number(ENLARGEMENT)]
-Count = Annotated[int, PlainValidator(_read_count)]
-Size = Annotated[Vector, _vector(LENGTH)]
-Point = Annotated[Vector, _vector(COORDINATE)]
-FacePoint = Annotated[Pair, PlainValidator(read_pair)]
-FaceName = Annotated[str, choice(*FACES)]
-Cells = Annotated[tuple[int, int, int], PlainValidator(_read_cells)]
-TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt)]
+Text = Annotated[str, PlainValidator(_read_text), Form("text on one line")]
+Flag = Annotated[bool, PlainValidator(_read_flag), Form("`true`, `false`")]
+Duration = Annotated[float, _number(DURATION), DURATION]
+Density = Annotated[float, _number(DENSITY), DENSITY]
+Fraction = Annotated[float, _number(FRACTION), FRACTION]
+Kelvin = Annotated[float, _number(TEMPERATURE), TEMPERATURE]
+LatentHeat = Annotated[float, _number(LATENT_HEAT), LATENT_HEAT]
+ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE), CONTACT_RESISTANCE]
+Power = Annotated[float, _number(POWER), POWER]
+PowerDensity = Annotated[float, _number(POWER_DENSITY), POWER_DENSITY]
+Absorptivity = Annotated[float, _number(ABSORPTIVITY), ABSORPTIVITY]
+Length = Annotated[float, _number(LENGTH), LENGTH]
+Speed = Annotated[float, _number(SPEED), SPEED]
+Moment = Annotated[float, _number(MOMENT), MOMENT]
+Tolerance = Annotated[float, PlainValidator(_read_tolerance), TOLERANCE]
+TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE), TEMPERATURE_RATE]
+Enlargement = Annotated[float, _number(ENLARGEMENT), ENLARGEMENT]
+Count = Annotated[int, PlainValidator(_read_count), Form(f"2 to {MAX_COUNT:,}")]
+Size = Annotated[Vector, _vector(LENGTH), LENGTH, Form("three numbers > 0, along x, y, z")]
+Point = Annotated[Vector, _vector(COORDINATE), COORDINATE, Form("three numbers, along x, y, z")]
+FacePoint = Annotated[Pair, PlainValidator(read_pair), COORDINATE, Form("two numbers, along the axes of the face")]
+FaceName = Annotated[str, choice(*FACES), Form(", ".join(f"`{name}`" for name in FACES))]
+Cells = Annotated[
+    tuple[int, int, int], PlainValidator(_read_cells), Form("three whole numbers from 1; at most 2⁴⁰ cells in total")
+]
+TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt), DURATION, Form("> 0, or `auto`")]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
+Method = Annotated[Literal["euler", "steady"], choice("euler", "steady")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
-# The check of expressions over the time of the run finds the quantity in the annotation.
+# The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX), FLUX]
 CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
 EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY), EMISSIVITY]
 FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
-InitialTemperature = Annotated[float | Expression | ArrayFile | ImageFile, PlainValidator(_read_initial)]
+InitialTemperature = Annotated[
+    float | Expression | ArrayFile | ImageFile,
+    PlainValidator(_read_initial),
+    TEMPERATURE,
+    Form("≥ 0; an expression in x, y, z; or a file, see above"),
+]
 
 
 def formulas_in_time(

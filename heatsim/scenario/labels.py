@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, PlainValidator, ValidationInfo, field_validator
 
 from heatsim.scenario.context import folder_of
-from heatsim.scenario.fields import STRICT, Named
+from heatsim.scenario.fields import STRICT, Form, Named
 from heatsim.scenario.files import InputFile, existing, one_line, slice_files
 from heatsim.scenario.materials import read_material_name
 from heatsim.scenario.messages import fault, refuse, show
@@ -84,9 +84,15 @@ class Labels(BaseModel):
 
     model_config = STRICT
 
-    file: Annotated[LabelFile, PlainValidator(_read_file)] = Field(examples=['file = "ct.npy"'])
-    materials: Annotated[Named[str], PlainValidator(_read_materials)] = Field(
-        examples=['materials = { "1" = "bone", "2" = "void" }']
+    file: Annotated[LabelFile, PlainValidator(_read_file), Form("path of a file or folder")] = Field(
+        examples=['file = "ct.npy"'],
+        description="`.npy` file of shape (nz, ny, nx), TIFF with nz pages, or folder with nz PNG slices",
+    )
+    materials: Annotated[
+        Named[str], PlainValidator(_read_materials), Form('such as `{ "1" = "bone", "2" = "void" }`')
+    ] = Field(
+        examples=['materials = { "1" = "bone", "2" = "void" }'],
+        description="Material or `void` for each label; cells with other labels keep their material",
     )
 
     @field_validator("materials", mode="after")

@@ -7,7 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import AfterValidator, BaseModel, Field, PlainValidator, model_validator
 
-from heatsim.scenario.fields import STRICT, Density, Kelvin, LatentHeat, Named, Pair, Vector, read_entries, read_vector
+from heatsim.scenario.fields import (
+    STRICT,
+    Density,
+    Form,
+    Kelvin,
+    LatentHeat,
+    Named,
+    Pair,
+    Vector,
+    read_entries,
+    read_vector,
+)
 from heatsim.scenario.materialfunction import (
     Array,
     MaterialFormula,
@@ -52,18 +63,41 @@ class Material(BaseModel):
 
     model_config = STRICT
 
-    conductivity: Annotated[Vector | MaterialFunction, PlainValidator(_read_conductivity)] = Field(
-        examples=["conductivity = 237.0"]
+    conductivity: Annotated[
+        Vector | MaterialFunction,
+        PlainValidator(_read_conductivity),
+        CONDUCTIVITY,
+        Form("> 0; a number, [kx, ky, kz], or a function of T"),
+    ] = Field(examples=["conductivity = 237.0"], description="Conductivity")
+    density: Density = Field(examples=["density = 2700.0"], description="Density")
+    specific_heat: Annotated[
+        float | MaterialFunction,
+        PlainValidator(_read_specific_heat),
+        SPECIFIC_HEAT,
+        Form("> 0; a number or a function of T"),
+    ] = Field(examples=["specific_heat = 900.0"], description="Specific heat, without latent heat")
+    latent_heat: LatentHeat | None = Field(
+        default=None, examples=["latent_heat = 2e5"], description="Heat absorbed between solidus and liquidus"
     )
-    density: Density = Field(examples=["density = 2700.0"])
-    specific_heat: Annotated[float | MaterialFunction, PlainValidator(_read_specific_heat)] = Field(
-        examples=["specific_heat = 900.0"]
+    solidus: Kelvin | None = Field(
+        default=None,
+        examples=["solidus = 300.0"],
+        description="Temperature at which melting starts; required with `latent_heat`",
     )
-    latent_heat: LatentHeat | None = Field(default=None, examples=["latent_heat = 2e5"])
-    solidus: Kelvin | None = Field(default=None, examples=["solidus = 300.0"])
-    liquidus: Kelvin | None = Field(default=None, examples=["liquidus = 302.0"])
-    temperature_range: Annotated[Pair, PlainValidator(_read_temperature_range)] | None = Field(
-        default=None, examples=["temperature_range = [250.0, 1500.0]"]
+    liquidus: Kelvin | None = Field(
+        default=None,
+        examples=["liquidus = 302.0"],
+        description="Temperature at which melting ends, above the solidus; required with `latent_heat`",
+    )
+    temperature_range: (
+        Annotated[
+            Pair, PlainValidator(_read_temperature_range), TEMPERATURE, Form("two numbers ≥ 0, the lower one first")
+        ]
+        | None
+    ) = Field(
+        default=None,
+        examples=["temperature_range = [250.0, 1500.0]"],
+        description="Range in which the expressions hold; beyond it they keep their values at its ends",
     )
 
     @property
@@ -107,6 +141,12 @@ class Material(BaseModel):
         if isinstance(self.conductivity, MaterialFunction):
             return (float(self.values(self.conductivity, temperature)),) * 3
         return self.conductivity
+
+    def in_steady_state(self) -> "Material":
+        """The same without what matters only while temperatures change: latent heat, a specific heat that varies."""
+        cp = 1000.0 if isinstance(self.specific_heat, MaterialFunction) else self.specific_heat
+        without = {"latent_heat": None, "solidus": None, "liquidus": None, "specific_heat": cp}
+        return self.model_copy(update=without)
 
     def specific_heat_at(self, temperature: float) -> float:
         """Specific heat in J/(kg K) at a temperature in K, without latent heat."""
@@ -159,4 +199,4 @@ def read_material_name(value: Any) -> str:
     return value
 
 
-MaterialName = Annotated[str, PlainValidator(read_material_name)]
+MaterialName = Annotated[str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, or `void`")]

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
@@ -17,6 +17,7 @@ from heatsim.scenario.fields import (
     Flag,
     Fraction,
     InitialTemperature,
+    Method,
     Named,
     Point,
     Precision,
@@ -25,16 +26,22 @@ from heatsim.scenario.fields import (
     TemperatureRate,
     Text,
     TimeStep,
+    Tolerance,
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
+from heatsim.scenario.messages import missing_key
 from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
+from heatsim.scenario.quantities import DURATION
 from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.sources import Sources
 
 NEVER = float("inf")
+# The temperature in K from which the search for a steady state begins where none is given.
+FIRST_GUESS = 293.15
+_END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
 
 
@@ -47,10 +54,17 @@ class Domain(BaseModel):
 
     model_config = STRICT
 
-    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"])
-    cells: Cells = Field(examples=["cells = [64, 64, 64]"])
-    origin: Point = (0.0, 0.0, 0.0)
-    material: MaterialName | None = Field(default=None, examples=['material = "copper"'])
+    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
+    cells: Cells = Field(
+        examples=["cells = [64, 64, 64]"],
+        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D",
+    )
+    origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
+    material: MaterialName | None = Field(
+        default=None,
+        examples=['material = "copper"'],
+        description="Material before regions are painted; required with several materials",
+    )
 
 
 class Initial(BaseModel):
@@ -58,21 +72,57 @@ class Initial(BaseModel):
 
     model_config = STRICT
 
-    temperature: InitialTemperature = Field(examples=["temperature = 300.0"])
+    temperature: InitialTemperature = Field(examples=["temperature = 300.0"], description="Temperature at t = 0")
+
+
+def _not_given() -> Any:
+    """The validator of a key that only some methods need says what to do without it."""
+    return None
+
+
+def _read_end(value: object, info: ValidationInfo) -> float:
+    """A steady state has no end: 0."""
+    steady = (info.data or {}).get("method") == "steady"
+    if steady and (value is None or value == 0.0):
+        return 0.0
+    if value is None:
+        raise ValueError(missing_key(_END_EXAMPLE))
+    end = DURATION.read(value)
+    return 0.0 if steady else end
 
 
 class Time(BaseModel):
     """Duration and time step in s; ``safety`` is the fraction of the stability limit that "auto" uses.
 
-    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s.
+    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s. With ``method`` "steady" no time
+    passes: the temperatures at which nothing changes are found to ``tolerance`` in K, by default 0.01 % of their range.
     """
 
     model_config = STRICT
 
-    end: Duration = Field(examples=["end = 60.0"])
-    dt: TimeStep = "auto"
-    safety: Fraction = 0.9
-    stop_below: TemperatureRate | None = None
+    method: Method = Field(default="euler", description="Explicit steps in time, or the steady state alone")
+    end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
+        default_factory=_not_given,
+        examples=[_END_EXAMPLE],
+        description="End of the run; a steady state has none",
+        json_schema_extra={"default": "required with `euler`"},
+    )
+    tolerance: Tolerance | None = Field(
+        default=None, description="Largest error of a steady state; by default 0.01 % of its range, at least 1 mK"
+    )
+    dt: TimeStep = Field(default="auto", description="Time step; it must divide each interval between output times")
+    safety: Fraction = Field(default=0.9, description='Fraction of the stability limit that `dt = "auto"` takes')
+    stop_below: TemperatureRate | None = Field(
+        default=None, description="End the run early when no cell changes faster than this between two rows"
+    )
+
+    @field_validator("tolerance", mode="after")
+    @classmethod
+    def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
+        if tolerance is not None and (info.data or {}).get("method") == "euler":
+            message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
+            raise ValueError(f"got {tolerance!r} {message}")
+        return tolerance
 
 
 class Solver(BaseModel):
@@ -80,10 +130,12 @@ class Solver(BaseModel):
 
     model_config = STRICT
 
-    device: Device = "auto"
-    kernel: Text = "auto"
-    precision: Precision = "float32"
-    rounding: Rounding = "nearest"
+    device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
+    kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
+    precision: Precision = Field(default="float32", description="Floating-point type of the field")
+    rounding: Rounding = Field(
+        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
+    )
 
 
 class Output(BaseModel):
@@ -91,13 +143,23 @@ class Output(BaseModel):
 
     model_config = STRICT
 
-    every: Duration = Field(default=NEVER, validate_default=False)
-    probe_every: Duration = Field(default=NEVER, validate_default=False)
-    checkpoint_wall: Duration = 60.0
-    fields: Flag = True
-    energy: Flag = True
-    heat_flux: Flag = False
-    figures: Flag = True
+    every: Duration = Field(
+        default=NEVER,
+        validate_default=False,
+        description="Interval between fields and pictures",
+        json_schema_extra={"default": "`time.end`"},
+    )
+    probe_every: Duration = Field(
+        default=NEVER,
+        validate_default=False,
+        description="Interval between rows of `probes.csv` and `energy.csv`",
+        json_schema_extra={"default": "`every`"},
+    )
+    checkpoint_wall: Duration = Field(default=60.0, description="Wall-clock time between checkpoints")
+    fields: Flag = Field(default=True, description="Write `fields.vtkhdf`")
+    energy: Flag = Field(default=True, description="Write `energy.csv`")
+    heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
+    figures: Flag = Field(default=True, description="Draw pictures at the end")
 
 
 class Scenario(BaseModel):
@@ -108,16 +170,25 @@ class Scenario(BaseModel):
 
     model_config = STRICT
 
-    title: Text
-    domain: Domain = Field(examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"])
-    material: Material | None = Field(default=None, examples=[MATERIAL_EXAMPLE])
-    materials: Materials = Field(default=Named(()), examples=["[materials.copper] with the keys of [material]"])
+    title: Text = Field(description="Title of the results")
+    domain: Domain = Field(
+        examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"], description="The box and its cells"
+    )
+    material: Material | None = Field(
+        default=None, examples=[MATERIAL_EXAMPLE], description="The material, if there is only one"
+    )
+    materials: Materials = Field(
+        default=Named(()),
+        examples=["[materials.copper] with the keys of [material]"],
+        description="The materials by name, if there are several: `[materials.copper]`",
+    )
     regions: Regions = Field(
         default=(),
         examples=[
             "each region under its own heading [[regions]], with a name, a material and one of "
             "box, sphere, cylinder, stl, labels, everywhere"
         ],
+        description="Parts of the domain with other materials, painted in order: later ones win",
     )
     contacts: tuple[Contact, ...] = Field(
         default=(),
@@ -125,26 +196,43 @@ class Scenario(BaseModel):
             'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
             "resistance = 1e-5"
         ],
+        description="Thermal resistances between materials",
     )
-    time: Time = Field(examples=["[time] with end = 60.0"])
-    initial: Initial = Field(examples=["[initial] with temperature = 300.0"])
-    boundaries: Boundaries = Field(default_factory=Boundaries)
+    time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
+    initial: Initial = Field(
+        default_factory=_not_given,
+        examples=[_INITIAL_EXAMPLE],
+        description="The field at t = 0; the first guess of a steady state",
+        json_schema_extra={"default": "required with `euler`"},
+    )
+    boundaries: Boundaries = Field(
+        default_factory=Boundaries,
+        description="Conditions on the faces of the box",
+        json_schema_extra={"default": "all insulated"},
+    )
     patches: Patches = Field(
         default=(),
         examples=[
             "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
             "and the keys of the type"
         ],
+        description="Rectangles on faces with their own condition",
     )
     sources: Sources = Field(
         default=(),
         examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
+        description="Heat sources and beams",
     )
-    solver: Solver = Solver()
-    output: Output = Output()
+    solver: Solver = Field(
+        default=Solver(), description="Device, kernel and precision", json_schema_extra={"default": "see below"}
+    )
+    output: Output = Field(
+        default=Output(), description="What is written, and when", json_schema_extra={"default": "see below"}
+    )
     probes: tuple[Probe, ...] = Field(
         default=(),
         examples=['each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'],
+        description="Points, lines and regions whose temperature is recorded",
     )
     _path: Path = PrivateAttr(default_factory=Path)
 
@@ -174,13 +262,14 @@ class Scenario(BaseModel):
         """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
         A material without a name is called "material". If the domain is void, the materials have the order of the file.
+        In a steady state they are without what only matters while temperatures change.
         """
-        if self.material is not None:
-            named: list[tuple[str, Material | None]] = [("material", self.material)]
-        else:
-            named = list(self.materials.items())
-            named.sort(key=lambda entry: entry[0] != self.domain.material)
-        return (*named, (VOID, None)) if self.uses_void else tuple(named)
+        named = [("material", self.material)] if self.material is not None else list(self.materials.items())
+        named.sort(key=lambda entry: entry[0] != self.domain.material)
+        palette: list[tuple[str, Material | None]] = [
+            (name, material.in_steady_state() if self.steady else material) for name, material in named
+        ]
+        return (*palette, (VOID, None)) if self.uses_void else tuple(palette)
 
     @property
     def base_material(self) -> Material:
@@ -207,6 +296,12 @@ class Scenario(BaseModel):
             or any(map(radiates, conditions))
             or any(material is not None and material.varies for _, material in self.palette)
         )
+
+    @property
+    def steady(self) -> bool:
+        """Whether a steady state is wanted, and no time passes."""
+        # A scenario with mistakes may have no table [time].
+        return bool(self.time) and self.time.method == "steady"
 
     @property
     def switching_times(self) -> tuple[float, ...]:
@@ -237,6 +332,16 @@ class Scenario(BaseModel):
             return document
         return {**document, "domain": {**domain, "material": next(iter(materials))}}
 
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _guess(cls, initial: object, info: ValidationInfo) -> object:
+        time = (info.data or {}).get("time")
+        if initial is None and time is not None and time.method == "steady":
+            return {"temperature": FIRST_GUESS}
+        if initial is None:
+            raise ValueError(missing_key(_INITIAL_EXAMPLE))
+        return initial
+
     @model_validator(mode="after")
     def _set_end_of_formulas(self) -> "Scenario":
         """Expressions in t are averaged between the jumps that they have up to the end of the run."""
@@ -248,7 +353,7 @@ class Scenario(BaseModel):
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
         """The default of ``every`` is the end of the run; the default of ``probe_every`` is ``every``."""
-        if "time" not in info.data:
+        if "time" not in info.data or info.data["time"].method == "steady":
             return output
         every = info.data["time"].end if output.every == NEVER else output.every
         probe_every = every if output.probe_every == NEVER else output.probe_every

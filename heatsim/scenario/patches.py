@@ -32,8 +32,10 @@ class Rectangle(BaseModel):
 
     model_config = STRICT
 
-    min: FacePoint = Field(examples=["min = [0.01, 0.01]"])
-    max: FacePoint = Field(examples=["max = [0.02, 0.03]"])
+    min: FacePoint = Field(examples=["min = [0.01, 0.01]"], description="Corner with the smallest coordinates")
+    max: FacePoint = Field(
+        examples=["max = [0.02, 0.03]"], description="Opposite corner, greater than `min` along both axes"
+    )
 
     @field_validator("max", mode="after")
     @classmethod
@@ -60,10 +62,18 @@ class Patch(BaseModel):
 
     model_config = STRICT
 
-    name: Text
-    face: FaceName = Field(examples=['face = "z_max"'])
-    rectangle: Rectangle = Field(examples=["rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] }"])
-    condition: Surface
+    name: Text = Field(
+        description="Name, also of its column in `energy.csv`", json_schema_extra={"default": "`patch 1`, …"}
+    )
+    face: FaceName = Field(examples=['face = "z_max"'], description="Face of the box")
+    rectangle: Rectangle = Field(
+        examples=["rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] }"],
+        description="Part of the face with the condition; cells at its edges count with the part that it covers",
+    )
+    condition: Surface = Field(
+        description="Type and keys of a condition, not `periodic`, beside the other keys of the patch",
+        json_schema_extra={"key": "type"},
+    )
 
     def coverage(self, grid: Grid) -> tuple[Array, Array]:
         """The fraction of the width of each cell that the patch covers, along the face's two axes in the order x, y, z.

@@ -22,9 +22,11 @@ class Line(BaseModel):
 
     model_config = STRICT
 
-    from_: Point = Field(alias="from", examples=["from = [0.0, 0.05, 0.05]"])
-    to: Point = Field(examples=["to = [0.1, 0.05, 0.05]"])
-    count: Count = Field(examples=["count = 11"])
+    from_: Point = Field(alias="from", examples=["from = [0.0, 0.05, 0.05]"], description="First point")
+    to: Point = Field(examples=["to = [0.1, 0.05, 0.05]"], description="Last point")
+    count: Count = Field(
+        examples=["count = 11"], description="Number of points at equal distances, including both ends"
+    )
 
     @property
     def points(self) -> tuple[Vector, ...]:
@@ -52,13 +54,21 @@ class Probe(BaseModel):
 
     model_config = STRICT
 
-    name: Text = Field(examples=['name = "centre"'])
-    point: Point | None = Field(default=None, examples=["point = [0.05, 0.05, 0.05]"])
-    line: Line | None = Field(
-        default=None, examples=["line = { from = [0.0, 0.05, 0.05], to = [0.1, 0.05, 0.05], count = 11 }"]
+    name: Text = Field(
+        examples=['name = "centre"'], description="Name of its column; a line has the columns `name[0]`, `name[1]`, …"
     )
-    region: Text | None = Field(default=None, examples=['region = "die"'])
-    statistic: Statistic | None = Field(default=None, examples=['statistic = "mean"'])
+    point: Point | None = Field(
+        default=None, examples=["point = [0.05, 0.05, 0.05]"], description="Point in the domain or on its surface"
+    )
+    line: Line | None = Field(
+        default=None,
+        examples=["line = { from = [0.0, 0.05, 0.05], to = [0.1, 0.05, 0.05], count = 11 }"],
+        description="Points on a line",
+    )
+    region: Text | None = Field(default=None, examples=['region = "die"'], description="Region; needs `statistic`")
+    statistic: Statistic | None = Field(
+        default=None, examples=['statistic = "mean"'], description="Statistic of the region's temperatures"
+    )
 
     @property
     def points(self) -> tuple[Vector, ...]:

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from heatsim.scenario.context import folder_of
-from heatsim.scenario.fields import STRICT, Enlargement, Flag, Kelvin, Length, Point, Text, Vector
+from heatsim.scenario.fields import STRICT, Enlargement, Flag, Form, Kelvin, Length, Point, Text, Vector
 from heatsim.scenario.files import InputFile, existing
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.materials import MaterialName
@@ -32,8 +32,10 @@ class Box(BaseModel):
 
     model_config = STRICT
 
-    min: Point = Field(examples=["min = [0.0, 0.0, 0.0]"])
-    max: Point = Field(examples=["max = [0.01, 0.01, 0.01]"])
+    min: Point = Field(examples=["min = [0.0, 0.0, 0.0]"], description="Corner with the smallest coordinates")
+    max: Point = Field(
+        examples=["max = [0.01, 0.01, 0.01]"], description="Opposite corner, greater than `min` along each axis"
+    )
 
     @field_validator("max", mode="after")
     @classmethod
@@ -55,8 +57,8 @@ class Sphere(BaseModel):
 
     model_config = STRICT
 
-    centre: Point = Field(examples=["centre = [0.05, 0.05, 0.05]"])
-    radius: Length = Field(examples=["radius = 0.01"])
+    centre: Point = Field(examples=["centre = [0.05, 0.05, 0.05]"], description="Centre")
+    radius: Length = Field(examples=["radius = 0.01"], description="Radius")
 
 
 class Cylinder(BaseModel):
@@ -64,9 +66,9 @@ class Cylinder(BaseModel):
 
     model_config = STRICT
 
-    from_: Point = Field(alias="from", examples=["from = [0.05, 0.05, 0.0]"])
-    to: Point = Field(examples=["to = [0.05, 0.05, 0.1]"])
-    radius: Length = Field(examples=["radius = 0.01"])
+    from_: Point = Field(alias="from", examples=["from = [0.05, 0.05, 0.0]"], description="One end of the axis")
+    to: Point = Field(examples=["to = [0.05, 0.05, 0.1]"], description="Other end of the axis")
+    radius: Length = Field(examples=["radius = 0.01"], description="Radius")
 
     @field_validator("to", mode="after")
     @classmethod
@@ -86,9 +88,12 @@ class Stl(BaseModel):
 
     model_config = STRICT
 
-    file: Annotated[InputFile, PlainValidator(_read_stl_file)] = Field(examples=['file = "part.stl"'])
-    scale: Enlargement = 1.0
-    translate: Point = (0.0, 0.0, 0.0)
+    file: Annotated[InputFile, PlainValidator(_read_stl_file), Form("path of an `.stl` file")] = Field(
+        examples=['file = "part.stl"'],
+        description="File with a closed surface of triangles; VTK reads it, which comes with PyVista",
+    )
+    scale: Enlargement = Field(default=1.0, description="Factor for the coordinates of the file")
+    translate: Point = Field(default=(0.0, 0.0, 0.0), description="Shift after scaling")
 
 
 def _read_stl_shape(value: object) -> object:
@@ -106,13 +111,23 @@ class Shaped(BaseModel):
 
     model_config = STRICT
 
-    name: Text = Field(examples=['name = "die"'])
-    box: Box | None = Field(default=None, examples=["box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.01] }"])
-    sphere: Sphere | None = Field(default=None, examples=["sphere = { centre = [0.05, 0.05, 0.05], radius = 0.01 }"])
-    cylinder: Cylinder | None = Field(
-        default=None, examples=["cylinder = { from = [0.05, 0.05, 0.0], to = [0.05, 0.05, 0.1], radius = 0.01 }"]
+    name: Text = Field(examples=['name = "die"'], description="Name")
+    box: Box | None = Field(
+        default=None, examples=["box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.01] }"], description="Box"
     )
-    stl: Annotated[Stl | None, BeforeValidator(_read_stl_shape)] = Field(default=None, examples=['stl = "part.stl"'])
+    sphere: Sphere | None = Field(
+        default=None, examples=["sphere = { centre = [0.05, 0.05, 0.05], radius = 0.01 }"], description="Sphere"
+    )
+    cylinder: Cylinder | None = Field(
+        default=None,
+        examples=["cylinder = { from = [0.05, 0.05, 0.0], to = [0.05, 0.05, 0.1], radius = 0.01 }"],
+        description="Cylinder",
+    )
+    stl: Annotated[Stl | None, BeforeValidator(_read_stl_shape)] = Field(
+        default=None,
+        examples=['stl = "part.stl"'],
+        description="Inside of an STL surface; a file name alone is short for `{ file = … }`",
+    )
 
     @property
     def shape(self) -> Shape | None:
@@ -126,12 +141,20 @@ class Region(Shaped):
     A cell belongs to a shape if its centre lies in it or on its surface. ``labels`` names the materials itself.
     """
 
-    material: MaterialName | None = Field(default=None, examples=['material = "silicon"'])
-    labels: Labels | None = Field(
-        default=None, examples=['labels = { file = "ct.npy", materials = { "1" = "bone", "2" = "void" } }']
+    material: MaterialName | None = Field(
+        default=None, examples=['material = "silicon"'], description="Material of the region; not with `labels`"
     )
-    everywhere: Flag | None = Field(default=None, examples=["everywhere = true"])
-    initial_temperature: Kelvin | None = None
+    labels: Labels | None = Field(
+        default=None,
+        examples=['labels = { file = "ct.npy", materials = { "1" = "bone", "2" = "void" } }'],
+        description="Materials from a label image",
+    )
+    everywhere: Flag | None = Field(
+        default=None, examples=["everywhere = true"], description="`true` for the whole domain"
+    )
+    initial_temperature: Kelvin | None = Field(
+        default=None, description="Temperature of the region at t = 0, instead of the one of `[initial]`"
+    )
 
     @property
     def materials(self) -> tuple[str, ...]:

@@ -29,6 +29,16 @@ HEADER = "# A complete scenario: every default filled in, SI units. It runs as i
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
+# Keys without meaning in a steady state, in which no time passes.
+TRANSIENT_KEYS = (
+    ("time", "end"),
+    ("time", "dt"),
+    ("time", "safety"),
+    ("time", "stop_below"),
+    ("output", "every"),
+    ("output", "probe_every"),
+    ("output", "checkpoint_wall"),
+)
 _COPIED_AT_ONCE = 1 << 24
 
 # An array of three entries; a string never spans lines.
@@ -125,6 +135,9 @@ def document(scenario: Scenario) -> dict[str, Any]:
     """The tables of the complete TOML file, as plain Python values; input files have the names of their copies."""
     copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
     tables: dict[str, Any] = _plain(scenario, copies)
+    if scenario.steady:
+        for table, name in TRANSIENT_KEYS:
+            tables[table].pop(name, None)
     return tables
 
 

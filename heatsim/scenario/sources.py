@@ -20,6 +20,7 @@ from heatsim.scenario.fields import (
     Absorptivity,
     FaceName,
     FactorInTime,
+    Form,
     Length,
     Moment,
     Pair,
@@ -32,7 +33,7 @@ from heatsim.scenario.fields import (
     read_pair,
 )
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
-from heatsim.scenario.quantities import MOMENT
+from heatsim.scenario.quantities import COORDINATE, MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
 from heatsim.scenario.timefunction import Constant
 
@@ -71,15 +72,23 @@ class Beam(BaseModel):
 
     model_config = STRICT
 
-    face: FaceName = Field(examples=['face = "z_max"'])
-    power: Power = Field(examples=["power = 50.0"])
-    absorptivity: Absorptivity = 1.0
-    radius: Length = Field(examples=["radius = 0.5e-3"])
-    path: Annotated[tuple[Pair, ...], PlainValidator(_read_path)] = Field(
-        examples=["path = [[0.01, 0.02], [0.05, 0.02]]"]
+    face: FaceName = Field(examples=['face = "z_max"'], description="Face of the box that it heats")
+    power: Annotated[Power, Form("≥ 0")] = Field(examples=["power = 50.0"], description="Power P")
+    absorptivity: Absorptivity = Field(default=1.0, description="Fraction of the power that the body absorbs")
+    radius: Length = Field(examples=["radius = 0.5e-3"], description="1/e² radius R")
+    path: Annotated[tuple[Pair, ...], PlainValidator(_read_path), COORDINATE, Form("1 to 100,000 points [u, v]")] = (
+        Field(
+            examples=["path = [[0.01, 0.02], [0.05, 0.02]]"],
+            description="Points [u, v] along the axes of the face; a single point is a spot that does not move",
+        )
     )
-    speed: Speed | None = Field(default=None, examples=["speed = 0.2"], validate_default=True)
-    start: Moment = 0.0
+    speed: Speed | None = Field(
+        default=None,
+        examples=["speed = 0.2"],
+        validate_default=True,
+        description="Speed along the path; required for a path of several points",
+    )
+    start: Moment = Field(default=0.0, description="Time at which it starts; it is off after the end of the path")
 
     @field_validator("power", mode="after")
     @classmethod
@@ -112,19 +121,27 @@ class Source(Shaped):
     Negative values remove heat. The source is on ``during`` two times (s); ``scale`` multiplies it as a function of t.
     """
 
-    region: Text | None = Field(default=None, examples=['region = "die"'])
-    power: Power | None = Field(default=None, examples=["power = 120.0"])
-    power_density: PowerDensity | None = Field(default=None, examples=["power_density = 1e6"])
+    name: Text = Field(examples=['name = "die"'], description="Name", json_schema_extra={"default": "`source 1`, …"})
+    region: Text | None = Field(default=None, examples=['region = "die"'], description="Region that it heats")
+    power: Power | None = Field(
+        default=None,
+        examples=["power = 120.0"],
+        description="Total power, spread evenly over the conducting cells; negative values remove heat",
+    )
+    power_density: PowerDensity | None = Field(
+        default=None, examples=["power_density = 1e6"], description="Power for each volume"
+    )
     beam: Beam | None = Field(
         default=None,
         examples=[
             'beam = { face = "z_max", power = 50.0, radius = 0.5e-3, path = [[0.01, 0.02], [0.05, 0.02]], speed = 0.2 }'
         ],
+        description="A laser beam on a face, instead of the other keys",
     )
-    during: Annotated[tuple[float, float], PlainValidator(_read_during)] | None = Field(
-        default=None, examples=["during = [0.0, 5.0]"]
+    during: Annotated[tuple[float, float], PlainValidator(_read_during), MOMENT, Form("two times ≥ 0")] | None = Field(
+        default=None, examples=["during = [0.0, 5.0]"], description="Start and end"
     )
-    scale: FactorInTime = Constant(1.0)
+    scale: FactorInTime = Field(default=Constant(1.0), description="Factor for the power as a function of t")
 
     @model_validator(mode="wrap")
     @classmethod

@@ -1,1 +1,1 @@
-"""Advance the field."""
+"""Advance the field, or solve for its steady state."""

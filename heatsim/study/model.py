@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from heatsim.scenario import units
-from heatsim.scenario.fields import STRICT, Kelvin, Named, Text, choice
+from heatsim.scenario.fields import STRICT, Form, Kelvin, Named, Text, choice
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
 from heatsim.scenario.overrides import PART
 
@@ -52,7 +52,7 @@ def _read_end(value: object) -> object:
     return value
 
 
-End = Annotated[object, PlainValidator(_read_end)]
+End = Annotated[object, PlainValidator(_read_end), Form("a number, or text with a unit")]
 
 
 class Range(BaseModel):
@@ -63,9 +63,11 @@ class Range(BaseModel):
 
     model_config = STRICT
 
-    min: End = Field(examples=[RANGE_EXAMPLE])
-    max: End = Field(examples=[RANGE_EXAMPLE])
-    scale: Annotated[Literal["linear", "log"], choice(*SCALES)] = "linear"
+    min: End = Field(examples=[RANGE_EXAMPLE], description="Lower end")
+    max: End = Field(examples=[RANGE_EXAMPLE], description="Upper end")
+    scale: Annotated[Literal["linear", "log"], choice(*SCALES)] = Field(
+        default="linear", description="Whether values or their logarithms are drawn evenly"
+    )
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -129,9 +131,14 @@ def _check_not_empty(keys: tuple[str, ...]) -> tuple[str, ...]:
     return keys
 
 
-KeyPath = Annotated[str, PlainValidator(_read_path)]
-Values = Annotated[tuple[object, ...] | Range, PlainValidator(_read_values)]
-Parameters = Annotated[Mapping[KeyPath, Values], BeforeValidator(_flatten), AfterValidator(Named.of)]
+KeyPath = Annotated[str, PlainValidator(_read_path), Form("paths of keys")]
+Values = Annotated[tuple[object, ...] | Range, PlainValidator(_read_values), Form("a list, or a range")]
+Parameters = Annotated[
+    Mapping[KeyPath, Values],
+    BeforeValidator(_flatten),
+    AfterValidator(Named.of),
+    Form("a list or a range for each key"),
+]
 
 
 class Linked(BaseModel):
@@ -139,8 +146,10 @@ class Linked(BaseModel):
 
     model_config = STRICT
 
-    keys: Annotated[tuple[KeyPath, ...], AfterValidator(_check_not_empty)] = Field(examples=[LINKED_EXAMPLE])
-    values: Values = Field(examples=[LINKED_EXAMPLE])
+    keys: Annotated[tuple[KeyPath, ...], AfterValidator(_check_not_empty)] = Field(
+        examples=[LINKED_EXAMPLE], description="Keys of the scenario that have the same value in each run"
+    )
+    values: Values = Field(examples=[LINKED_EXAMPLE], description="List of values, or a range")
 
 
 class Response(BaseModel):
@@ -152,10 +161,17 @@ class Response(BaseModel):
 
     model_config = STRICT
 
-    name: Text = Field(examples=['name = "hottest"'])
-    probe: Text = Field(examples=['probe = "centre"'])
-    statistic: Annotated[str, choice(*STATISTICS)] = Field(examples=['statistic = "max"'])
-    threshold: Kelvin | None = Field(default=None, examples=['threshold = "60 degC"'])
+    name: Text = Field(examples=['name = "hottest"'], description="Name of its column in the results")
+    probe: Text = Field(examples=['probe = "centre"'], description="Column of `probes.csv`")
+    statistic: Annotated[str, choice(*STATISTICS), Form(", ".join(f"`{name}`" for name in STATISTICS))] = Field(
+        examples=['statistic = "max"'],
+        description="Statistic of the curve; for `time_above` and `time_below` the time of its first passage",
+    )
+    threshold: Kelvin | None = Field(
+        default=None,
+        examples=['threshold = "60 degC"'],
+        description="Threshold; only with `time_above` and `time_below`, and required there",
+    )
 
     @property
     def unit(self) -> str:
@@ -208,12 +224,26 @@ class StudyTable(BaseModel):
 
     model_config = STRICT
 
-    method: Annotated[str, choice(*METHODS)] = Field(examples=['method = "grid", or "zip", or "latin-hypercube"'])
-    samples: Annotated[int, PlainValidator(_read_samples)] | None = Field(default=None, examples=["samples = 200"])
-    seed: Annotated[int, PlainValidator(_read_seed)] = 0
-    parameters: Parameters = Field(default=Named(()), examples=[PARAMETERS_EXAMPLE], validate_default=False)
+    method: Annotated[str, choice(*METHODS), Form(", ".join(f"`{name}`" for name in METHODS))] = Field(
+        examples=['method = "grid", or "zip", or "latin-hypercube"'],
+        description="`grid`: every combination; `zip`: lists side by side; `latin-hypercube`: values drawn from ranges",
+    )
+    samples: Annotated[int, PlainValidator(_read_samples), Form(f"1 to {MAX_RUNS:,}")] | None = Field(
+        default=None, examples=["samples = 200"], description="Number of runs of `latin-hypercube`"
+    )
+    seed: Annotated[int, PlainValidator(_read_seed), Form("whole number from 0")] = Field(
+        default=0, description="Seed of the random numbers"
+    )
+    parameters: Parameters = Field(
+        default=Named(()),
+        examples=[PARAMETERS_EXAMPLE],
+        validate_default=False,
+        description='Values by key of the scenario, for example `"material.density" = [1000.0, 2000.0]`',
+    )
     linked: tuple[Linked, ...] = Field(
-        default=(), examples=[f"each list of keys under its own heading [[study.linked]], with {LINKED_EXAMPLE}"]
+        default=(),
+        examples=[f"each list of keys under its own heading [[study.linked]], with {LINKED_EXAMPLE}"],
+        description="Keys with common values",
     )
     responses: tuple[Response, ...] = Field(
         default=(),
@@ -221,6 +251,7 @@ class StudyTable(BaseModel):
             'each response under its own heading [[study.responses]], with name = "hottest", probe = "centre" and '
             'statistic = "max"'
         ],
+        description="Columns of the results",
     )
 
     @property

@@ -81,6 +81,37 @@ def heated_layer(x: Array, y: Array, z: Array, t: float) -> Array:
     return np.where(from_middle < half, inside, slope * (0.5 - from_middle))
 
 
+def insulated_wall(x: Array, y: Array, z: Array, t: float) -> Array:
+    """10 W/m² through films, brick, a contact and wool."""
+    brick = 300.0 - 10.0 / 8.0 - 10.0 * x / 0.8
+    wool = 270.35 + 10.0 / 25.0 + 10.0 * (0.3 - x) / 0.04
+    return np.where(x < 0.2, brick, wool)
+
+
+def heated_rod() -> tuple[float, ...]:
+    """4e6 W/m³ in a rod of 10 mm with a sleeve of 18 mm, at the probes' distances from the axis."""
+    a, b, density = 0.01, 0.018, 4e6
+    surface = 300.0 + density * a**2 / (2.0 * b * 500.0)
+
+    def sleeve(r: float) -> float:
+        return surface + density * a**2 / (2.0 * 15.0) * log(b / r)
+
+    def rod(r: float) -> float:
+        return sleeve(a) + density * (a**2 - r**2) / (4.0 * 3.0)
+
+    return rod(0.0), rod(0.005), rod(0.005), sleeve(0.014), sleeve(0.014), sleeve(0.016)
+
+
+def heated_slab(x: Array, y: Array, z: Array, t: float) -> Array:
+    """5e4 W/m³ in 0.1 m, all of which convection and radiation give off at the face x = 0.1 m."""
+    heat = 5e4 * 0.1
+
+    def surplus(T: float) -> float:
+        return 10.0 * (T - 300.0) + 0.9 * STEFAN_BOLTZMANN * (T**4 - 400.0**4) - heat
+
+    return root(surplus, 300.0, 2000.0) + 5e4 / (2.0 * 12.0) * (0.1**2 - x**2)
+
+
 def uniform_rise(x: Array, y: Array, z: Array, t: float) -> Array:
     """200 W for 0.25 s in 1e-6 m³ of 2e6 J/(m³ K); differences from 300 K."""
     return np.full(np.broadcast_shapes(x.shape, y.shape, z.shape), 200.0 * 0.25 / (1e-6 * 2e6))

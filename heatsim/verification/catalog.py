@@ -89,4 +89,9 @@ CASES = (
     ),
     Case("order_varying", "exact parabola", everywhere(materials.growing_parabola), 600.0, 1e-3, order=True),
     Case("melting_front", "Carslaw & Jaeger §11.2", everywhere(materials.melting_front), 40.0, 5e-3),
+    Case("steady_plate", "NAFEMS T4", _celsius(0.0, 18.25), 100.0, 1e-3),
+    Case("steady_wall", "series resistances", everywhere(bodies.insulated_wall), 29.65, 1e-4),
+    Case("steady_cylinder", "Incropera §3.5", probes({0.0: bodies.heated_rod()}), 75.0, 5e-3),
+    Case("steady_radiation", "integrated twice", everywhere(bodies.heated_slab), 300.0, 1e-4),
+    Case("steady_kirchhoff", "Carslaw & Jaeger §1.6", _above_300(materials.kirchhoff_slab), 500.0, 1e-3),
 )

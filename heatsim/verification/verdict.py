@@ -10,6 +10,7 @@ from time import perf_counter
 from heatsim.errors import Interrupted, RunError
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
+from heatsim.solver.steady_state import METHOD
 from heatsim.verification.case import LEAST_ORDER, Case, Comparison
 
 
@@ -104,7 +105,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
         and (not case.order or (order is not None and order >= LEAST_ORDER)),
         failure=failure,
         device=simulation.plan.device.name,
-        kernel=simulation.plan.kernel.name,
+        kernel=METHOD if problem.scenario.steady else simulation.plan.kernel.name,
         precision=problem.precision,
         cells=problem.grid.cells,
         steps=simulation.step,

@@ -19,6 +19,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.reductions import compiled, fused, gather
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
@@ -154,6 +155,17 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for job, result in zip(jobs, pool.map(build, jobs), strict=True):
             assert "warning" not in result.log, f"{job}\n{result.log}"
             assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 100])
+def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    source = cuda_sweeps.SOURCE.read_text(encoding="utf-8")
+    for precision in REAL:
+        macros = [f"-D{name}={value}" for name, value in cuda_sweeps.macros(precision).items()]
+        result = compile_source(source, cuda_sweeps.SOURCE.name, architecture, ("--std=c++17", *macros))
+        assert "warning" not in result.log, result.log
+        assert set(result.local_memory) == {(0, 0, 0)}, result.log
 
 
 # Name, precision, several materials: each rung once, those that a run takes in all forms.

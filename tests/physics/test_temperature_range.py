@@ -142,5 +142,5 @@ def test_a_range_is_two_temperatures(line: str, words: str) -> None:
 
 def test_a_range_without_an_expression_is_refused() -> None:
     numbers = (('"20 + 0.01*T"', "20.0"), ('"300 + T"', "500.0"))
-    with pytest.raises(ScenarioError, match="there is none: leave it out"):
+    with pytest.raises(ScenarioError, match="there is no expression in T to limit: remove this key"):
         scenario(*numbers, ("density = 1000.0", "density = 1000.0\ntemperature_range = [300.0, 400.0]"))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,22 @@ def choose_threads(cells: int) -> None:
     import numba
 
     numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
+
+
+def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
+    """Have rows 0 to below ``rows`` done by all cores, each a run of them, or by one where there are few cells.
+
+    Args:
+        work: does rows from … to below …; compiled code that runs without the interpreter's lock.
+        rows: how many there are.
+        cells: in all of them.
+    """
+    parts = min(_thread_count(), rows) if cells >= _CELLS_FOR_THREADS else 1
+    ends = [rows * part // parts for part in range(parts + 1)]
+    others = [_threads().submit(work, *run) for run in pairwise(ends[1:])]
+    work(ends[0], ends[1])
+    for other in others:
+        other.result()
 
 
 def steps_a_sweep(

@@ -1,0 +1,55 @@
+"""The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
+
+Columns are the sources by their names, the six faces, patches, surfaces towards void, and what is left: the imbalance
+in W, and in % of the heat that flows through the body, which is half of the sum of all magnitudes. A patch's heat is
+among its face's. What a beam brings is a source's, not its face's.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.steady_state import SteadyState
+from heatsim.storage import folder
+from heatsim.storage.tables import TableWriter
+
+IMBALANCE, RELATIVE = "imbalance (W)", "imbalance (%)"
+
+
+def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
+    """The row of energy.csv by column, without the time."""
+    flows = state.flows
+    surfaces = {**flows.faces, **flows.patches}
+    if problem.body is not None and problem.body.medium.exposed_cells:
+        surfaces["void"] = flows.void
+    # A source may have the name of a patch.
+    sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}
+    found = {f"{name} (W)": heat for name, heat in (*sources.items(), *surfaces.items())}
+    relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
+    return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}
+
+
+class HeatFlows(Observer):
+    """Writes the row."""
+
+    _table: TableWriter
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        """At once."""
+        return state.problem.timeline.steps
+
+    def start(self, state: RunState, saved: Values | None) -> None:
+        """Create the table."""
+        assert state.steady is not None, "found before observers start"
+        self._row = row(state.problem, state.steady)
+        self._table = TableWriter.create(state.folder / folder.ENERGY, ["time", *self._row])
+
+    def handle(self, state: RunState) -> None:
+        """Append the row."""
+        self._table.append([state.time, *self._row.values()])
+
+    def close(self) -> None:
+        """Close the table."""
+        if hasattr(self, "_table"):
+            self._table.close()

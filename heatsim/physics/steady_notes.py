@@ -1,0 +1,43 @@
+"""What a user should know of a scenario whose steady state is looked for: what is taken at t = 0, what is not used."""
+
+from collections.abc import Iterator
+
+from heatsim.physics.conditions import Conditions
+from heatsim.scenario import Scenario
+from heatsim.scenario.resolved import TRANSIENT_KEYS
+
+
+def notes_on_steady(scenario: Scenario) -> list[str]:
+    """Sentences for the user; none where all settings have their full meaning."""
+    notes = []
+    changing = list(_changing(scenario))
+    if changing:
+        notes.append(f"values that change in time are taken at t = 0: {', '.join(changing)}")
+    unused = [f"{table}.{name}" for table, name in TRANSIENT_KEYS if name in getattr(scenario, table).model_fields_set]
+    defaults = type(scenario.solver)()
+    unused += [
+        f"solver.{name}" for name in ("kernel", "rounding") if getattr(scenario.solver, name) != getattr(defaults, name)
+    ]
+    if unused:
+        notes.append(f"a steady state does not use {', '.join(unused)}")
+    return notes
+
+
+def _changing(scenario: Scenario) -> Iterator[str]:
+    """The keys of values that are not the same at all times."""
+    conditions = Conditions.from_scenario(scenario)
+    for key, condition in zip(conditions.keys, conditions.conditions, strict=True):
+        for name in ("value", "coefficient", "ambient", "emissivity", "surroundings"):
+            function = getattr(condition, name, None)
+            if name == "surroundings" and function == getattr(condition, "ambient", None):
+                continue
+            if function is not None and not function.constant:
+                yield f"{key}.{name}"
+    for number, source in enumerate(scenario.sources):
+        if not source.scale.constant:
+            yield f"sources.{number}.scale"
+        if source.during is not None:
+            on = source.during[0] <= 0.0
+            yield f"sources.{number}.during ({'on' if on else 'off'})"
+        if source.beam is not None and source.beam.start > 0.0:
+            yield f"sources.{number}.beam.start (off)"

@@ -1,0 +1,162 @@
+"""The reference of all keys, made from the models: ``python -m heatsim.scenario.reference`` writes it to the README.
+
+A key's line has its description, unit, default and allowed values. They come from the field: from its description,
+its default, and the quantity or form in its annotation.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import isclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from heatsim.scenario.boundaries import FACE_TYPES, Boundaries
+from heatsim.scenario.contacts import Contact
+from heatsim.scenario.fields import Form, Named
+from heatsim.scenario.labels import Labels
+from heatsim.scenario.materials import Material
+from heatsim.scenario.messages import show
+from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
+from heatsim.scenario.patches import Patch, Rectangle
+from heatsim.scenario.probes import Line, Probe
+from heatsim.scenario.quantities import LARGEST, Quantity
+from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
+from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.timefunction import Constant, TimeFunction
+
+PAGE = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- keys: made from the models, do not edit -->\n", "<!-- end of keys -->\n"
+CONDITIONS = "conditions"
+SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("Top level", Scenario),
+    ("[domain]", Domain),
+    ("[material], [materials.NAME]", Material),
+    ("[[regions]]", Region),
+    ("box", Box),
+    ("sphere", Sphere),
+    ("cylinder", Cylinder),
+    ("stl", Stl),
+    ("labels", Labels),
+    ("[[contacts]]", Contact),
+    ("[initial]", Initial),
+    ("[boundaries]", Boundaries),
+    ("[[patches]]", Patch),
+    ("rectangle", Rectangle),
+    ("[[sources]]", Source),
+    ("beam", Beam),
+    ("[time]", Time),
+    ("[solver]", Solver),
+    ("[output]", Output),
+    ("[[probes]]", Probe),
+    ("line", Line),
+)
+_HEAD = "| key | meaning | unit | default | allowed |\n|---|---|---|---|---|\n"
+_POWERS = str.maketrans("23", "²³")
+
+
+def keys() -> str:
+    """The reference of all keys of a scenario, as Markdown."""
+    return sections(SECTIONS) + "\n" + _conditions()
+
+
+def sections(of: Sequence[tuple[str, type[BaseModel]]]) -> str:
+    """A heading and a table of keys for each model, as Markdown."""
+    headings = {model: heading for heading, model in of}
+    return "\n".join(f"### {heading}\n\n{_HEAD}{_rows(model, headings)}" for heading, model in of)
+
+
+def insert(page: str, text: str) -> str:
+    """A page with the text between its two marks replaced."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n" + text + "\n" + END + rest.split(END)[1]
+
+
+def _rows(model: type[BaseModel], headings: Mapping[type[BaseModel], str]) -> str:
+    return "".join(f"| {' | '.join(_row(name, info, headings))} |\n" for name, info in model.model_fields.items())
+
+
+def _row(name: str, info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    quantity = next((part for part in _parts(info) if isinstance(part, Quantity)), None)
+    unit = "" if quantity is None else re.sub(r"\^(\d)", lambda power: power[1].translate(_POWERS), quantity.unit)
+    default = str(extra["default"]) if "default" in extra else _default(info)
+    return (
+        f"`{extra.get('key', info.alias or name)}`",
+        info.description or "",
+        unit,
+        default,
+        _allowed(info, headings),
+    )
+
+
+def _conditions() -> str:
+    text = f"### {CONDITIONS.capitalize()}\n\n| type {_HEAD.replace('---|', '---|---|', 1)}"
+    for kind, model in FACE_TYPES.items():
+        text += f"| `{kind}` | | {model.model_fields['type'].description} | | | |\n"
+        for name, info in model.model_fields.items():
+            if name != "type":
+                text += f"| | {' | '.join(_row(name, info, {}))} |\n"
+    return text
+
+
+def _parts(info: FieldInfo) -> Iterator[Any]:
+    """Everything that a field's annotation consists of: types and what is annotated to them, outermost first."""
+    yield from info.metadata
+    yield from _within(info.annotation)
+
+
+def _within(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    if get_origin(annotation) is Annotated:
+        yield from annotation.__metadata__
+        yield from _within(annotation.__origin__)
+    elif get_origin(annotation) is not Literal:
+        for argument in get_args(annotation):
+            yield from _within(argument)
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "required"
+    default = info.get_default(call_default_factory=True, validated_data={})
+    if default is None or default == () or default == Named(()):
+        return "none"
+    return f"`{show(default.value if isinstance(default, Constant) else default)}`"
+
+
+def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
+    parts = list(_parts(info))
+    models = [part for part in parts if isclass(part) and issubclass(part, BaseModel)]
+    form = next((part.allowed for part in parts if isinstance(part, Form)), None)
+    quantity = next((part for part in parts if isinstance(part, Quantity)), None)
+    choices = next((get_args(part) for part in parts if get_origin(part) is Literal), ())
+    if form is not None:
+        return form
+    if len(models) == 1 and models[0] in headings:
+        heading = headings[models[0]]
+        return f"[`{heading}`](#{_anchor(heading)})"
+    if models:
+        return f"[a condition](#{CONDITIONS})"
+    if choices:
+        return ", ".join(f"`{name}`" for name in choices)
+    assert quantity is not None, "a field has a form, a model, choices or a quantity"
+    return _range(quantity) + ("; may change in time" if info.annotation is TimeFunction else "")
+
+
+def _range(quantity: Quantity) -> str:
+    lowest = f"> {quantity.above:g}" if quantity.above is not None else ""
+    if quantity.at_least is not None:
+        lowest = f"≥ {quantity.at_least:g}"
+    highest = f"≤ {quantity.at_most:g}" if quantity.at_most < LARGEST else ""
+    return ", ".join(part for part in (lowest, highest) if part) or "any number"
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), keys()), encoding="utf-8")

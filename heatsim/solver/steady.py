@@ -1,0 +1,178 @@
+"""Steady states: Newton outside, conjugate gradients preconditioned by multigrid inside.
+
+    Newton step    linearise the exchange of the surfaces and the conductivities at T
+      CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
+    until          max |MG(b − A·x)| < 0.1·tolerance                              b − A·x in float64
+
+z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. Where a step leaves more
+than half of the error, so does a cycle, and z has to be smaller: by 2·(1 − rate). The residual b − A·x is
+calculated in float64; what conjugate gradients make of it in float32 drifts, so it is calculated afresh whenever it
+has fallen to DRIFT of what it was. A problem that is linear needs one Newton step.
+
+Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §9.2 (preconditioned conjugate gradients); van der
+Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo, Eisenstat & Steihaug, *SIAM J. Numer.
+Anal.* 19 (1982) 400 (inexact Newton).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
+from heatsim.kernels.multigrid.cycle import VCycle
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.solver.steady_equations import Equations, LinearSystem
+
+# The largest correction that is left, as a fraction of the tolerance.
+MARGIN = 0.1
+# The default tolerance as a fraction of the range of the temperatures found, and at least this in K.
+FRACTION, SMALLEST = 1e-4, 1e-3
+# √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
+DRIFT = 1e-4
+# Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
+INEXACT = 0.01
+# Steps of conjugate gradients after which the rate at which the error falls is known; more than this is not believed.
+_FEW, SLOWEST = 3, 0.99
+MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
+
+
+@dataclass
+class Convergence:
+    """How a solution came about.
+
+    Attributes:
+        newton_steps: linearisations.
+        cycles: V-cycles, one for each step of conjugate gradients and one more for each start.
+        applications: work in equivalent applications of the operator on the finest level.
+        tolerance: the error allowed in K.
+        correction: the largest correction that was left, in K; it is a part of the solution.
+    """
+
+    newton_steps: int = 0
+    cycles: int = 0
+    applications: float = 0.0
+    tolerance: float = 0.0
+    correction: float = np.inf
+
+
+def solve(
+    equations: Equations,
+    sweeps: LevelSweeps,
+    tolerance: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Convergence:
+    """Find the temperatures at which nothing changes any more.
+
+    Args:
+        equations: hold the first guess, and the solution in the end.
+        sweeps: work on arrays of the equations' device.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if not given, at least 1 mK.
+        stopped: whether to give up.
+
+    Raises:
+        NotConvergedError: it was not found in ``MOST_CYCLES``.
+        NotFiniteError: numbers overflow, or are none.
+        Interrupted: ``stopped`` said so.
+    """
+    progress = Convergence()
+    search = _Search(equations, sweeps, tolerance, progress, stopped)
+    while progress.newton_steps < MOST_NEWTON_STEPS:
+        progress.newton_steps += 1
+        if search.newton_step():
+            return progress
+    raise NotConvergedError(
+        f"no steady state was found in {progress.newton_steps} Newton steps; the last one left corrections of "
+        f"{progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a larger time.tolerance"
+    )
+
+
+class _Search:
+    """The iterations and their vectors."""
+
+    def __init__(
+        self,
+        equations: Equations,
+        sweeps: LevelSweeps,
+        tolerance: float | None,
+        progress: Convergence,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
+        self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
+        self._vectors: tuple[Any, ...] = ()
+        progress.tolerance = SMALLEST if tolerance is None else tolerance
+
+    def newton_step(self) -> bool:
+        """Linearise, and solve that; whether the steady state is found."""
+        system = self._equations.linearise()
+        cycle = VCycle(self._equations.xp, self._sweeps, system.operator)
+        if not self._vectors:
+            self._equations.release()
+            xp, shape = self._equations.xp, self._equations.shape
+            self._vectors = tuple(xp.empty(shape, dtype="float32") for _ in range(4))
+            self._r, self._p, self._z, self._Ap = self._vectors
+        found = self._solve(system, cycle)
+        self._equations.update(system)
+        return found
+
+    def _solve(self, system: LinearSystem, cycle: VCycle) -> bool:
+        """Conjugate gradients; whether ``system.x`` is the steady state."""
+        A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
+        steps, first, self._looked_at = 0, 0.0, np.inf
+        while True:
+            sweeps.residual(A, x, system.b, self._r)
+            progress.applications += 1.0
+            start = rz = self._precondition(cycle)
+            first = progress.correction if steps == 0 else first
+            self._p[...] = self._z
+            trusted = 0
+            while not (found := self._is_found(system)):
+                linearise = not system.exact and progress.correction < INEXACT * first
+                if linearise or rz <= DRIFT**2 * start:
+                    break
+                alpha = rz / sweeps.apply(A, self._p, self._Ap)
+                progress.applications += 1.0
+                sweeps.advance(x, self._p, self._r, self._Ap, alpha)
+                before, rz = rz, self._precondition(cycle)
+                sweeps.direct(self._p, self._z, rz / before)
+                steps, trusted = steps + 1, trusted + 1
+                if trusted >= _FEW and rz > 0.0:
+                    self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
+            x += self._z
+            if found:
+                return system.exact or steps == 0
+            if not system.exact:
+                return False
+
+    def _is_found(self, system: LinearSystem) -> bool:
+        """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
+        progress = self._progress
+        if self._given is None and progress.correction < 0.1 * self._looked_at:
+            # Early this is too small rather than too large: the first guess has no range.
+            progress.tolerance = max(SMALLEST, FRACTION * self._equations.spread(system))
+            self._looked_at = progress.correction
+        return progress.correction < MARGIN * progress.tolerance * min(1.0, 2.0 * (1.0 - self._rate))
+
+    def _precondition(self, cycle: VCycle) -> float:
+        """Make z = MG(r); returns r·z.
+
+        Raises:
+            NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.
+        """
+        progress, worked = self._progress, cycle.work
+        self._z, self._Ap = cycle.solve(self._r, self._z, self._Ap)
+        progress.applications += cycle.work - worked
+        progress.cycles += 1
+        rz, progress.correction = self._sweeps.inner(self._r, self._z)
+        if not np.isfinite(rz):
+            raise NotFiniteError("numbers overflow in the search for the steady state; nothing was saved")
+        if self._stopped():
+            raise Interrupted("interrupted in the search for the steady state")
+        if progress.cycles > MOST_CYCLES:
+            raise NotConvergedError(
+                f"no steady state was found in {MOST_CYCLES:,} cycles; the last correction was "
+                f"{progress.correction:.3g} K; allow a larger time.tolerance"
+            )
+        return rz

@@ -1,0 +1,89 @@
+"""The steady state of a run's field: found on the field's device, left in the field."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.solver.field import Field
+from heatsim.solver.steady import Convergence, solve
+from heatsim.solver.steady_equations import Equations, VaryingEquations
+
+# What stands in the place of a kernel's name.
+METHOD = "multigrid"
+# Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
+# linear problem others take.
+_FEW, _SEVERAL, _NEWTON = 50, 120, 3
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """How a steady state was found, and where its heat flows.
+
+    Attributes:
+        progress: tolerance, cycles, equivalent applications.
+        flows: heat in W through every surface and from every source; their sum is the imbalance that is left.
+    """
+
+    progress: Convergence
+    flows: Flows
+
+
+def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], bool] = lambda: False) -> SteadyState:
+    """Replace the field, which holds the first guess, by the steady state.
+
+    Args:
+        problem: of a scenario with ``method = "steady"``.
+        field: on the device that is to work.
+        stopped: whether to give up.
+
+    Raises:
+        NotConvergedError, NotFiniteError: there is none, or it was not found.
+        Interrupted: ``stopped`` said so.
+    """
+    assert problem.body is not None, "a steady state is that of a body"
+    device, medium = field.device, problem.body.medium
+    balance = SteadyBalance(problem.body, field.reference)
+    guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
+    make = VaryingEquations if medium.varies else Equations
+    equations = make(device, balance, problem.precision, guess)
+    progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
+    T = equations.temperature
+    flows = equations.flows()
+    if medium.varies:
+        kelvin = device.to_host(T) + field.reference
+        field.load_temperatures(((z, kelvin[z : z + 1]) for z in range(len(kelvin))), medium.contents)
+    else:
+        field.deviation[...] = T
+        field.changed()
+    return SteadyState(progress, flows)
+
+
+def make_sweeps(device: Device) -> LevelSweeps:
+    """What works on arrays of a device."""
+    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device.xp)
+
+
+def device_bytes(grid: Grid, precision: str) -> int:
+    """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels."""
+    item, single = np.dtype(precision).itemsize, 4
+    links = [grid.cell_volume / d**2 for d in grid.spacing]
+    finest = 5 * item + 8 + 4 * single
+    return finest * grid.cell_count + (4 * item + 3 * single) * cells_below(grid.shape, links)
+
+
+def bytes_moved(problem: HeatProblem) -> float:
+    """Bytes that a search moves between the processor and its memory: a rough guess."""
+    assert problem.body is not None, "a steady state is that of a body"
+    item = np.dtype(problem.precision).itemsize
+    linear = SteadyBalance(problem.body, 0.0).linear
+    applications = (_FEW if problem.body.medium.uniform else _SEVERAL) * (1 if linear else _NEWTON)
+    # Conductances, temperatures before and after, right-hand side.
+    return float(applications * problem.grid.cell_count * (4 * item + 3 * 4))

@@ -1,0 +1,162 @@
+"""The multigrid kernels, compiled for the host, against the CPU's sweeps and inside a whole solution."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.machine import HostKernel, compile_kernel
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.kernels.multigrid import cuda_sweeps
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.operator import Factors, Operator
+from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
+from heatsim.solver.steady import solve
+from heatsim.solver.steady_equations import LinearSystem
+
+Array = NDArray[Any]
+NAMES = ("start", "smooth", "residual", "restrict_residual", "prolong", "advance", "direct", "apply", "inner")
+
+
+def host_kernel(name: str, defined: Mapping[str, str | int]) -> HostKernel:
+    return compile_kernel(cuda_sweeps.SOURCE, [f"-D{macro}={value}" for macro, value in defined.items()], name)
+
+
+def compile_on_host(name: str, defined: Mapping[str, str | int]) -> Any:
+    """As heatsim.kernels.multigrid.cuda_sweeps.compile_function."""
+    kernel = host_kernel(name, defined)
+
+    def launch(blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
+        kernel.launch((*blocks, 1, 1), (*threads, 1, 1), *arguments)
+
+    return launch
+
+
+@dataclass
+class Linear:
+    """What the solver wants to know of a linear system, on the CPU or on a GPU."""
+
+    operator: Operator
+    b: Any
+    x: Any
+    xp: Any
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.operator.shape
+
+    def linearise(self) -> LinearSystem:
+        return LinearSystem(self.operator, self.b, self.x, exact=True)
+
+    def release(self) -> None:
+        """Nothing is kept."""
+
+    def update(self, system: LinearSystem) -> None:
+        """The solution is in its place."""
+
+    def spread(self, system: LinearSystem) -> float:
+        return float(self.x.max() - self.x.min())
+
+
+@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, LevelSweeps]:
+    """The array module and the sweeps: the host in the part of a GPU, and a GPU."""
+    if request.param == "gpu":
+        xp = device.choose("cuda").xp
+        return xp, CudaSweeps(xp)
+    # Few blocks of few threads: each does several cells, and fibers take their time.
+    monkeypatch.setattr(cuda_sweeps, "THREADS", 64)
+    monkeypatch.setattr(cuda_sweeps, "BLOCKS", 3)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: host_kernel(name, cuda_sweeps.macros("float32")), NAMES))
+    return np, CudaSweeps(np, compile_on_host)
+
+
+def random_operator(shape: tuple[int, int, int], precision: str) -> Operator:
+    """Links of all sizes, some of them 0, cells that nothing joins, axes that wrap."""
+    rng = np.random.default_rng(sum(shape))
+    links = [rng.random(shape) * (rng.random(shape) > 0.3) for _ in range(3)]
+    for axis, link in enumerate(links):
+        if shape[2 - axis] == 1:
+            link[...] = 0.0
+    x, y, z = (link.astype(precision) for link in links)
+    return Operator((x, y, z), (rng.random(shape) * (rng.random(shape) > 0.8)).astype(precision))
+
+
+def both(xp: Any, A: Operator) -> Operator:
+    x, y, z = (xp.asarray(link) for link in A.links)
+    return Operator((x, y, z), xp.asarray(A.ground))
+
+
+@pytest.mark.parametrize(
+    ("shape", "factors"),
+    [((5, 6, 7), (2, 2, 2)), ((1, 1, 70), (2, 1, 1)), ((9, 8, 1), (1, 2, 2)), ((4, 3, 2), (1, 1, 2))],
+)
+def test_every_sweep_does_what_the_cpu_s_does(
+    where: tuple[Any, LevelSweeps], shape: tuple[int, int, int], factors: Factors
+) -> None:
+    xp, sweeps = where
+    check(xp, sweeps, shape, factors)
+
+
+def test_links_in_float64(where: tuple[Any, LevelSweeps]) -> None:
+    """The sweeps that look at links and right-hand sides; the rest is of float32 alone."""
+    xp, sweeps = where
+    A, rng = random_operator((3, 5, 6), "float64"), np.random.default_rng(7)
+    T, b = (rng.normal(size=A.shape).astype("float32") for _ in range(2))
+    x, right = (rng.normal(size=A.shape) for _ in range(2))
+    found = []
+    for module, using in ((xp, sweeps), (np, CpuSweeps())):
+        out = [module.asarray(np.zeros(A.shape, dtype="float32")) for _ in range(2)]
+        using.smooth(both(module, A), module.asarray(T), module.asarray(b), out[0], 0.7)
+        using.residual(both(module, A), module.asarray(x), module.asarray(right), out[1])
+        found.append([values if isinstance(values, np.ndarray) else values.get() for values in out])
+    for mine, known in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, known, rtol=2e-5, atol=1e-5)
+
+
+def test_a_solution_by_these_sweeps_is_that_of_the_cpu_s(where: tuple[Any, LevelSweeps]) -> None:
+    """Three levels, conjugate gradients and the residual in float64."""
+    xp, sweeps = where
+    A = random_operator((6, 8, 9), "float32")
+    A.ground[...] += np.float32(0.05)
+    b = np.random.default_rng(3).normal(size=A.shape).astype("float32")
+    solutions = []
+    for module, using in ((xp, sweeps), (np, CpuSweeps())):
+        equations = Linear(both(module, A), module.asarray(b), module.asarray(np.zeros(A.shape)), module)
+        progress = solve(equations, using, 1e-6)
+        assert progress.correction < 1e-7
+        solutions.append(equations.x if isinstance(equations.x, np.ndarray) else equations.x.get())
+    np.testing.assert_allclose(*solutions, rtol=0.0, atol=2e-6)
+
+
+def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Factors) -> None:
+    cpu, A, rng = CpuSweeps(), random_operator(shape, "float32"), np.random.default_rng(7)
+    T, b, p, r = (rng.normal(size=shape).astype("float32") for _ in range(4))
+    x, right = rng.normal(size=shape), rng.normal(size=shape).astype("float32")
+    coarse = np.zeros([-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True)], dtype="float32")
+    correction = rng.normal(size=coarse.shape).astype("float32")
+
+    def results(xp: Any, sweeps: LevelSweeps) -> list[Any]:
+        level = both(xp, A)
+        out = [xp.asarray(np.full(shape, np.nan, dtype="float32")) for _ in range(4)]
+        sums = xp.asarray(coarse.copy())
+        sweeps.start(level, xp.asarray(b), out[0], 0.7)
+        sweeps.smooth(level, xp.asarray(T), xp.asarray(b), out[1], 0.7)
+        sweeps.residual(level, xp.asarray(x), xp.asarray(right), out[2])
+        energy = sweeps.apply(level, xp.asarray(p), out[3])
+        sweeps.restrict(level, xp.asarray(T), xp.asarray(b), sums, factors)
+        fine, moved, left, ahead = (xp.asarray(values.copy()) for values in (T, x, r, p))
+        sweeps.prolong(fine, xp.asarray(correction), factors)
+        sweeps.advance(moved, xp.asarray(p), left, out[3], 0.3)
+        sweeps.direct(ahead, left, 0.4)
+        return [*out, sums, fine, moved, left, ahead, np.array([energy, *sweeps.inner(xp.asarray(r), xp.asarray(T))])]
+
+    for mine, known in zip(results(xp, sweeps), results(np, cpu), strict=True):
+        found = mine if isinstance(mine, np.ndarray) else mine.get()
+        # float32, of sums of up to eight cells' seven terms, which may cancel.
+        np.testing.assert_allclose(found, known, rtol=2e-5, atol=1e-4)

@@ -1,0 +1,199 @@
+"""The balance of bodies with everything that there is, against a step of the NumPy oracle and exact answers."""
+
+import tomllib
+from typing import Any
+
+import bodies
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
+from heatsim.kernels.cpu.composite_oracle import Entries, advance_numpy
+from heatsim.kernels.multigrid.sweeps import CpuSweeps
+from heatsim.physics.body import Body
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.scenario import Periodic, parse
+from heatsim.solver.steady import Convergence, solve
+from heatsim.solver.steady_equations import Equations, VaryingEquations
+
+Array = NDArray[np.float64]
+
+# A beam that stays, in place of one that moves.
+STILL = bodies.EVERYTHING.replace(
+    "path = [[0.005, 0.01], [0.015, 0.012]]\nspeed = 0.1\nstart = 0.01", "path = [[0.005, 0.01]]"
+)
+
+
+def body_of(text: str) -> Body:
+    scenario = parse(tomllib.loads(text), "body.toml")
+    x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in ("x_min", "y_min", "z_min"))
+    return Body.from_scenario(scenario, (x, y, z))
+
+
+def solved(
+    body: Body, reference: float, tolerance: float | None = None, precision: str = "float64"
+) -> tuple[Array, Equations, Convergence]:
+    """Deviations, the equations, and how they were solved, from the reference temperature on."""
+    balance = SteadyBalance(body, reference)
+    equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.medium.grid.shape))
+    progress = solve(equations, CpuSweeps(), tolerance)
+    return equations.temperature, equations, progress
+
+
+def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
+    """T after one explicit step of the oracle, in which the conditions are those of t = 0."""
+    conditions = body.conditions
+    arrays = CompositeArrays(
+        *(device.choose("cpu"), body.medium, conditions.maps, conditions.void, reference, "float64"),
+        mixed=conditions.mixed,
+    )
+    rows = body.rows(np.zeros(1), dt, reference)
+    nothing = [np.zeros((0, 0))] * 6
+    tables: Any = make_tables(body.medium, (0.0,) * 7, dt, "float64")
+    T_new = np.empty_like(T)
+    row = arrays.row(rows, 0, body.medium.grid)
+    ledger = Entries(nothing, nothing, np.zeros(0))
+    advance_numpy(T, T_new, body.periodic, arrays.body, tables, row, 0, ledger, "increments")
+    return T_new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bodies.WALL,
+        STILL,
+        STILL.replace(
+            "[[contacts]]", '[[contacts]]\nbetween = ["copper", "glass"]\nresistance = 1e-3\n[[contacts]]', 1
+        ),
+        STILL.replace(
+            "min = [0.005, 0.005], max = [0.01, 0.01] }\ntype", "min = [0.0053, 0.0047], max = [0.0102, 0.01] }\ntype"
+        ).replace("max = [0.015, 0.003]", "max = [0.0146, 0.0034]"),
+        STILL.replace("x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {').replace(
+            '[[patches]]\nname = "cold strip"\nface = "x_min"', '[[patches]]\nname = "cold strip"\nface = "y_max"'
+        ),
+    ],
+    ids=["wall", "everything", "contact around a sphere", "patches off the grid", "periodic"],
+)
+def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
+    """The oracle of transient kernels knows contacts, patches, radiation, void, sources and beams by itself."""
+    body, dt = body_of(text), 1e-9
+    T, equations, progress = solved(body, 300.0, tolerance=1e-9)
+    rates = (stepped(body, T, 300.0, dt) - T) / dt
+    before = (stepped(body, np.zeros_like(T), 300.0, dt)) / dt
+    assert np.abs(before).max() > 0.1
+    # A rate is a difference of conductances that nearly cancel: rounding leaves 1e-16 of a cell's own rate times T.
+    assert np.abs(rates).max() <= 1e-6 * np.abs(before).max() + 1e-15 * np.abs(T).max() / dt
+    flows = equations.flows()
+    assert abs(flows.imbalance) <= 1e-9 * flows.turnover
+    assert progress.newton_steps == 1 if equations.linear else progress.newton_steps > 1
+
+
+def test_a_wall_has_the_temperatures_of_resistances_in_series() -> None:
+    T, equations, _ = solved(body_of(bodies.WALL), 300.0, tolerance=1e-10)
+    d = 0.05
+    copper = 600.0 - 250.0 * d * (np.arange(8) + 0.5)
+    iron = 500.0 - 1250.0 * d * (np.arange(8) + 0.5)
+    np.testing.assert_allclose(T.ravel() + 300.0, np.concatenate((copper, iron)), rtol=0.0, atol=1e-9)
+    heat = 100.0 / (0.4 / 401.0)
+    assert equations.flows().faces["x_min"] == pytest.approx(heat, rel=1e-12)
+    assert equations.flows().faces["x_max"] == pytest.approx(-heat, rel=1e-12)
+
+
+def test_float32_conductances_leave_an_imbalance_of_their_rounding() -> None:
+    T, equations, progress = solved(body_of(STILL), 300.0, precision="float32")
+    known, _, _ = solved(body_of(STILL), 300.0, tolerance=1e-9)
+    assert np.abs(T - known).max() <= progress.tolerance
+    flows = equations.flows()
+    assert abs(flows.imbalance) <= 1e-4 * flows.turnover
+
+
+def test_a_body_that_only_radiates_takes_up_what_it_gives_off() -> None:
+    """500 W from the inside of a cube, of which each face gives off a sixth; the first guess is far too cold."""
+    text = """
+    title = "Radiating cube"
+    domain = { size = [0.1, 0.1, 0.1], cells = [8, 8, 8] }
+    material = { conductivity = 1e6, density = 1000.0, specific_heat = 500.0 }
+    initial = { temperature = 4.0 }
+    time = { end = 1.0 }
+    sources = [{ power = 500.0 }]
+    boundaries = { default = { type = "radiation", emissivity = 0.8, ambient = 3.0 } }
+    """
+    T, equations, progress = solved(body_of(text), 4.0, tolerance=1e-6)
+    known = (500.0 / (0.06 * 0.8 * 5.670374419e-8) + 3.0**4) ** 0.25
+    assert np.abs(T + 4.0 - known).max() <= 1e-3  # of the 0.01 K that 500 W take from the centre to a face
+    flows = equations.flows()
+    assert flows.imbalance == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(list(flows.faces.values()), -500.0 / 6.0, rtol=1e-9)
+    assert progress.newton_steps <= 16
+
+
+VARYING = """
+title = "Three materials, two of which vary"
+domain = { size = [0.1, 0.05, 0.04], cells = [15, 8, 7], material = "steel" }
+materials.steel = { conductivity = { temperatures = [300.0, 800.0], values = [20.0, 60.0] }, density = 8000.0, specific_heat = "450 + 0.3*(T - 300)" }
+materials.brick = { conductivity = "4 - 0.003*(T - 300)", density = 2000.0, specific_heat = 900.0, latent_heat = 1e5, solidus = 400.0, liquidus = 401.0, temperature_range = [200.0, 1300.0] }
+materials.glass = { conductivity = [1.0, 2.0, 1.5], density = 2500.0, specific_heat = 800.0 }
+regions = [
+    { name = "core", material = "brick", sphere = { centre = [0.045, 0.025, 0.02], radius = 0.014 } },
+    { name = "pane", material = "glass", box = { min = [0.06, 0.0, 0.0], max = [0.08, 0.03, 0.04] } },
+    { name = "hole", material = "void", box = { min = [0.04, 0.02, 0.01], max = [0.05, 0.05, 0.02] } },
+]
+contacts = [{ between = ["steel", "brick"], resistance = 1e-4 }]
+sources = [{ region = "core", power = 50.0 }]
+time = { method = "steady" }
+initial = { temperature = 350.0 }
+
+[boundaries]
+x_min = { type = "temperature", value = 300.0 }
+x_max = { type = "convection", coefficient = 200.0, ambient = 900.0, emissivity = 0.8 }
+void = { type = "radiation", emissivity = 0.5, ambient = 400.0 }
+"""  # noqa: E501
+
+
+def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() -> None:
+    """What melts and how heat is stored does not matter; conductivities of both centres do, at every interface."""
+    problem = HeatProblem.from_scenario(parse(tomllib.loads(VARYING), "body.toml"))
+    body, dt = problem.body, 1e-9
+    assert body is not None
+    assert body.medium.varies
+    balance = SteadyBalance(body, 350.0)
+    equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros(body.medium.grid.shape))
+    progress = solve(equations, CpuSweeps(), 1e-8)
+    T = equations.temperature
+    assert np.ptp(T) > 300.0
+    contents, before = body.medium.contents(0, T), body.medium.contents(0, np.zeros_like(T))
+    rates = (stepped(body, contents, 350.0, dt) - contents) / dt
+    largest = np.abs(stepped(body, before, 350.0, dt) - before).max() / dt
+    assert np.abs(rates).max() <= 1e-6 * largest + 1e-15 * np.abs(contents).max() / dt
+    flows = equations.flows()
+    assert abs(flows.imbalance) <= 1e-9 * flows.turnover
+    assert progress.newton_steps <= 30
+
+
+def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
+    """k = 20 + 0.08·(T − 300), between 300 K and 800 K: φ is a straight line, and the grid has no error."""
+    for n in (5, 40):
+        text = f"""
+        domain = {{ size = [0.1, 0.1, 0.1], cells = [{n}, 1, 1] }}
+        time = {{ method = "steady" }}
+        initial = {{ temperature = 300.0 }}
+        [material]
+        conductivity = {{ temperatures = [300.0, 800.0], values = [20.0, 60.0] }}
+        density = 1000.0
+        specific_heat = 1.0
+        [boundaries]
+        x_min = {{ type = "temperature", value = 300.0 }}
+        x_max = {{ type = "temperature", value = 800.0 }}
+        """
+        body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml")).body
+        assert body is not None
+        balance = SteadyBalance(body, 300.0)
+        equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros((1, 1, n)))
+        solve(equations, CpuSweeps(), 1e-6)
+        potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
+        known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08
+        # EnthalpyTables are tabulated to 1e-6 of the range.
+        assert np.abs(equations.temperature.ravel() - known).max() <= 1e-6 * 500.0

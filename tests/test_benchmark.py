@@ -192,7 +192,7 @@ def test_numbers_that_make_no_grid_are_refused(cells: Sequence[int]) -> None:
 
 
 def test_a_median_needs_repeats() -> None:
-    with pytest.raises(InputError, match="--repeats 4: at least 5"):
+    with pytest.raises(InputError, match="--repeats 4: give at least 5"):
         one(repeats=4)
 
 
@@ -369,7 +369,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--members", "0"], "--members 0: a whole number from 1"),
+        (["--members", "0"], "--members 0: give a whole number, at least 1"),
         (["--members", "4", "--device", "cpu"], "--members measures launches of a GPU"),
         (["--members", "4", "--plot", "roof.png"], "--plot does not go with it"),
         (["--members", "4", "--reductions"], "exclude each other"),
@@ -455,7 +455,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     [
         (["--device", "cpu"], "--reductions measures sums on a GPU"),
         (["--energy"], "--kernel, --energy and --plot do not go with it"),
-        (["--repeats", "4"], "--repeats 4: at least 5"),
+        (["--repeats", "4"], "--repeats 4: give at least 5"),
     ],
 )
 def test_reductions_that_cannot_be_measured_are_refused(

@@ -31,7 +31,7 @@ class ExtremeTemperatures(Observer):
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
         self._state = state
         body = state.problem.body
-        self._thermometer = None if body is None else Thermometer(np, body.medium.laws, lambda kinds: kinds)
+        self._thermometer = None if body is None else Thermometer(np, body.medium.enthalpies, lambda kinds: kinds)
         palette = [material for _, material in state.problem.scenario.palette]
         kinds = () if body is None else body.medium.kinds
         self._ends = [_ends(palette[kind.material]) for kind in kinds]

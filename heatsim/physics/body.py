@@ -106,7 +106,7 @@ class Body:
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
         if start is not None:
-            medium = medium.with_palette(_laws(scenario, start, conditions, medium))
+            medium = medium.with_palette(_enthalpies(scenario, start, conditions, medium))
         films = conditions.largest_films(scenario.time.end)
         reference = start.reference if start is not None else 0.0
         return cls(medium, conditions, Sources(scenario, medium), parts, periodic, films, reference)
@@ -287,14 +287,16 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
     )
 
 
-def _laws(scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium) -> tuple[Substance, ...]:
-    """The materials with their laws over the temperatures that can occur."""
+def _enthalpies(
+    scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium
+) -> tuple[Substance, ...]:
+    """The materials with their enthalpies over the temperatures that can occur."""
     occurring = Occurring.in_run(scenario, start, conditions, medium)
     temperature_range.check(scenario, occurring)
     return tuple(
         substance
         if material is None or not material.varies
-        else replace(substance, law=tabulate(material, start.reference, *occurring.followed(material)))
+        else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
         for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
     )
 

@@ -171,7 +171,7 @@ class EnergyBound:
         if body is None:
             return self._problem.cell_heat_capacity * self._problem.grid.cell_count * float(np.abs(ends).max())
         medium = body.medium
-        largest = [np.abs(law.content_at(ends) if medium.varies else ends).max() for law in medium.laws]
+        largest = [np.abs(enthalpy.content_at(ends) if medium.varies else ends).max() for enthalpy in medium.enthalpies]
         return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
 
     @cached_property

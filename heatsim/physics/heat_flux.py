@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.conditions import AMBIENT, FREE, surface_rise
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
@@ -94,9 +94,9 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
             medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
     material = np.array([kind.material for kind in medium.kinds])
-    potentials = (medium.by_law(Law.potential_at, kind, T - body.reference) for kind, T in (one, other))
+    potentials = (medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - body.reference) for kind, T in (one, other))
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - body.reference)
+        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - body.reference)
         for kind, T in (one, other)
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
@@ -128,7 +128,9 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     def through_body_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
         conductance = 1.0 / body.medium.half[face // 2, kinds]
         if body.medium.varies:
-            conductance = conductance * body.medium.by_law(Law.conductivity_at, kinds, T - body.reference)
+            conductance = conductance * body.medium.by_enthalpy(
+                EnthalpyTable.conductivity_at, kinds, T - body.reference
+            )
         beam = np.zeros(body.medium.grid.shape[: 2 - face // 2] + body.medium.grid.shape[3 - face // 2 :])
         for brought in beams:
             if brought.face == face:
@@ -143,7 +145,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             passing = conductance * rise
             if body.medium.varies:
                 potentials = (
-                    body.medium.by_law(Law.potential_at, kinds, temperature - body.reference)
+                    body.medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - body.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
                 held = (next(potentials) - next(potentials)) / body.medium.half[face // 2, kinds]

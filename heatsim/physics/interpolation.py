@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.body import Body
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.faces import Faces
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
@@ -172,7 +172,7 @@ class Interpolation:
         alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
         if medium.varies:
             own, other = (
-                half / medium.by_law(Law.conductivity_at, kind, T - self._body.reference)
+                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._body.reference)
                 for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)

@@ -53,7 +53,7 @@ def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfac
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         T = np.asarray(temperatures, dtype=np.float64)
-        conducting = body.medium.laws[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
+        conducting = body.medium.enthalpies[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
         conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
         condition = rows[_condition_at(body.conditions, face, (u, v), point)]
         return np.asarray(temperatures + surface_rise(condition, conductance, 0.0, T, flux))

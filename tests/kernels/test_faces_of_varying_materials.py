@@ -56,15 +56,15 @@ def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSte
         steps=steps,
         dt=dt,
         periodic=derived.periodic,
-        T=body.medium.laws[0].content_at(initial - body.reference).reshape(derived.grid.shape).astype(np.float32),
+        T=body.medium.enthalpies[0].content_at(initial - body.reference).reshape(derived.grid.shape).astype(np.float32),
         reference=body.reference,
     )
 
 
 def temperatures(derived: HeatProblem, contents: NDArray[np.float64]) -> NDArray[np.float64]:
     assert derived.body is not None
-    law = derived.body.medium.laws[0]
-    return derived.body.reference + np.interp(contents.reshape(-1), law.contents, law.temperatures)
+    enthalpy = derived.body.medium.enthalpies[0]
+    return derived.body.reference + np.interp(contents.reshape(-1), enthalpy.contents, enthalpy.temperatures)
 
 
 def exact_temperature(potential: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -84,13 +84,13 @@ def test_a_folder_that_cannot_be_written_to(
         assert start(tmp_path / "cache") == 0
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert err.startswith("heatsim: warning: compiled code cannot be kept (RuntimeError: cannot cache function")
+        assert err.startswith("heatsim: warning: cannot cache compiled code (RuntimeError: cannot cache function")
     with monkeypatch.context() as patch:
         patch.setattr("numba.core.caching.IndexDataCacheFile._save_index", full)
         assert start(tmp_path / "cache") == 0
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert "cannot be kept in" in err
+        assert "cannot cache compiled code in" in err
         assert "No space left on device" in err
     # An index that can neither be read nor replaced.
     assert start(tmp_path / "cache") == 0

@@ -46,7 +46,8 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
     except OSError:  # For instance a name longer than the file system allows.
         there = False
     if not there:
-        raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
+        what = "this is no regular file" if path.exists() else f"there is no such file in {path.parent}"
+        raise ValueError(f"got {show(name)}; {what}")
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"got {show(name)}; a file ending in {', '.join(suffixes)} is wanted")
     return path

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
+from math import pi
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,11 @@ def _crossings(node: ast.expr) -> Iterator[Crossing]:
             yield argument, True
         case ast.Call(func=ast.Name(id="sign" | "abs"), args=[argument]):
             yield argument, False
+        case ast.Call(func=ast.Name(id="atan2"), args=[first, _]):
+            yield first, False
+        case ast.Call(func=ast.Name(id="tan"), args=[argument]):
+            # The poles lie at odd multiples of π/2.
+            yield ast.BinOp(ast.BinOp(argument, ast.Div(), ast.Constant(pi)), ast.Sub(), ast.Constant(0.5)), True
         case ast.Call(func=ast.Name(id="min" | "max") as function, args=[first, *others]):
             so_far = first
             for number, other in enumerate(others, start=2):

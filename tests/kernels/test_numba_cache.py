@@ -64,8 +64,8 @@ def test_damaged_files_are_replaced(
             if suffix == ".nbc" or harm in ("empty", "half", "text"):
                 assert found == 0
                 assert err.count("\n") == 1
-                assert err.startswith(f"heatsim: warning: compiled code in {cache}")
-                assert err.endswith("; it is compiled and kept again\n")
+                assert err.startswith(f"heatsim: warning: cached code in {cache}")
+                assert err.endswith("; compiling it again\n")
             assert start(cache) == 3
             assert capsys.readouterr() == ("", "")
 

@@ -1,4 +1,4 @@
-"""Where a field lives: the host's memory with NumPy, or a GPU's with CuPy. The only place that chooses."""
+"""The device of a field: a CPU with NumPy, or a GPU with CuPy. Only this module chooses between them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Device:
     """A processor with its array library.
 
     Attributes:
-        backend: "cpu" or "cuda"; kernels are written for one of them.
+        backend: "cpu" or "cuda"; each kernel is written for one of them.
         xp: the array module, NumPy or CuPy.
-        name: what to print, such as "NVIDIA H100 80GB HBM3".
+        name: the name for messages, such as "NVIDIA H100 80GB HBM3".
     """
 
     backend: Backend
@@ -29,14 +29,14 @@ class Device:
     name: str
 
     def free_memory(self) -> int:
-        """Bytes that can still be allocated on the device."""
+        """Free memory of the device in bytes."""
         if self.backend == "cuda":
             free: int = self.xp.cuda.runtime.memGetInfo()[0]
             return free + self.xp.get_default_memory_pool().free_bytes()  # type: ignore[no-any-return]
         return host_memory()
 
     def multiprocessors(self) -> int:
-        """Multiprocessors of a GPU."""
+        """Number of multiprocessors of a GPU."""
         count: int = self.xp.cuda.Device().attributes["MultiProcessorCount"]
         return count
 
@@ -46,7 +46,7 @@ class Device:
         return count
 
     def software(self) -> str:
-        """Versions of what a GPU's programs are compiled and started by."""
+        """Versions of CuPy and of the GPU's driver."""
         driver: int = self.xp.cuda.runtime.driverGetVersion()
         return f"cupy {self.xp.__version__}, driver {driver}"
 
@@ -56,7 +56,7 @@ class Device:
             self.xp.cuda.get_current_stream().synchronize()
 
     def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
-        """The same work for another thread: on the GPU that is current in this one."""
+        """Wrap work for another thread: there it uses the GPU that is current in this thread."""
         if self.backend == "cpu":
             return work
         cuda = self.xp.cuda
@@ -74,10 +74,10 @@ class Device:
 
 
 def choose(requested: str) -> Device:
-    """The device for "auto", "cuda" or "cpu"; auto takes a GPU where one can be used.
+    """The device for "auto", "cuda" or "cpu"; auto chooses a GPU if one works.
 
     Raises:
-        DeviceError: "cuda" was asked for and cannot be used; the message says why.
+        DeviceError: "cuda" was requested and does not work; the message gives the reason.
     """
     if requested == "cpu":
         return _cpu()
@@ -90,7 +90,7 @@ def choose(requested: str) -> Device:
 
 
 def host_memory() -> int:
-    """Bytes of host memory that can be allocated without swapping; the physical size where the system does not tell."""
+    """Host memory available without swapping, in bytes; the physical size if the system does not report it."""
     import os
 
     try:

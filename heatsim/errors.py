@@ -1,11 +1,11 @@
-"""Every error heatsim raises on purpose.
+"""All errors that heatsim raises intentionally.
 
 HeatsimError
-├── InputError             the user's input is wrong, or the run cannot fit: exit code 2
-│   ├── ScenarioError      a scenario file; carries all of its mistakes
+├── InputError             the user's input is wrong, or the run does not fit: exit code 2
+│   ├── ScenarioError      a wrong scenario file; contains all of its mistakes
 │   ├── FolderError        an output folder that cannot be used, resumed or read
-│   ├── DeviceError        the device or kernel asked for is not there
-│   └── CapacityError      more memory or disk than there is
+│   ├── DeviceError        the requested device or kernel is not available
+│   └── CapacityError      not enough memory or disk space
 ├── RunError               the run failed: exit code 1
 │   ├── NotFiniteError     NaN or infinity in the field
 │   ├── NotConvergedError  a steady state that was not found
@@ -21,23 +21,23 @@ _MOST_SHOWN = 100  # mistakes that a message lists
 
 
 class HeatsimError(Exception):
-    """Base of all errors below; its text is one message for the user."""
+    """Base class of all errors; the text is one message for the user."""
 
     exit_code = 1
 
 
 class InputError(HeatsimError):
-    """The user's input is wrong, or the run cannot fit."""
+    """The user's input is wrong, or the run does not fit."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake in a scenario: where it is and what to do about it.
+    """One mistake in a scenario: its place and what to do.
 
-    ``key`` is the dotted path (``boundaries.x_min.value``), empty for the file as a whole;
-    ``message`` gives the value received and what is allowed.
+    ``key`` is the dotted path (``boundaries.x_min.value``), empty for the whole file; ``message`` gives the value
+    received and what is allowed.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Mistake:
 
 
 class ScenarioError(InputError):
-    """A scenario that cannot be used; ``mistakes`` holds every mistake found."""
+    """A scenario with mistakes; ``mistakes`` holds all of them."""
 
     def __init__(self, path: Path | str, mistakes: Sequence[Mistake]) -> None:
         self.path = Path(path)
@@ -67,11 +67,11 @@ class FolderError(InputError):
 
 
 class DeviceError(InputError):
-    """The device or kernel asked for is not there."""
+    """The requested device or kernel is not available."""
 
 
 class CapacityError(InputError):
-    """More memory or disk would be needed than there is."""
+    """Not enough memory or disk space."""
 
 
 class RunError(HeatsimError):
@@ -79,7 +79,7 @@ class RunError(HeatsimError):
 
 
 class NotFiniteError(RunError):
-    """NaN or infinity was seen in the field."""
+    """The field contains NaN or infinity."""
 
 
 class NotConvergedError(RunError):
@@ -90,7 +90,7 @@ class StorageError(RunError):
     """A file could not be written or read back."""
 
 
-class Interrupted(HeatsimError):  # noqa: N818  (it is no error)
+class Interrupted(HeatsimError):  # noqa: N818  (not an error)
     """Stopped by a signal after a checkpoint was saved."""
 
     exit_code = 130

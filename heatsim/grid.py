@@ -1,4 +1,4 @@
-"""The uniform box grid: its shape and where its cells are."""
+"""The uniform box grid: its shape and the positions of its cells."""
 
 from dataclasses import dataclass
 from math import prod
@@ -12,7 +12,7 @@ FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
 @dataclass(frozen=True)
 class Grid:
-    """A box of equal cells, temperatures at their centres.
+    """A box of equal cells with temperatures at their centres.
 
     Vectors are (x, y, z); arrays are indexed [z, y, x], x fastest.
 
@@ -56,6 +56,6 @@ class Grid:
     def centres(self, axis: int) -> NDArray[np.float64]:
         """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""
         n = self.cells[axis]
-        # One rounding each: (2i + 1)/(2n) keeps centres of a symmetric box symmetric.
+        # (2i + 1)/(2n) is rounded once, so the centres of a symmetric box stay symmetric.
         fractions = (2.0 * np.arange(n) + 1.0) / (2.0 * n)
         return np.asarray(self.origin[axis] + self.size[axis] * fractions, dtype=np.float64)

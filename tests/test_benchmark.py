@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim import benchmark as benchmarks
 from heatsim import device
 from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
-from heatsim.benchmark.stopwatch import Timing, Work
+from heatsim.benchmark.stopwatch import KernelTiming, Work
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import autotune, cuda_graphs, launch
@@ -192,7 +192,7 @@ def test_numbers_that_make_no_grid_are_refused(cells: Sequence[int]) -> None:
 
 
 def test_a_median_needs_repeats() -> None:
-    with pytest.raises(InputError, match="--repeats 4: at least 5"):
+    with pytest.raises(InputError, match="--repeats 4: give at least 5"):
         one(repeats=4)
 
 
@@ -219,9 +219,9 @@ def test_a_file_that_cannot_be_written_is_refused_beforehand(
 
 
 def test_medians_and_spreads() -> None:
-    assert Timing.of([2.0, 5.0, 4.0, 3.0, 6.0]) == Timing(4.0, 1.0)
-    assert Timing.of([1.5] * 5) == Timing(1.5, 0.0)
-    assert Timing.of([0.0] * 5) == Timing(0.0, 0.0)
+    assert KernelTiming.of([2.0, 5.0, 4.0, 3.0, 6.0]) == KernelTiming(4.0, 1.0)
+    assert KernelTiming.of([1.5] * 5) == KernelTiming(1.5, 0.0)
+    assert KernelTiming.of([0.0] * 5) == KernelTiming(0.0, 0.0)
 
 
 def test_repeats_are_whole_units_within_what_can_be_done_at_once() -> None:
@@ -271,7 +271,7 @@ def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     path = tmp_path / "bench.json"
     words = ["bench", "--device", "cuda", "--cells", "8", "8", "5", "--precision", "float32", "--repeats", "5"]
     assert main([*words, "--kernel", "naive", "--kernel", "auto", "--json", str(path)]) == 0
-    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     naive, auto = found["kernels"]
     assert (naive["name"], auto["name"]) == ("naive", "auto")
@@ -334,7 +334,7 @@ def test_what_auto_chooses_for_members_is_measured_too(
     monkeypatch.setattr(autotune, "candidates", lambda task: candidates(task)[:1])
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0
-    assert "auto: boxed, 4 steps a sweep, tried" in capsys.readouterr().out
+    assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     assert [(result["name"], result["launch"] is None) for result in found["kernels"]] == [
         ("temporal", True),
@@ -350,7 +350,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     """Members that are stepped with each other's coefficients."""
     row, rows = launches.row, 0
 
-    def mixed_up(turn: launches.Turn, *arguments: Any) -> tuple[Any, ...]:
+    def mixed_up(turn: launches.MemberSteps, *arguments: Any) -> tuple[Any, ...]:
         nonlocal rows
         rows += 1
         halved = turn.coefficients.copy()
@@ -361,7 +361,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()
-    assert "temporal is wrong: member 1 has not the bits that it has alone" in out
+    assert "temporal is wrong: member 1 differs from a single run" in out
     assert err.startswith("heatsim: kernels that are wrong, and were not timed: temporal in float32, naive in float32")
     assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
 
@@ -369,7 +369,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--members", "0"], "--members 0: a whole number from 1"),
+        (["--members", "0"], "--members 0: give a whole number, at least 1"),
         (["--members", "4", "--device", "cpu"], "--members measures launches of a GPU"),
         (["--members", "4", "--plot", "roof.png"], "--plot does not go with it"),
         (["--members", "4", "--reductions"], "exclude each other"),
@@ -455,7 +455,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     [
         (["--device", "cpu"], "--reductions measures sums on a GPU"),
         (["--energy"], "--kernel, --energy and --plot do not go with it"),
-        (["--repeats", "4"], "--repeats 4: at least 5"),
+        (["--repeats", "4"], "--repeats 4: give at least 5"),
     ],
 )
 def test_reductions_that_cannot_be_measured_are_refused(

@@ -71,12 +71,12 @@ def test_a_run_without_all_of_its_pictures_is_done(
         (run / folder.FIGURES).mkdir()
         for name in drawn:
             (run / folder.FIGURES / name).touch()
-        raise InputError("views in space need OpenGL")
+        raise InputError("3-D views need OpenGL")
 
     monkeypatch.setattr(render, "render", draw)
     scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))
     assert main(["run", str(scenario), "--output", str(tmp_path / "run"), "--quiet"]) == 0
-    assert capsys.readouterr() == ("", f"heatsim: warning: {said}: views in space need OpenGL\n")
+    assert capsys.readouterr() == ("", f"heatsim: warning: {said}: 3-D views need OpenGL\n")
 
 
 def test_options_replace_values_of_the_scenario_and_quiet_prints_nothing(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_run_agrees_with_the_cpu(
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
-def mend_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+def correct_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """On so few cells boxes are all of them."""
     monkeypatch.setattr(correction, "boxes", partial(correction.boxes, most=np.inf))
 
@@ -72,7 +72,7 @@ def mend_anything(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_several_steps_a_sweep_give_the_bits_of_single_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     several_cells = "domain.cells=[16,8,8]"
     single = simulate(tmp_path, "single", several_cells, "solver.kernel=naive")
-    mend_anything(monkeypatch)
+    correct_anything(monkeypatch)
     several = simulate(tmp_path, "several", several_cells, "solver.kernel=temporal")
     assert json.loads((tmp_path / "several" / folder.SUMMARY).read_text())["kernel"] == "temporal"
     assert several.temperature.tobytes() == single.temperature.tobytes()
@@ -86,7 +86,7 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
 ) -> None:
     several_cells = "domain.cells=[16,8,8]"
     plain = simulate(tmp_path, "plain", several_cells, "solver.kernel=streamed")
-    mend_anything(monkeypatch)
+    correct_anything(monkeypatch)
     monkeypatch.setattr(autotune, "LARGE_GRID", 0)
     monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     clock = iter(seconds)
@@ -104,15 +104,15 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
 
 
 def test_auto_does_not_take_what_gives_other_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mend_half(
-        kernel: correction.MendedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any
+    def correct_half(
+        kernel: correction.CorrectedKernel, launches: list[launch.Launch], T: Any, T_new: Any, *rest: Any
     ) -> None:
-        mend(kernel, launches, T, T_new, *rest)
+        correct(kernel, launches, T, T_new, *rest)
         T_new[3, 4, 5] += 1e-3
 
-    mend = correction.MendedKernel.__call__
-    monkeypatch.setattr(correction.MendedKernel, "__call__", mend_half)
-    mend_anything(monkeypatch)
+    correct = correction.CorrectedKernel.__call__
+    monkeypatch.setattr(correction.CorrectedKernel, "__call__", correct_half)
+    correct_anything(monkeypatch)
     monkeypatch.setattr(autotune, "LARGE_GRID", 0)
     monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     simulate(tmp_path, "auto", "domain.cells=[16,8,8]", "solver.kernel=auto")

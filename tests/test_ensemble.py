@@ -10,7 +10,7 @@ from cuda_host import gpu
 
 from heatsim.errors import Interrupted, NotFiniteError
 from heatsim.kernels import cuda_graphs
-from heatsim.kernels.ensemble.launches import Turn
+from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.run import time_loop
 from heatsim.run.ensemble import Ended, run_together
 from heatsim.run.simulation import Simulation
@@ -85,7 +85,7 @@ def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: p
     members = simulations(tmp_path)
     advance = EnsembleStepper.advance
 
-    def spoil(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+    def spoil(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         advance(stepper, turns)
         for member, _ in turns:
             if member.problem is members[1].plan.problem and member.step > 5:
@@ -118,7 +118,7 @@ def interrupted(members: Sequence[Simulation], after: int, monkeypatch: pytest.M
     """Run together; a signal comes in a round after so many."""
     advance, rounds = EnsembleStepper.advance, 0
 
-    def advance_and_stop(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+    def advance_and_stop(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         nonlocal rounds
         advance(stepper, turns)
         rounds += 1
@@ -154,7 +154,7 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     rounds: list[list[int]] = []
     advance = EnsembleStepper.advance
 
-    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         rounds.append([turn.steps for _, turn in turns])
         advance(stepper, turns)
 

@@ -21,7 +21,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.stepper import make_stepper
+from heatsim.solver.make_stepper import make_stepper
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

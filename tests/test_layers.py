@@ -18,6 +18,7 @@ LAYERS = (
     "version",
     "grid",
     "device",
+    "numba_cache",
     "storage",
     "scenario",
     "physics",
@@ -50,9 +51,9 @@ MAY_BE_HEAVY = {
     for name in (
         "multigrid/cpu_sweeps",
         *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
-        *("temporal_composite/boxes", "temporal_composite/box_contents", "numba_cache"),
+        *("temporal_composite/boxes", "temporal_composite/box_contents"),
     )
-} | {("physics/voxel_gravity.py", "numba")}
+} | {("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 

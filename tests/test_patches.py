@@ -157,12 +157,18 @@ def test_shared_cells_bear_the_step_that_the_mean_of_their_conditions_allows(tmp
     assert limit == pytest.approx(RHO_CP * 0.01 * (1.0 / 1e4 + 0.005 / 200.0) / (2.0 / 3.0), rel=1e-12)
 
 
-def test_the_surface_of_a_shared_cell_is_the_mean_of_its_parts(tmp_path: Path) -> None:
-    parts = patch("z_max", (0.0, 0.0), (0.045, 0.05), flux(4e4), "heater")
-    _, row = run(tmp_path, plate((1, 1, 1), parts, PROBE), "time.end=1e-6")
+def test_a_probe_on_a_shared_cell_sees_the_condition_at_its_point(tmp_path: Path) -> None:
+    """One cell; a probe half way to the surface too, and one where a film, not the face, lies beside the heater."""
+    parts = patch("z_max", (0.0, 0.0), (0.035, 0.05), flux(4e4), "heater")
+    film = patch("z_max", (0.04, 0.0), (0.06, 0.05), convection(1e4, 400.0), "film")
+    points = [(0.03, 0.01), (0.038, 0.01), (0.05, 0.01), (0.03, 0.0075)]
+    probes = "".join(f'[[probes]]\nname = "{x}-{z}"\npoint = [{x}, 0.025, {z}]\n' for x, z in points)
+    _, row = run(tmp_path, plate((1, 1, 1), parts, film, probes), "time.end=1e-6")
     _, rows = read(tmp_path / "run" / folder.PROBES)
-    assert rows[0][1] == pytest.approx(300.0 + 0.75 * 4e4 * 0.005 / 200.0, rel=1e-12)
-    assert row["heater"] == pytest.approx(4e4 * 0.045 * 0.05 * 1e-6, rel=1e-11)
+    heated, half = 4e4 * 0.005 / 200.0, 0.005 / 200.0
+    expected = [300.0 + heated, 300.0, 300.0 + 100.0 * half / (half + 1e-4), 300.0 + heated / 2.0]
+    assert rows[0][1:] == pytest.approx(expected, rel=1e-12)
+    assert row["heater"] == pytest.approx(4e4 * 0.035 * 0.05 * 1e-6, rel=1e-11)
 
 
 def test_the_ledger_counts_the_memory_of_parts(tmp_path: Path) -> None:

@@ -60,18 +60,18 @@ def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "conductivity", "mended"),
+    ("kernel", "conductivity", "corrected"),
     [("temporal", "20.0", True), ("temporal", "'20 + 0.01*T'", False), ("boxed", "20.0", False)],
 )
 def test_memory_for_mending_is_planned_where_there_is_mending(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, mended: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, corrected: bool
 ) -> None:
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
     radiating = "boundaries.x_max={type='radiation', emissivity=0.5, ambient=300.0}"
     overrides = (radiating, f"material.conductivity={conductivity}", "solver.device=cuda")
     single, several = (plan(tmp_path, *overrides, f"solver.kernel={name}") for name in ("streamed", kernel))
     problem = several.problem
-    boxes = correction.table_bytes(problem.materials, problem.open_faces) if mended else 0
+    boxes = correction.table_bytes(problem.materials, problem.open_faces) if corrected else 0
     assert several.device_bytes == single.device_bytes + boxes
 
 
@@ -205,9 +205,9 @@ def test_a_material_that_changes_is_shown_with_its_ranges(tmp_path: Path) -> Non
     melting = ("material.solidus=310", "material.liquidus=320", "solver.device=cpu")
     planned = plan(tmp_path, *changing, *melting)
     text = describe(planned)
-    law = planned.problem.materials.palette[0].law
-    assert law is not None
-    low, high = law.followed
+    enthalpy = planned.problem.materials.palette[0].enthalpy
+    assert enthalpy is not None
+    low, high = enthalpy.followed
     least, most = 20.0 + 0.1 * (low - 300.0), 20.0 + 0.1 * (high - 300.0)
     assert f"followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K)" in text
     assert re.search(r" s: c0 = \S+ … \S+\n +c1 = c2 = c3 = c4 = c5 = c6 = \S+ … \S+\n", text)

@@ -178,7 +178,7 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(tmp_path: Path) -> None
     with pytest.raises(FolderError, match=r"scenario\.toml is missing"):
         render(tmp_path)
     (tmp_path / "scenario.toml").write_text("title = 'empty'")
-    with pytest.raises(FolderError, match=r"no fields, probes or energy rows are there.*resume"):
+    with pytest.raises(FolderError, match=r"no fields, probes or energy rows to draw; continue with .*resume"):
         render(tmp_path)
     (tmp_path / "scenario.toml").write_text("title = ")
     with pytest.raises(FolderError, match=r"scenario\.toml: cannot be read as a scenario"):
@@ -194,9 +194,7 @@ def test_without_pyvista_the_curves_are_drawn_and_the_reason_given(
 ) -> None:
     folder = write_run(tmp_path / "run", BLOCK)
     monkeypatch.setitem(sys.modules, "pyvista", None)
-    with pytest.raises(
-        InputError, match=r"probes\.png and energy\.png drawn, but no views in space.*pip install pyvista"
-    ):
+    with pytest.raises(InputError, match=r"probes\.png and energy\.png drawn, but no 3-D views.*pip install pyvista"):
         render(folder)
     assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(CURVES)
     # A plane needs no PyVista.

@@ -205,9 +205,10 @@ def test_the_gear_is_made_by_its_script_and_loses_its_heat_to_the_air(tmp_path: 
     stored = np.frombuffer((SCENARIOS / "gear.stl").read_bytes()[84:], dtype=made["TRIANGLE"])
     np.testing.assert_array_equal(stored["corners"], made["gear"]().astype(np.float32))
 
-    simulation, probes = run("cooling_gear", tmp_path, "domain.cells=[40, 40, 10]", "time.end=60")
+    simulation, probes = run("cooling_gear", tmp_path, "time.end=60")
     assert probes["hub"][-1] > probes["tooth"][-1] > probes["coldest"][-1]
-    assert probes["tooth"][-1] == pytest.approx(1199.0, abs=25.0)
+    # 1185.7 K with 96 × 96 × 24 cells, 1183.8 K with 144 × 144 × 36.
+    assert probes["tooth"][-1] == pytest.approx(1183.0, abs=20.0)
     names, rows = tables.read(simulation.folder / "energy.csv")
     energy = dict(zip(names, rows[-1], strict=True))
     assert energy["void"] < 0.0

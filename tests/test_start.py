@@ -72,7 +72,7 @@ def test_a_kill_at_any_moment_of_the_start(
         raise Started
 
     copy, write = shutil.copyfile, Path.write_text
-    for place, name in ((os, "replace"), (shutil, "copyfile"), *((Path, name) for name in ("unlink", "rmdir"))):
+    for place, name in ((shutil, "copyfile"), *((os, name) for name in ("replace", "unlink", "rmdir"))):
         monkeypatch.setattr(place, name, counted(getattr(place, name)))
     monkeypatch.setattr(Path, "write_text", counted(write))
     monkeypatch.setattr(Stepper, "prepare", reach_the_first_step)

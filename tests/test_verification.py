@@ -151,7 +151,7 @@ def test_not_a_number_is_not_right(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_names_are_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert [case.name for case in choose(["nafems_t3", "slab_bi_1"])] == ["slab_bi_1", "nafems_t3"]
-    with pytest.raises(InputError, match=r'"heldcube" is no case; .* did you mean "held_cube"'):
+    with pytest.raises(InputError, match=r'no case is named "heldcube"; .* did you mean "held_cube"'):
         choose(["heldcube"])
     assert main(["verify", "heldcube"]) == 2
     with pytest.raises(DeviceError, match="fastest"):

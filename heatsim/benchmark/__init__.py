@@ -1,4 +1,4 @@
-"""`heatsim bench`: verify the kernels, then measure them against a copy of the field in the same run."""
+"""`heatsim bench`: verify the kernels, then measure them; the reference is a copy of the field in the same run."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -46,21 +46,21 @@ def benchmark(
     """Verify and measure kernels.
 
     Args:
-        cells: one number, for a cube, or three along x, y, z; None for 512³ on a GPU and 256³ on a CPU.
-        precisions: of "float32" and "float64".
-        kernels: names in the catalog, and "auto"; none for all that the device can run.
+        cells: one number for a cube, or three along x, y, z; None for 512³ on a GPU and 256³ on a CPU.
+        precisions: "float32", "float64" or both.
+        kernels: names in the catalog, or "auto"; empty for all that the device can run.
         device: "auto", "cuda" or "cpu".
-        repeats: of every time, at least 5.
-        energy: whether the heat through the faces is summed too.
-        say: told what is being done.
+        repeats: repeats of each measurement, at least 5.
+        energy: whether the heat through the faces is also summed.
+        say: called with a text before each part of the work.
 
     Returns:
-        One for each precision.
+        One measurement for each precision.
 
     Raises:
-        InputError: numbers that make no grid, or too few repeats.
+        InputError: the numbers are not a grid, or there are too few repeats.
         DeviceError: no such device or kernel.
-        CapacityError: the grid does not fit the memory; nothing has been allocated.
+        CapacityError: the grid does not fit in memory; nothing has been allocated.
     """
     chosen = devices.choose(device)
     specs = [spec for spec in KERNELS if spec.backend == chosen.backend]
@@ -85,9 +85,9 @@ def benchmark_reductions(
     """Verify and measure sums over a field on a GPU; arguments as for :func:`benchmark`.
 
     Raises:
-        InputError: numbers that make no grid, or too few repeats.
+        InputError: the numbers are not a grid, or there are too few repeats.
         DeviceError: no GPU.
-        CapacityError: the grid does not fit the memory; nothing has been allocated.
+        CapacityError: the grid does not fit in memory; nothing has been allocated.
     """
     _check_repeats(repeats)
     grid_cells = _three((_EDGE["cuda"],) if cells is None else cells)
@@ -108,27 +108,27 @@ def benchmark_ensembles(
     say: Callable[[str], None] = lambda doing: None,
     alone: Sequence[int] | None = None,
 ) -> list[EnsembleMeasurement]:
-    """Verify and measure kernels that step the members of an ensemble, beside one large grid.
+    """Verify and measure kernels that step an ensemble, and compare them with one large grid.
 
     Args:
-        cells: of a member; None for 64³.
-        members: how many.
-        precisions: of "float32" and "float64".
-        kernels: names in the catalog, and "auto"; none for all.
+        cells: cells of a member; None for 64³.
+        members: number of members.
+        precisions: "float32", "float64" or both.
+        kernels: names in the catalog, or "auto"; empty for all.
         device: "auto" or "cuda".
-        repeats: of every time, at least 5.
-        energy: whether the heat through the faces is summed too.
-        say: told what is being done.
+        repeats: repeats of each measurement, at least 5.
+        energy: whether the heat through the faces is also summed.
+        say: called with a text before each part of the work.
         alone: cells of the large grid; None for 512³.
 
     Raises:
-        InputError: numbers that make no grid or ensemble, or too few repeats.
+        InputError: the numbers are not a grid or ensemble, or there are too few repeats.
         DeviceError: no GPU, or no such kernel.
-        CapacityError: the grids do not fit the memory; nothing has been allocated.
+        CapacityError: the grids do not fit in memory; nothing has been allocated.
     """
     _check_repeats(repeats)
     if members < 1:
-        raise InputError(f"--members {members}: a whole number from 1 is wanted")
+        raise InputError(f"--members {members}: give a whole number, at least 1")
     member_cells, alone_cells = _three((64,) if cells is None else cells), _three(alone or (_EDGE["cuda"],))
     if device == "cpu":
         raise DeviceError('--members measures launches of a GPU; use device "cuda" or "auto"')
@@ -146,39 +146,39 @@ def benchmark_ensembles(
 def to_json(
     measurements: Sequence[Measurement] | Sequence[ReductionMeasurement] | Sequence[EnsembleMeasurement],
 ) -> str:
-    """A list of objects, one for each precision; numbers in their shortest form that reads back the same."""
+    """JSON text: a list with one object for each precision; numbers in the shortest form that reads back exactly."""
     return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
 
 
 def check_writable(path: Path) -> None:
-    """See that a file can be put there, before minutes are spent on what goes into it.
+    """Check that a file can be created, before minutes are spent on its contents.
 
     Raises:
-        FolderError: there is no such folder, or the path is one itself.
+        FolderError: its folder does not exist, or the path is a folder.
     """
     if path.is_dir():
         raise FolderError(f"{path}: is a folder; give the name of a file")
     if not path.absolute().parent.is_dir():
-        raise FolderError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+        raise FolderError(f"{path}: there is no folder {path.parent}; create it, or choose another")
 
 
 def _check_repeats(repeats: int) -> None:
     if repeats < FEWEST_REPEATS:
-        raise InputError(f"--repeats {repeats}: at least {FEWEST_REPEATS} are needed for a median and its spread")
+        raise InputError(f"--repeats {repeats}: give at least {FEWEST_REPEATS}, for a median and its spread")
 
 
 def _three(cells: Sequence[int]) -> tuple[int, int, int]:
     if len(cells) not in (1, 3) or min(cells) < 1:
         given = " ".join(str(n) for n in cells)
-        raise InputError(f"--cells {given}: wanted is one number for a cube, or three along x, y, z, each at least 1")
+        raise InputError(f"--cells {given}: give one number for a cube, or three along x, y, z, each at least 1")
     return cells[0], cells[len(cells) // 2], cells[-1]
 
 
 def _check_capacity(device: Device, specs: Sequence[KernelSpec], cells: tuple[int, int, int], precision: str) -> None:
-    """Count the two buffers and the faces' sums, and what the host needs to make, compare and fetch fields."""
+    """Check the memory for two buffers and the sums of the faces, and the host's for making and comparing fields."""
     nx, ny, nz = cells
     field = nx * ny * nz * (4 if precision == "float32" else 8)
-    # What is wanted, what there is, and where.
+    # (bytes needed, bytes free, where).
     needs: tuple[tuple[int, int, str], ...]
     buffers = 2 * field + 2 * 8 * (ny * nz + nx * nz + nx * ny) * len(specs)
     if device.backend == "cuda":

@@ -1,4 +1,4 @@
-"""Random numbers for a kernel to work on, and a kernel put to work on them."""
+"""Random input for kernels, and a stepper that runs a kernel on it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from heatsim.kernels import launch, structs
 from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
-from heatsim.kernels.cuda_graphs import Replay, Sweeps
+from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.physics.coefficients import Scheme
 from heatsim.solver.field import Field
 
-# What a run takes unless its grid or its user asks for another.
+# The scheme that a run uses by default.
 SCHEME: Scheme = "seven_term"
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """Steps of the heat equation in numbers that float32 holds exactly.
+class BenchmarkCase:
+    """Steps of the heat equation in numbers that float32 represents exactly.
 
     Attributes:
         grid: the cells.
         periodic: which axes wrap.
-        c: c0…c6, no two alike, shape (7,).
-        f, g: the terms of the six faces, those of convection; shape (steps, 6), or (1, 6) where they do not change.
+        c: c0…c6, all different, shape (7,).
+        f, g: the terms of the six faces, with convection; shape (steps, 6), or (1, 6) if they are constant.
     """
 
     grid: Grid
@@ -39,22 +39,22 @@ class Case:
     g: NDArray[np.float32]
 
 
-def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], steps: int, seed: int) -> Case:
-    """A case whose every cell's own coefficient is positive, so that neither values nor errors grow.
+def random_case(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], steps: int, seed: int) -> BenchmarkCase:
+    """A random case. The coefficient c0 of every cell is positive, so that values and errors do not grow.
 
-    c1…c6 are multiples of 2⁻¹², so that c0 = 1 − Σ is exact. Every face that is not periodic exchanges heat with
-    surroundings between 0 and 1 K; with an initial field between 0 and 1 K all values stay there.
+    c1…c6 are multiples of 2⁻¹², so c0 = 1 − Σ is exact. Every face that is not periodic exchanges heat with
+    surroundings between 0 and 1 K. So all values stay between 0 and 1 K if the initial field does.
     """
     rng = np.random.default_rng(seed)
     c = rng.integers(100, 450, 7) * 2.0**-12
     c[0] = 1.0 - c[1:].sum()
     g = (rng.uniform(0.01, 0.05, (steps, 6)) * ~np.repeat(periodic, 2)).astype(np.float32)
     f = (g * rng.random((steps, 6))).astype(np.float32)
-    return Case(Grid(cells, (1.0, 1.0, 1.0)), periodic, c.astype(np.float32), f, g)
+    return BenchmarkCase(Grid(cells, (1.0, 1.0, 1.0)), periodic, c.astype(np.float32), f, g)
 
 
 def random_field(grid: Grid, precision: str, seed: int) -> NDArray[Any]:
-    """Deviations between 0 and 1 K on the host, shape (nz, ny, nx), in the precision."""
+    """Random deviations between 0 and 1 K on the host, shape (nz, ny, nx), in the precision."""
     return np.random.default_rng(seed).random(grid.shape, dtype=np.dtype(precision).type)
 
 
@@ -66,7 +66,7 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
         field.deviation[...] = deviation
 
 
-def new_ledger(device: Device, case: Case, enabled: bool) -> list[Any]:
+def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
     """Sums for the faces that exchange heat, zero; empty arrays for the others, and for all where not enabled."""
     return [
         device.xp.zeros(case.grid.face_shape(face) if enabled and not case.periodic[face // 2] else (0, 0))
@@ -75,51 +75,51 @@ def new_ledger(device: Device, case: Case, enabled: bool) -> list[Any]:
 
 
 class Stepping:
-    """One kernel on one field, called as a run's stepper calls it.
+    """One kernel on one field, called in the same way as by the stepper of a run.
 
     Attributes:
-        field: what is advanced.
-        reach: steps that a sweep does on this grid.
-        registers: of a thread; None for a CPU's kernel.
-        spills: bytes of a thread's registers that went to local memory; None for a CPU's kernel.
+        field: the field.
+        reach: steps per sweep on this grid.
+        registers: registers per thread; None for a CPU kernel.
+        spills: bytes of local memory per thread for spilled registers; None for a CPU kernel.
     """
 
     def __init__(
         self,
         shape: Shape,
         field: Field,
-        case: Case,
+        case: BenchmarkCase,
         ledger: Sequence[Any],
         steps: int,
         poisoned: bool = False,
         recorded: bool = False,
     ) -> None:
-        """Compile the kernel and send the faces' terms to the device.
+        """Compile the kernel and copy the terms of the faces to the device.
 
         Args:
-            shape: the kernel, and on a GPU how it is launched.
-            field: on a device that the kernel is for.
+            shape: the kernel and, on a GPU, its launch shape.
+            field: a field on a device of the kernel.
             case: coefficients and faces.
             ledger: the six sums of :func:`new_ledger`.
-            steps: the most that :meth:`advance` is asked for; each of its calls starts at the case's first step.
+            steps: the most steps of one :meth:`advance`; each call starts at the case's first step.
             poisoned: whether the output is filled with NaN before each sweep.
-            recorded: whether a GPU replays recorded runs of sweeps, where a run would do so.
+            recorded: whether a GPU uses CUDA graphs, if a run would use them.
         """
         self.field = field
         self.registers: int | None = None
         self.spills: int | None = None
-        self._ledger = ledger  # to which the kernel has addresses only
+        self._ledger = ledger  # kept alive: the kernel has only its addresses
         self._poisoned = poisoned
         self._recorded = recorded
         self._table = np.zeros(steps, dtype=structs.sweep_dtype(field.precision))
         self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
-        # Steps a sweep and what does so many sweeps from a step on; the one that does most at a time first.
+        # Pairs (steps per sweep, function that does sweeps from a step on); the one with most steps first.
         on_cuda = shape.spec.backend == "cuda"
         self._sweeps = self._on_cuda(shape, case, ledger) if on_cuda else self._on_cpu(shape.spec, case, ledger)
         self.reach = self._sweeps[0][0]
 
     def advance(self, steps: int) -> None:
-        """Do so many steps; on a GPU they are queued and may still be running at return."""
+        """Do ``steps`` steps. On a GPU they are queued and may still be running at return."""
         done = 0
         for reach, sweep in self._sweeps:
             at_a_time = 1 if self._poisoned else (steps - done) // reach
@@ -130,19 +130,21 @@ class Stepping:
                 done += at_a_time * reach
         self.field.changed()
 
-    def _on_cuda(self, shape: Shape, case: Case, ledger: Sequence[Any]) -> list[tuple[int, Callable[[int, int], None]]]:
+    def _on_cuda(
+        self, shape: Shape, case: BenchmarkCase, ledger: Sequence[Any]
+    ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, device = self.field, self.field.device
         table = device.xp.asarray(self._table.view(np.uint8))
         coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
-        replay = Replay(device, case.grid.cell_count)
-        replay.recording = replay.recording and self._recorded
+        graphs = CudaGraphs(device, case.grid.cell_count)
+        graphs.recording = graphs.recording and self._recorded
 
         def sweep_with(sweeps: Sweeps) -> Callable[[int, int], None]:
             def sweep(done: int, count: int) -> None:
                 first, size = done * self._table.itemsize, count * sweeps.sweep_bytes
                 part = table[first : first + size]
-                field.deviation, field.spare = replay.advance(sweeps, field.deviation, field.spare, part)
+                field.deviation, field.spare = graphs.advance(sweeps, field.deviation, field.spare, part)
 
             return sweep
 
@@ -159,7 +161,7 @@ class Stepping:
         return found
 
     def _on_cpu(
-        self, spec: KernelSpec, case: Case, ledger: Sequence[Any]
+        self, spec: KernelSpec, case: BenchmarkCase, ledger: Sequence[Any]
     ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, kernel, c = self.field, CPU_KERNELS[spec.name], case.c.astype(self.field.precision)
 

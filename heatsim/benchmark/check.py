@@ -1,4 +1,4 @@
-"""Is a kernel right? Asked of each before it is timed."""
+"""Verification of a kernel before it is timed."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim import device as devices
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.device import Device
 from heatsim.grid import FACES
 from heatsim.kernels.autotune import Shape
@@ -14,8 +14,8 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.solver.field import Field
 
-# Grids that no tile divides, with the axes that are periodic: long rows, flat, thin, small. First such that whole
-# vectors and patches of cells fill, as kernels of several steps a sweep want them, then such that none do.
+# Grids that are no multiple of any tile, with their periodic axes: long rows, flat, thin, small. The first ones consist
+# of whole vectors and patches, as kernels with several steps per sweep need; the others do not.
 _GRIDS = (
     ((260, 36, 11), (False, False, False)),
     ((132, 60, 7), (True, False, True)),
@@ -25,24 +25,24 @@ _GRIDS = (
     ((35, 3, 37), (False, True, False)),
     ((5, 1, 7), (True, True, True)),
 )
-_ROUNDINGS_A_STEP = 16.0  # of one term on its way into the result, at the most
-# Room for a few tiles along each axis.
+_ROUNDINGS_A_STEP = 16.0  # upper bound for the roundings of one term in a step
+# The largest grid that is compared: a few tiles along each axis.
 _KIN = (256, 64, 16)
 
 
 def fault(spec: KernelSpec, device: Device, precision: str, cells: tuple[int, int, int]) -> str:
-    """What is wrong with a kernel, empty if nothing is.
+    """A text that describes the kernel's error; empty if it is correct.
 
-    Several steps of random fields, the output poisoned before each, are compared with the NumPy kernel in float64,
-    heat through the faces included. The bound is what rounding explains: errors do not grow, because every cell's
-    own coefficient is positive.
+    Several steps of random fields, with the output filled with NaN before each sweep, are compared with the NumPy
+    kernel in float64, also the heat through the faces. The tolerance is a bound for rounding: errors do not grow,
+    because the coefficient c0 of every cell is positive.
 
     Args:
         spec: the kernel.
-        device: one that the kernel is for.
+        device: a device of the kernel.
         precision: "float32" or "float64".
-        cells: the grid that is to be measured: a small one that divides like it, and so is compiled like it, is among
-            those compared.
+        cells: the grid to be measured. One of the compared grids is a small one with the same divisors, for which the
+            kernel is compiled in the same way.
     """
     kin = tuple(min(n, large + n % 32) for n, large in zip(cells, _KIN, strict=True))
     for number, (grid_cells, periodic) in enumerate((*_GRIDS, (kin, (False, False, False)))):
@@ -63,7 +63,7 @@ def fault(spec: KernelSpec, device: Device, precision: str, cells: tuple[int, in
 
 
 def _computed(
-    spec: KernelSpec, device: Device, precision: str, case: Case, seed: int
+    spec: KernelSpec, device: Device, precision: str, case: BenchmarkCase, seed: int
 ) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """The field and the sums of the faces after all steps, on the host."""
     steps = len(case.f)
@@ -74,8 +74,8 @@ def _computed(
     return device.to_host(field.deviation), [device.to_host(sums) for sums in ledger]
 
 
-def _exact(case: Case, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """The same by the oracle in float64."""
+def _exact(case: BenchmarkCase, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """The same, computed by the oracle in float64."""
     T = random_field(case.grid, "float32", seed).astype(np.float64)
     T_new = np.empty_like(T)
     c, f, g = (values.astype(np.float64) for values in (case.c, case.f, case.g))
@@ -86,8 +86,8 @@ def _exact(case: Case, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.
     return T, ledger
 
 
-def _rounding_bound(case: Case, precision: str) -> float:
-    """How far rounding can carry a field of values within 0…1 K, or its sums, from the exact result."""
+def _rounding_bound(case: BenchmarkCase, precision: str) -> float:
+    """A bound for the rounding error of a field with values in 0…1 K, and of its sums."""
     unit_roundoff = float(np.finfo(precision).eps) / 2.0
     size = 2.0 + 6.0 * float(np.abs(case.f).max())
     return _ROUNDINGS_A_STEP * len(case.f) * unit_roundoff * size

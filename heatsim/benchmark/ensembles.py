@@ -1,4 +1,4 @@
-"""How fast members of an ensemble are stepped together, beside one large grid with the same kernel in the same run."""
+"""Speed of ensembles, compared with one large grid that the same kernel steps in the same run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heatsim import device as devices
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.measure import AUTO
 from heatsim.benchmark.stopwatch import Work, time_in_turn
 from heatsim.device import Device
@@ -17,28 +17,28 @@ from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, launch, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.ensemble.launches import Stack, Turn
+from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
 _SEED = 22
 _MOST_STEPS = 1 << 12
-_COMPARED = 3  # members whose bits are compared with those that they have alone
+_COMPARED = 3  # members whose bits are compared with those of a single run
 
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """One kernel. All but name, launch and error are None where it is wrong.
+    """The result of one kernel. If it is wrong, all but name, launch and error are None.
 
     Attributes:
-        name: in the catalog, or "auto".
+        name: the name in the catalog, or "auto".
         GCells: cells · members · steps / s / 1e9, from the median time.
-        spread: of the time, the largest less the smallest as a fraction of the median.
-        alone_GCells: the same of the large grid.
-        alone_spread: of its time.
-        fraction: of the large grid's speed.
-        launch: what "auto" has chosen; None for a kernel that was asked for.
-        error: what is wrong with it, None if nothing is.
+        spread: (largest − smallest) / median of the times.
+        alone_GCells: cells · steps / s / 1e9 of the large grid.
+        alone_spread: the spread of its times.
+        fraction: GCells / alone_GCells.
+        launch: the choice of "auto"; None for a named kernel.
+        error: the kernel's error; None if it is correct.
     """
 
     name: str
@@ -53,17 +53,17 @@ class EnsembleResult:
 
 @dataclass(frozen=True)
 class EnsembleMeasurement:
-    """What was measured in one precision.
+    """The measurements in one precision.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         precision: "float32" or "float64".
-        cells: of a member, along x, y, z.
-        members: how many.
-        alone_cells: of the large grid.
-        kernels: one result each.
+        cells: cells of a member along x, y, z.
+        members: number of members.
+        alone_cells: cells of the large grid.
+        kernels: one result per kernel.
         energy: whether the heat through the faces was summed.
-        repeats: of every time.
+        repeats: repeats of each measurement.
     """
 
     device: str
@@ -87,28 +87,28 @@ def measure_ensembles(
     energy: bool,
     say: Callable[[str], None],
 ) -> EnsembleMeasurement:
-    """Verify kernels, then time those that are right, with convection on all six faces.
+    """Verify kernels, then time the correct ones, with convection on all six faces.
 
     Args:
         specs: kernels for a GPU.
-        auto: whether the GPU's own choice is measured too.
-        cells: of a member.
-        members: how many.
-        alone_cells: of the grid that they are put beside.
+        auto: whether the choice of "auto" is also measured.
+        cells: cells of a member.
+        members: number of members.
+        alone_cells: cells of the large grid.
         precision: "float32" or "float64".
-        repeats: of every time.
-        energy: whether the heat through the faces is summed too.
-        say: told what is being done.
+        repeats: repeats of each measurement.
+        energy: whether the heat through the faces is also summed.
+        say: called with a text before each part of the work.
 
     Raises:
-        CapacityError: the grids do not fit the memory; nothing has been allocated.
+        CapacityError: the grids do not fit in memory; nothing has been allocated.
     """
     device = devices.choose("cuda")
     _check_capacity(device, cells, members, alone_cells, precision)
     choices: list[tuple[str, Shape, dict[str, Any] | None]] = [(spec.name, Shape(spec), None) for spec in specs]
     results = []
     if auto:
-        say(f"{precision}: trying out what is fastest")
+        say(f"{precision}: autotuning")
         chosen = _choose(device, cells, members, precision)
         choices.append((AUTO, chosen.shape, chosen.describe()))
     for name, shape, launched in choices:
@@ -137,7 +137,7 @@ def measure_ensembles(
 
 
 class _Ensemble:
-    """Random fields on equal grids, of which each member has one; coefficients and faces are alike."""
+    """Random fields on equal grids, one per member; all members have the same coefficients and faces."""
 
     def __init__(
         self, device: Device, shape: Shape, cells: tuple[int, int, int], members: int, precision: str, energy: bool
@@ -148,11 +148,13 @@ class _Ensemble:
         builds = launch.builds(
             *(shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.block_memory()), members=True
         )
-        self._stack = Stack(device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy)
+        self._launches = EnsembleLaunches(
+            device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy
+        )
         self.reach = builds[0].spec.steps
 
     def advance(self, steps: int) -> None:
-        """Queue so many steps of every member."""
+        """Queue ``steps`` steps of every member."""
         precision = self.fields[0].precision
         sweeps = np.zeros(1, dtype=structs.sweep_dtype(precision))
         sweeps["f"], sweeps["g"] = self.case.f, self.case.g
@@ -160,30 +162,30 @@ class _Ensemble:
         turns = []
         for field, ledger in zip(self.fields, self._ledgers, strict=True):
             pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
-            turns.append(Turn(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
-        for field, (T, T_new) in zip(self.fields, self._stack.advance(turns), strict=True):
+            turns.append(MemberSteps(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
+        for field, (T, T_new) in zip(self.fields, self._launches.advance(turns), strict=True):
             field.deviation, field.spare = T, T_new
             field.changed()
 
 
-def _field(device: Device, case: Case, precision: str, number: int) -> Field:
+def _field(device: Device, case: BenchmarkCase, precision: str, number: int) -> Field:
     field = Field(device, case.grid, precision, reference=0.0)
     upload(field, random_field(case.grid, precision, _SEED + number))
     return field
 
 
 def _alone(shape: Shape) -> Shape:
-    """How the same kernel steps a grid alone."""
+    """The shape of the same kernel for a single grid."""
     return Shape(catalog.choose(shape.spec.name, "cuda"))
 
 
 def _choose(device: Device, cells: tuple[int, int, int], members: int, precision: str) -> Choice:
-    """What a study on the device would take, were its runs long enough to try."""
+    """The choice of a study on the device whose runs are long enough for autotuning."""
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
-    nobody, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
+    no_ledger, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
     fields = [_field(device, case, precision, number) for number in range(members)]
-    turns = [Turn(field.deviation, field.spare, coefficients, nobody, no_sweeps, 0) for field in fields]
+    turns = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
     if members == 1:
         return autotune.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)
@@ -191,7 +193,7 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
 
 
 def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision: str) -> str | None:
-    """What is wrong with a kernel that steps several members, by what it makes of each alone; None if nothing is."""
+    """Compare an ensemble's bits with those of single runs; return the error, or None if they are equal."""
     steps = 2 * shape.spec.steps + 1
     together = _Ensemble(device, shape, cells, _COMPARED, precision, energy=True)
     together.advance(steps)
@@ -200,7 +202,7 @@ def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision:
         ledger = new_ledger(device, together.case, True)
         Stepping(_alone(shape), alone, together.case, ledger, steps).advance(steps)
         if device.to_host(alone.deviation).tobytes() != device.to_host(field.deviation).tobytes():
-            return f"member {number} has not the bits that it has alone"
+            return f"member {number} differs from a single run"
     return None
 
 

@@ -1,4 +1,4 @@
-"""How fast the kernels are on a grid, beside a plain copy of it in the same run."""
+"""Speed of the kernels on a grid, compared with a plain copy of it in the same run."""
 
 import os
 import time
@@ -10,9 +10,9 @@ import numpy as np
 
 from heatsim import device as devices
 from heatsim.benchmark import check
-from heatsim.benchmark.case import SCHEME, Case, Stepping, new_ledger, random_case, random_field, upload
+from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
-from heatsim.benchmark.stopwatch import Timing, Work, elapsed, enough, time_in_turn
+from heatsim.benchmark.stopwatch import KernelTiming, Work, elapsed, enough, time_in_turn
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
@@ -20,12 +20,12 @@ from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.solver.field import Field
 
-AUTO = "auto"  # what a GPU's own choice is called
-_OPERATIONS = 13  # a cell and step: 7 products and 6 sums
+AUTO = "auto"  # name of the result for the autotuned kernel
+_OPERATIONS = 13  # per cell and step: 7 products and 6 sums
 _MOST_STEPS = 1 << 14
 _SEED = 20
 _CPU_REPEATS = 3
-_CPU_PATIENCE = 10.0  # s that a step on the CPU may take before its comparison is left out
+_CPU_PATIENCE = 10.0  # s; if a step on the CPU takes longer, the comparison is omitted
 
 
 def measure(
@@ -38,17 +38,17 @@ def measure(
     energy: bool,
     say: Callable[[str], None],
 ) -> Measurement:
-    """Verify kernels, then time those that are right, with convection on all six faces.
+    """Verify kernels, then time the correct ones, with convection on all six faces.
 
     Args:
-        device: where.
-        specs: kernels for it, each sweep of which is launched on its own.
-        auto: whether a GPU's own choice is measured too, as a run would take it: in recorded runs on small grids.
-        cells: along x, y, z; memory for them is taken for granted.
+        device: the device.
+        specs: kernels for it; their sweeps are launched one by one.
+        auto: whether the choice of "auto" is also measured, with CUDA graphs on small grids as in a run.
+        cells: cells along x, y, z; the caller has checked the memory.
         precision: "float32" or "float64".
-        repeats: of every time.
-        energy: whether the heat through the faces is summed too.
-        say: told what is being done.
+        repeats: repeats of each measurement.
+        energy: whether the heat through the faces is also summed.
+        say: called with a text before each part of the work.
     """
     errors = {}
     for spec in specs:
@@ -62,7 +62,7 @@ def measure(
     names = [spec.name for spec in specs]
     chosen = None
     if auto:
-        say(f"{precision}: trying out what is fastest")
+        say(f"{precision}: autotuning")
         chosen = _choose(field, case)
         names.append(AUTO)
         errors[AUTO] = check.fault(chosen.shape.spec, device, precision, cells)
@@ -120,7 +120,7 @@ def _result(
     value: int,
     chosen: Choice | None,
 ) -> KernelResult:
-    """One kernel's numbers; ``value`` is the bytes of one."""
+    """The result of one kernel; ``value`` is the size of a value in bytes."""
     speed, naive = speeds[name], speeds.get("naive")
     return KernelResult(
         name=name,
@@ -144,14 +144,14 @@ def _random_field(device: Device, grid: Grid, precision: str) -> Field:
     return field
 
 
-def _choose(field: Field, case: Case) -> Choice:
-    """What a run on the field's GPU and grid would take, were it long enough to try."""
+def _choose(field: Field, case: BenchmarkCase) -> Choice:
+    """The choice of a run on the field's GPU and grid that is long enough for autotuning."""
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
     task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
     return autotune.choose(task, inf, field.deviation, field.spare, coefficients)
 
 
-def _stepping(shape: Shape, field: Field, case: Case, energy: bool, recorded: bool = False) -> Stepping:
+def _stepping(shape: Shape, field: Field, case: BenchmarkCase, energy: bool, recorded: bool = False) -> Stepping:
     return Stepping(shape, field, case, new_ledger(field.device, case, energy), _MOST_STEPS, recorded=recorded)
 
 
@@ -160,7 +160,7 @@ def _work(stepping: Stepping) -> Work:
 
 
 def copies(field: Field) -> list[Work]:
-    """Copies of the current values over the spare ones; the fastest of them is the ceiling's."""
+    """Ways to copy the current values to the spare buffer; the fastest one defines the ceiling."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
 
     def copy_by_driver(count: int) -> None:
@@ -189,7 +189,7 @@ def copies(field: Field) -> list[Work]:
 
 
 def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
-    """A field made on the host, sent to the device, advanced, fetched; each stage waited for, on the wall's clock."""
+    """Wall-clock times of four stages: make a field on the host, send it to the device, advance it, fetch it."""
     device = field.device
     steps = enough(device, work)
     times: dict[str, list[float]] = {
@@ -207,10 +207,10 @@ def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
         marks.append(time.perf_counter())
         device.to_host(field.deviation)
         marks.append(time.perf_counter())
-        if repeat:  # the first warms up
+        if repeat:  # the first repeat is a warm-up
             for stage, duration in zip(times, (*np.diff(marks), marks[-1] - marks[0]), strict=True):
                 times[stage].append(float(duration))
-    timings = {stage: Timing.of(durations) for stage, durations in times.items()}
+    timings = {stage: KernelTiming.of(durations) for stage, durations in times.items()}
     return Stages(
         kernel=kernel,
         steps=steps,
@@ -219,8 +219,8 @@ def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
     )
 
 
-def _cpu_speed(case: Case, precision: str, energy: bool) -> float | None:
-    """GCells/s of this machine's CPU with its fastest kernel on the same cells; None if that is wrong or takes long."""
+def _cpu_speed(case: BenchmarkCase, precision: str, energy: bool) -> float | None:
+    """GCells/s of this machine's CPU with its fastest kernel on the same grid; None if it is wrong or too slow."""
     device = devices.choose("cpu")
     spec = catalog.choose("auto", "cpu")
     if check.fault(spec, device, precision, case.grid.cells):

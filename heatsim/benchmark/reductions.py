@@ -1,7 +1,7 @@
-"""How fast sums over a field are: the textbook ladder, CuPy's own and the fused pass, beside plain reading.
+"""Speed of sums over a field: the textbook ladder, CuPy's sum and the fused pass, compared with plain reading.
 
-The ceiling is the fastest of several plain reads of the field in the same run, or the copy where that moves more bytes
-a second: what reaches it waits for nothing but memory.
+The ceiling is the fastest of several plain reads of the field in the same run, or the copy if it moves more bytes per
+second. A sum at the ceiling is limited by memory alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heatsim import device as devices
 from heatsim.benchmark.case import random_field, upload
 from heatsim.benchmark.measure import copies
-from heatsim.benchmark.stopwatch import Timing, Work, time_in_turn
+from heatsim.benchmark.stopwatch import KernelTiming, Work, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
@@ -26,25 +26,25 @@ from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
 _SEED = 21
-_READERS = (4, 8, 16)  # blocks of 256 threads a multiprocessor that plain reading is tried with
+_READERS = (4, 8, 16)  # blocks of 256 threads per multiprocessor, for plain reading
 _READ_LOADS = 4  # LOADS of read.cu
 _ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
 @dataclass(frozen=True)
 class ReductionResult:
-    """One way of reducing a field. All but name, idea and error are None where it is wrong.
+    """The result of one reduction. If it is wrong, all but name, idea and error are None.
 
     Attributes:
-        name: of a rung, a call of CuPy, or the fused pass.
-        idea: in a few words.
-        GBps: bytes of the values that it has to read at the least, once each, / s / 1e9.
-        fraction: of the ceiling.
+        name: a rung, a call of CuPy, or the fused pass.
+        idea: its idea in a few words.
+        GBps: bytes of the values, each read once, / s / 1e9.
+        fraction: GBps / ceiling.
         milliseconds: the median time.
-        spread: of the time, the largest less the smallest as a fraction of the median.
-        registers: of a thread; None for CuPy's.
-        spills: bytes of local memory that a thread spills to; None for CuPy's.
-        error: what is wrong with it, None if nothing is.
+        spread: (largest − smallest) / median of the times.
+        registers: registers per thread; None for CuPy.
+        spills: bytes of local memory per thread for spilled registers; None for CuPy.
+        error: its error; None if it is correct.
     """
 
     name: str
@@ -60,17 +60,17 @@ class ReductionResult:
 
 @dataclass(frozen=True)
 class ReductionMeasurement:
-    """What was measured in one precision.
+    """The measurements in one precision.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         precision: "float32" or "float64".
-        cells: along x, y, z.
-        read_GBps: the ceiling, bytes read a second / 1e9.
-        read_spread: of its time.
-        copy_GBps: bytes read and written a second by a copy / 1e9.
-        reductions: one result each.
-        repeats: of every time.
+        cells: cells along x, y, z.
+        read_GBps: the ceiling, bytes read per second / 1e9.
+        read_spread: the spread of its times.
+        copy_GBps: bytes read and written per second by a copy / 1e9.
+        reductions: one result per reduction.
+        repeats: repeats of each measurement.
     """
 
     device: str
@@ -85,7 +85,7 @@ class ReductionMeasurement:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Something to verify and time: queue() starts it once; fields is how many of them it reads at the least."""
+    """A reduction to verify and time: ``queue()`` starts it once; it reads ``fields`` fields."""
 
     name: str
     idea: str
@@ -98,17 +98,17 @@ class _Candidate:
 def measure_reductions(
     device: Device, cells: tuple[int, int, int], precision: str, repeats: int, say: Callable[[str], None]
 ) -> ReductionMeasurement:
-    """Verify all, then time those that are right.
+    """Verify all reductions, then time the correct ones.
 
     Args:
         device: a GPU.
-        cells: along x, y, z.
+        cells: cells along x, y, z.
         precision: "float32" or "float64".
-        repeats: of every time.
-        say: told what is being done.
+        repeats: repeats of each measurement.
+        say: called with a text before each part of the work.
 
     Raises:
-        CapacityError: the fields do not fit; nothing has been allocated.
+        CapacityError: the fields do not fit in memory; nothing has been allocated.
     """
     _check_capacity(device, cells, precision)
     grid = Grid(cells, (1.0, 1.0, 1.0))
@@ -144,7 +144,7 @@ def measure_reductions(
     )
 
 
-def _result(candidate: _Candidate, timing: Timing | None, nbytes: int, ceiling: float) -> ReductionResult:
+def _result(candidate: _Candidate, timing: KernelTiming | None, nbytes: int, ceiling: float) -> ReductionResult:
     if timing is None:
         return ReductionResult(candidate.name, candidate.idea, error=candidate.error)
     speed = candidate.fields * nbytes / timing.seconds / 1e9
@@ -170,7 +170,7 @@ def _repeated(queue: Callable[[], Any]) -> Work:
 
 
 def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Candidate]:
-    """The ladder, CuPy's own sums and the fused pass, each verified against NumPy in float64."""
+    """The ladder, CuPy's sums and the fused pass, each verified against NumPy in float64."""
     xp, on_device, precision = device.xp, field.deviation.reshape(-1), field.precision
     other = field.spare.reshape(-1)
     flat = values.reshape(-1)
@@ -210,7 +210,7 @@ def _fused_fault(device: Device, result: Any, expected: Statistics, count: int, 
     exactly = ("lowest", "highest", "not_finite")
     wrong = [name for name in exactly if float(statistics[name]) != getattr(expected, name)]
     wrong += ["change"] if float(statistics["change"]) != change else []
-    # As many additions as a thread of the first launch and of the second make, and the trees.
+    # Additions of a thread in the first launch and in the second, and those of the two trees.
     depth = fused.ROUNDS * 4 + ceil(fused.chunks(count, "float64") / fused.FOLDERS) + 2 * 16
     bound = depth * _ROUNDOFF["float64"] * expected.absolute_total
     for name, exact in (("total", expected.total), ("magnitude", expected.absolute_total)):
@@ -219,7 +219,7 @@ def _fused_fault(device: Device, result: Any, expected: Statistics, count: int, 
 
 
 def _five(xp: Any, values: Any) -> None:
-    """What the fused pass finds, as one would write it."""
+    """The statistics of the fused pass, written with CuPy functions."""
     values.sum(dtype=np.float64)
     abs(values).sum(dtype=np.float64)
     values.min()
@@ -228,7 +228,7 @@ def _five(xp: Any, values: Any) -> None:
 
 
 def _readings(device: Device, field: Field) -> list[Work]:
-    """Plain reads of whole vectors of the field, with several numbers of blocks."""
+    """Plain reads of the field in whole vectors, with several numbers of blocks."""
     read = compiled.function("read.cu", "read", {"THREADS": fused.THREADS})
     vectors = int(field.deviation.nbytes) // 16
     most = max(1, ceil(vectors / (_READ_LOADS * fused.THREADS)))
@@ -242,7 +242,7 @@ def _readings(device: Device, field: Field) -> list[Work]:
 
 
 def _check_capacity(device: Device, cells: Sequence[int], precision: str) -> None:
-    """Two fields and the temporaries of CuPy's sums; on the host a field and what is fetched."""
+    """Check the memory: on the GPU two fields and CuPy's temporaries, on the host two fields."""
     nx, ny, nz = cells
     field = nx * ny * nz * np.dtype(precision).itemsize
     for needed, free, where in (

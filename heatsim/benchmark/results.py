@@ -1,4 +1,4 @@
-"""What a benchmark found. Field names are those of its JSON."""
+"""Results of a benchmark. Field names are those of its JSON."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class KernelResult:
-    """One kernel. All but name and error are None where it is wrong.
+    """The result of one kernel. If it is wrong, all but name and error are None.
 
     Attributes:
-        name: in the catalog.
+        name: the name in the catalog.
         GCells: cells · steps / s / 1e9, from the median time.
-        fraction: of the ceiling.
-        spread: of the time, the largest less the smallest as a fraction of the median.
-        registers: of a thread; None on a CPU.
-        spills: bytes of local memory that a thread spills to; None on a CPU.
-        effective_GBps: 2 values a cell and step / s / 1e9.
-        GFLOPs: 13 operations a cell and step / s / 1e9.
-        intensity: operations a byte of memory traffic that its idea needs: one value read and one written, a sweep.
-        over_naive: times as fast as naive; None where that was not measured.
-        over_cpu: times as fast as numba on this machine's CPU, t_CPU / t_this; None where that was not measured.
-        error: what is wrong with it, None if nothing is.
-        launch: of "auto", what it has chosen; None for kernels that were named.
+        fraction: GCells / ceiling.
+        spread: (largest − smallest) / median of the times.
+        registers: registers per thread; None on a CPU.
+        spills: bytes of local memory per thread for spilled registers; None on a CPU.
+        effective_GBps: 2 values per cell and step, in bytes / s / 1e9.
+        GFLOPs: 13 operations per cell and step / s / 1e9.
+        intensity: operations per byte of ideal memory traffic: one value read and one written per cell and sweep.
+        over_naive: t_naive / t_this; None if naive was not measured.
+        over_cpu: t_CPU / t_this with numba on this machine's CPU; None if it was not measured.
+        error: the kernel's error; None if it is correct.
+        launch: the choice of "auto"; None for named kernels.
     """
 
     name: str
@@ -41,13 +41,13 @@ class KernelResult:
 
 @dataclass(frozen=True)
 class Stages:
-    """A whole computation: a field made on the host, sent to the device, advanced, fetched.
+    """The stages of a whole computation: make a field on the host, send it to the device, advance it, fetch it.
 
     Attributes:
-        kernel: what advances it, the fastest.
-        steps: how far.
-        seconds: median of each stage and of the total.
-        spread: of each.
+        kernel: the fastest kernel, which advances it.
+        steps: number of steps.
+        seconds: median time of each stage and of the total.
+        spread: the spread of each.
     """
 
     kernel: str
@@ -58,20 +58,20 @@ class Stages:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured in one precision.
+    """The measurements in one precision.
 
     Attributes:
-        device: its name.
+        device: name of the device.
         precision: "float32" or "float64".
-        cells: along x, y, z.
-        copy_GBps: bytes read and written a second by a copy on the device / 1e9.
-        ceiling_GCells: that, by the bytes of one value read and one written.
-        kernels: one result each.
-        copy_spread: of the copy's time.
-        cpu_GCells: of numba on this machine's CPU; None where it was not measured.
-        stages: None where no kernel is right.
+        cells: cells along x, y, z.
+        copy_GBps: bytes read and written per second by a copy on the device / 1e9.
+        ceiling_GCells: copy_GBps / (2 · bytes of a value).
+        kernels: one result per kernel.
+        copy_spread: the spread of the copy's times.
+        cpu_GCells: speed of numba on this machine's CPU; None if it was not measured.
+        stages: times of a whole computation; None if no kernel is correct.
         energy: whether the heat through the faces was summed.
-        repeats: of every time but the CPU's on a machine with a GPU.
+        repeats: repeats of each measurement (on a machine with a GPU, the CPU has fewer).
     """
 
     device: str

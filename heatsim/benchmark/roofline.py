@@ -1,8 +1,8 @@
-"""The roofline plot: how much a kernel computes, over how much it computes for each byte.
+"""The roofline plot: operations per second over operations per byte (intensity).
 
 After Williams, Waterman and Patterson, *Communications of the ACM* 52(4), 2009. The roof is the copy measured in the
-same run. The intensity is that of a kernel's idea: 13 operations a cell and step, over one value read and one written a
-sweep. What it really moves is more, and it stays below the roof by that.
+same run. The intensity is the ideal one: 13 operations per cell and step, divided by one value read and one written per
+cell and sweep. A kernel that moves more bytes stays below the roof by that factor.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 
 
 def draw(path: Path, measurements: Sequence[Measurement]) -> None:
-    """Write the plot as a PNG, one panel a precision.
+    """Write the plot as a PNG, one panel for each precision.
 
     Raises:
         StorageError: it could not be written.
@@ -26,7 +26,7 @@ def draw(path: Path, measurements: Sequence[Measurement]) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    # A device's name is text, whatever dollar signs are in it.
+    # Dollar signs in a device's name are not math.
     with matplotlib.rc_context({"font.size": 13.0, "legend.frameon": False, "text.parse_math": False}):
         figure = Figure(figsize=(8.0 * len(measurements), 7.0), dpi=_DPI, layout="constrained")
         cells = " × ".join(f"{n:,}" for n in measurements[0].cells)

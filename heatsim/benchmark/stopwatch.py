@@ -1,4 +1,4 @@
-"""Times of repeated work, on the device's own clock."""
+"""Times of repeated work, measured by the clock of the device."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,26 +7,26 @@ from statistics import median
 
 from heatsim.device import Device
 
-# How long one timed repeat lasts, in s: far beyond what a launch takes, or threads that wake up.
+# Duration of one timed repeat in s: much longer than a launch, or than threads take to start.
 _LONG_ENOUGH = {"cuda": 0.1, "cpu": 0.3}
-# By how much longer a repeat is tried next, at the most, where one was too short.
+# If a repeat was too short, the next one is longer by at most this factor.
 _GROWTH = 64.0
 
 
 @dataclass(frozen=True)
-class Timing:
+class KernelTiming:
     """Repeated measurements of one time.
 
     Attributes:
         seconds: their median.
-        spread: the largest less the smallest, as a fraction of the median.
+        spread: (largest − smallest) / median.
     """
 
     seconds: float
     spread: float
 
     @classmethod
-    def of(cls, times: Sequence[float]) -> "Timing":
+    def of(cls, times: Sequence[float]) -> "KernelTiming":
         """From the measurements in s."""
         middle = median(times)
         return cls(middle, (max(times) - min(times)) / middle if middle > 0.0 else 0.0)
@@ -34,12 +34,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class Work:
-    """Something that can be done any number of times.
+    """Work that can be repeated.
 
     Attributes:
-        do: does it so many times.
-        unit: the number of times is a multiple of this.
-        most: and at most this.
+        do: does it the number of times in its argument.
+        unit: the number of times must be a multiple of this.
+        most: the largest number of times.
     """
 
     do: Callable[[int], None]
@@ -48,7 +48,7 @@ class Work:
 
 
 def elapsed(device: Device, work: Work, count: int) -> float:
-    """Seconds that ``count`` times take: between two events in the queue of a GPU, on the wall on a CPU."""
+    """Seconds for ``count`` repetitions: between two events in the queue of a GPU, by wall clock on a CPU."""
     if device.backend == "cpu":
         started = time.perf_counter()
         work.do(count)
@@ -63,9 +63,9 @@ def elapsed(device: Device, work: Work, count: int) -> float:
 
 
 def enough(device: Device, work: Work) -> int:
-    """How many times make a repeat that is long enough to time; warms up on the way.
+    """The number of repetitions that is long enough to time; the search also warms up the device.
 
-    Work may take long to begin, as an ensemble's tables do, so what one takes says little about what many take.
+    Some work takes long to start, such as an ensemble's tables, so one repetition does not predict the time of many.
     """
     elapsed(device, work, work.unit)
     long_enough, most = _LONG_ENOUGH[device.backend], max(1, work.most // work.unit)
@@ -78,11 +78,11 @@ def enough(device: Device, work: Work) -> int:
     return units * work.unit
 
 
-def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[Timing]:
-    """What each takes once. One repeat of each after the other, so that a drifting clock treats all alike."""
+def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[KernelTiming]:
+    """The time of one repetition of each work. Repeats alternate, so that a drifting clock affects all equally."""
     counts = [enough(device, work) for work in works]
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, count, mine in zip(works, counts, times, strict=True):
             mine.append(elapsed(device, work, count) / count)
-    return [Timing.of(mine) for mine in times]
+    return [KernelTiming.of(mine) for mine in times]

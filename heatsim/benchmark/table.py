@@ -1,4 +1,4 @@
-"""A benchmark's numbers as tables for a terminal."""
+"""Tables of benchmark results for a terminal."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def describe(measurement: Measurement) -> "Group":
-    """The kernels beside the copy, and the stages of a computation, within 100 columns."""
+    """The kernels, the copy, and the stages of a computation, within 100 columns."""
     from rich.console import Group
     from rich.text import Text
 
     cells = " × ".join(f"{n:,}" for n in measurement.cells)
     heading = Text.assemble(
         (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
-        f"\ncopy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}), which is a ceiling of "
-        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step a sweep; median of {measurement.repeats} repeats"
+        f"\ncopy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}); ceiling "
+        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step per sweep; median of {measurement.repeats} repeats"
         f"{', with the energy ledger' if measurement.energy else ''}",
     )
     parts: list[RenderableType] = [heading, _kernel_table(measurement)]
@@ -33,7 +33,7 @@ def describe(measurement: Measurement) -> "Group":
 
 
 def describe_reductions(measurement: ReductionMeasurement) -> "Group":
-    """The ladder of sums, CuPy's own and the fused pass, within 80 columns."""
+    """The ladder of sums, CuPy's sums and the fused pass, within 80 columns."""
     from rich.console import Group
     from rich.text import Text
 
@@ -62,14 +62,14 @@ def describe_reductions(measurement: ReductionMeasurement) -> "Group":
 
 
 def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
-    """Members together beside one large grid, within 80 columns."""
+    """The ensemble compared with one large grid, within 80 columns."""
     from rich.console import Group
     from rich.text import Text
 
     cells, alone = (" × ".join(f"{n:,}" for n in each) for each in (measurement.cells, measurement.alone_cells))
     heading = Text.assemble(
         (f"{measurement.device}, {measurement.precision}, {measurement.members:,} members of {cells} cells", "bold"),
-        f"\nbeside one grid of {alone} cells; median of {measurement.repeats}"
+        f"\ncompared with one grid of {alone} cells; median of {measurement.repeats} repeats"
         f"{', with the energy ledger' if measurement.energy else ''}",
     )
     table = _new_table("kernel", "members\nGCells/s", "spread", "one grid\nGCells/s", "spread", "of one\ngrid")
@@ -127,9 +127,9 @@ def _formatted(formats: Sequence[tuple[float | None, str]]) -> tuple[str, ...]:
 
 
 def _launch(launch: dict[str, Any]) -> str:
-    """What "auto" has chosen, in words."""
-    planes = "" if launch["planes"] is None else f", {launch['planes']} planes a block"
-    return f"{launch['kernel']}, {launch['steps_a_sweep']} steps a sweep{planes}, {launch['chosen']}"
+    """The choice of "auto" as text."""
+    planes = "" if launch["planes"] is None else f", {launch['planes']} planes per block"
+    return f"{launch['kernel']}, {launch['steps_a_sweep']} steps per sweep{planes}, {launch['chosen']}"
 
 
 def _stage_table(stages: Stages) -> "Table":

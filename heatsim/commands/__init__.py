@@ -1,1 +1,1 @@
-"""What each command does: arguments in, exit code out."""
+"""The commands: each takes its arguments and returns an exit code."""

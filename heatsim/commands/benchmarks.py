@@ -15,32 +15,30 @@ def bench(
     cells: Annotated[
         tuple[int, ...] | None,
         Parameter(
-            help="One number for a cube, or three along x, y, z; 512 on a GPU, 256 on a CPU if not given.",
+            help="Cells: one number for a cube, or three along x, y, z. Default: 512 on a GPU, 256 on a CPU.",
             consume_multiple=True,
             negative="",
         ),
     ] = None,
-    precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Only this one.")] = None,
-    kernel: Annotated[tuple[str, ...], Parameter(help="Only this one; can be given many times.", negative="")] = (),
-    device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Where.")] = "auto",
-    repeats: Annotated[int, Parameter(help="Of every time, at least 5.")] = 7,
-    energy: Annotated[bool, Parameter(help="Sum the heat through the faces too.", negative="")] = False,
+    precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Measure only this precision.")] = None,
+    kernel: Annotated[tuple[str, ...], Parameter(help="Measure only this kernel; may be repeated.", negative="")] = (),
+    device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Device to measure.")] = "auto",
+    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = 7,
+    energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Annotated[
         bool,
         Parameter(
-            help="Measure sums over a field on a GPU instead: the textbook ladder and the fused pass.", negative=""
+            help="Instead, measure sums over a field on a GPU: the textbook ladder and the fused pass.", negative=""
         ),
     ] = False,
     members: Annotated[
         int | None,
-        Parameter(
-            help="Measure so many grids, of 64³ cells if --cells is not given, stepped together on a GPU instead."
-        ),
+        Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
     ] = None,
-    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
-    plot: Annotated[Path | None, Parameter(help="PNG file for a roofline plot.")] = None,
+    json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
+    plot: Annotated[Path | None, Parameter(help="Write a roofline plot to this PNG file.")] = None,
 ) -> int:
-    """Verify the kernels against the NumPy oracle, then measure how fast they are."""
+    """Verify the kernels against the NumPy oracle, then measure their speed."""
     from rich.console import Console
 
     from heatsim.benchmark import benchmark, check_writable
@@ -107,7 +105,7 @@ def _bench_ensembles(
 
 
 def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
-    """Print what was measured, and write it to a file if there is one."""
+    """Print the measurements, and write them to the JSON file if one is named."""
     from heatsim.benchmark import to_json
 
     for measurement in measurements:
@@ -117,7 +115,7 @@ def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Pat
 
 
 def _judge(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
-    """The exit code where all results of all measurements are right; else a RunError that names those that are not."""
+    """Return exit code 0 if all results are correct; else raise a RunError that names the wrong ones."""
     wrong = [f"{one.name} in {measurement.precision}" for measurement, results in found for one in results if one.error]
     if wrong:
         raise RunError(f"{what} that are wrong, and were not timed: {', '.join(wrong)}")

@@ -4,7 +4,7 @@ from heatsim.commands.terminal import show_table
 
 
 def kernels() -> int:
-    """List the kernels and say which of them this machine can run."""
+    """List the kernels, and which of them this machine can run."""
     from rich.table import Table
 
     from heatsim.device import choose
@@ -21,5 +21,5 @@ def kernels() -> int:
         name = f"{kernel.name} (auto)" if is_auto else kernel.name
         table.add_row(name, kernel.backend, here, kernel.idea)
     show_table(table)
-    print("On a GPU auto takes what is fastest on the run's grid, tried out at its start.")
+    print("On a GPU, auto measures at the start of a run which kernel is fastest on its grid.")
     return 0

@@ -9,18 +9,16 @@ from cyclopts import Parameter
 Scenario = Annotated[Path, Parameter(help="A TOML file.")]
 Overrides = Annotated[
     tuple[str, ...],
-    Parameter(
-        name="--set", help="Replace one value of the scenario, KEY.PATH=VALUE; can be given many times.", negative=""
-    ),
+    Parameter(name="--set", help="Replace one value of the scenario: KEY.PATH=VALUE; may be repeated.", negative=""),
 ]
-Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Instead of the scenario's solver.device.")]
-Kernel = Annotated[str | None, Parameter(help="Instead of solver.kernel; `heatsim kernels` lists them.")]
-Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Instead of solver.precision.")]
-Folder = Annotated[Path, Parameter(help="A folder that a run has written.")]
+Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Replace the scenario's solver.device.")]
+Kernel = Annotated[str | None, Parameter(help="Replace solver.kernel; `heatsim kernels` lists all kernels.")]
+Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
+Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
 
 
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
-    """Options that stand for a scenario's keys, behind the overrides, as the last of which they hold."""
+    """Turn command-line options into overrides. They come after ``--set``, so they win."""
     options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}
     return [*overrides, *(f"{key}={value}" for key, value in options.items() if value is not None)]

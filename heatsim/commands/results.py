@@ -1,4 +1,4 @@
-"""`heatsim render` and `export`: what a run has written, in other forms."""
+"""`heatsim render` and `export`: convert a run's output to pictures and VTI files."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from heatsim.commands.options import Folder
 
 
 def render(folder: Folder, /) -> int:
-    """Draw pictures from what a run wrote, into its folder figures/."""
+    """Draw pictures of a run's output into its folder figures/."""
     from heatsim.render import render
 
     for path in render(folder):
@@ -21,10 +21,10 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal["vti", "pvd"], Parameter(help="pvd adds an index of all times to the VTI files.")
+        Literal["vti", "pvd"], Parameter(help="vti: VTI files only; pvd: also a PVD file that lists all times.")
     ] = "pvd",
 ) -> int:
-    """Write the fields as VTI files, one a time, into the folder export/."""
+    """Write the fields as VTI files, one for each time, into the folder export/."""
     from heatsim.storage.export import export
 
     for path in export(folder, format):

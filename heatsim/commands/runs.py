@@ -18,8 +18,8 @@ def run(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace what an unfinished run left there.", negative="")] = False,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
+    overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
@@ -35,13 +35,13 @@ def run(
 
 
 def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
-    """Go on with an interrupted run from its last good checkpoint."""
+    """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.run.simulation import Simulation
 
     simulation = Simulation.resume(folder)
     if simulation.finished:
         if not quiet:
-            print(f"{folder}: the run is complete; there is nothing to go on with")
+            print(f"{folder}: the run is complete; nothing to resume")
         return 0
     return _run(simulation, quiet)
 
@@ -56,7 +56,7 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
 ) -> int:
-    """Show what a run would do and need, without running it: c0…c6, time step, memory, disk, time."""
+    """Show a run's coefficients c0…c6, time step, memory, disk space and time, without running it."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan, describe

@@ -15,19 +15,19 @@ def study(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Folder to write to; outputs/<file's stem> if not given.")] = None,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
     workers: Annotated[
-        int | None, Parameter(help="Processes on this machine; as many as GPUs, or cores, if not given.")
+        int | None, Parameter(help="Processes on this machine. Default: one per GPU, or one per core without GPUs.")
     ] = None,
-    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler whose workers do the runs.")] = None,
-    extend: Annotated[bool, Parameter(help="Add points to the study that is in the folder.", negative="")] = False,
-    overwrite: Annotated[bool, Parameter(help="Replace another study in the folder.", negative="")] = False,
+    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers do the runs.")] = None,
+    extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,
+    overwrite: Annotated[bool, Parameter(help="Replace a different study in the folder.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
     quiet: Quiet = False,
 ) -> int:
-    """Do all runs of a parameter study; given again, what is missing of them."""
+    """Run a parameter study; repeat the command to finish it."""
     from heatsim.study import Study
 
     planned = Study.from_scenario(
@@ -44,5 +44,5 @@ def study(
         show_table(planned.summary())
     if planned.failed:
         count = len(planned.definition.points)
-        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} says why")
+        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} has the reasons")
     return 0

@@ -1,4 +1,4 @@
-"""What a command prints to: streams that may be closed, full, or unable to show a character."""
+"""Output streams of the commands; they may be closed, full, or unable to show a character."""
 
 import io
 import os
@@ -12,10 +12,10 @@ from heatsim.errors import InputError, RunError
 
 @contextmanager
 def usable_streams() -> Iterator[None]:
-    """Meanwhile there are a stdout and a stderr, whatever the program was started with.
+    """Provide a usable stdout and stderr inside the context, also if the program was started without them.
 
-    What cannot be written to stderr is left out, an error in writing to stdout says that it is stdout; on a terminal
-    that has no × a question mark will do.
+    Text that cannot be written to stderr is dropped. An error on stdout names stdout. Characters that a terminal does
+    not have, such as ×, become question marks.
     """
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
@@ -29,13 +29,13 @@ def usable_streams() -> Iterator[None]:
 
 @contextmanager
 def no_traceback() -> Iterator[None]:
-    """Memory that runs out is the input's fault, a closed pipe nobody's; what else the system refuses, it has named."""
+    """Turn MemoryError into InputError and OSError into RunError; ignore a closed pipe."""
     try:
         yield
     except MemoryError as error:
         raise InputError(f"out of memory: {error}; use fewer cells or precision float32") from None
     except BrokenPipeError:
-        # What is left in the buffer has nowhere to go, which the interpreter would say at its end.
+        # Otherwise the interpreter reports at exit that the buffer cannot be flushed.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
@@ -43,7 +43,7 @@ def no_traceback() -> Iterator[None]:
 
 
 def show_table(table: Any) -> None:
-    """Print a table; where nobody reads it, what was done is done all the same."""
+    """Print a table. A closed pipe is no error."""
     from rich.console import Console
 
     with suppress(SystemExit):  # rich's answer to a closed pipe
@@ -56,7 +56,7 @@ def warn(warning: str) -> None:
 
 
 class _Stream:
-    """A stream of text that does some things in its own way."""
+    """A text stream that forwards everything to another stream, except for overridden methods."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -66,7 +66,7 @@ class _Stream:
 
 
 class _Named(_Stream):
-    """stdout whose errors carry its name, as a file's do."""
+    """stdout; its errors carry the name "stdout", like those of a file."""
 
     def write(self, text: str) -> int:
         with _naming("stdout"):
@@ -78,7 +78,7 @@ class _Named(_Stream):
 
 
 class _Told(_Stream):
-    """stderr that leaves out what cannot be written: a run goes on when its terminal or a pipe's reader is gone."""
+    """stderr; text that cannot be written is dropped, so that a run continues when its terminal or pipe is closed."""
 
     def write(self, text: str) -> int:
         with suppress(OSError, ValueError):
@@ -100,9 +100,9 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _open_what_is_closed() -> None:
-    """Point streams that a program was started without to nowhere.
+    """Redirect closed standard streams to os.devnull.
 
-    The next file that is opened would get the number of such a stream, and be written to by whoever writes to it.
+    Otherwise the next opened file gets the number of such a stream, and output of other code would be written to it.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass

@@ -11,18 +11,18 @@ from heatsim.errors import RunError
 
 
 def verify(
-    cases: Annotated[tuple[str, ...], Parameter(help="Only these; all if none is given.", negative="")] = (),
+    cases: Annotated[tuple[str, ...], Parameter(help="Names of cases. Default: all.", negative="")] = (),
     /,
     *,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
-    json: Annotated[Path | None, Parameter(help="File for the numbers.")] = None,
+    json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     show: Annotated[
-        bool, Parameter(name="--list", help="Show the cases and their scenario files; run nothing.", negative="")
+        bool, Parameter(name="--list", help="List the cases and their scenario files; run nothing.", negative="")
     ] = False,
 ) -> int:
-    """Run cases with published and exact answers and compare what comes out; nothing is written but the JSON."""
+    """Run cases with published or exact answers and compare the results. No files remain except the JSON file."""
     from heatsim.verification import check_writable, choose, to_json
     from heatsim.verification import verify as run_cases
 

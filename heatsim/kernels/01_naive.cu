@@ -1,9 +1,9 @@
-// 01 naive: one thread a cell, everything from global memory; the caches find the reuse.
+// 01 naive: one thread per cell, all values from global memory; only the caches reuse them.
 //
-// A cell needs 7 loads and 1 store. Without any cache that is 8 values a cell; when L1 and L2 keep three planes and
-// three rows alive it is 2, one read and one write: 8 B a cell in float32, 16 B in float64, for 13 operations.
-// Blocks are long in x, so that a warp's loads are whole cache lines, and flat in z, so that neighbouring blocks share
-// their planes in L2. Expected: a good part of the copy speed where the caches are large, a fifth of it where they are not.
+// A cell needs 7 loads and 1 store. Without caches that is 8 values per cell. If L1 and L2 keep three planes and three rows,
+// it is 2, one read and one write: 8 B per cell in float32, 16 B in float64, for 13 operations.
+// Blocks are long in x, so that a warp loads whole cache lines, and flat in z, so that neighbouring blocks share their
+// planes in L2. Expected: a large part of the copy speed if the caches are large, a fifth of it if not.
 
 #include "stencil.cuh"
 
@@ -16,7 +16,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     const int z = grid.first_z + block.z * TILE_Z + threadIdx.z;
     if (x >= grid.nx || y >= grid.ny || z >= grid.nz) return;
 
-    // Where the neighbours are, in cells from here; at a face the cell itself or the other end.
+    // Offsets of the neighbours, in cells. At a face the neighbour is the cell itself or, on a periodic axis, the other end.
     const size_t cell = cell_index(grid, x, y, z);
     const ptrdiff_t row = grid.nx, plane = row * grid.ny;
     ptrdiff_t west = -1, east = 1, south = -row, north = row, below = -plane, above = plane;

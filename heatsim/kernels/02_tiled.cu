@@ -1,12 +1,12 @@
-// 02 tiled: the block is the input tile. Every thread loads one cell into shared memory; the threads of the outermost
-// layer stop there, the inner ones update their cell from the tile.
+// 02 tiled: the block is the input tile. Every thread loads one cell into shared memory; then only the inner threads update
+// their cell from the tile.
 //
 //        TILE_X = 8:   h o o o o o o h      h: loads only   o: loads and updates
 //
-// Each value is loaded once a tile, but tiles overlap by two cells along each axis: the loads a cell are
-// TILE_X TILE_Y TILE_Z / ((TILE_X-2)(TILE_Y-2)(TILE_Z-2)), which is 2.4 for 8x8x8, and as many threads idle after the
-// barrier. The tile's rows begin one cell before an aligned address. Expected: slower than 01 wherever the caches
-// already do what the tile is for.
+// Each value is loaded once per tile, but tiles overlap by two cells along each axis. The loads per cell are
+// TILE_X TILE_Y TILE_Z / ((TILE_X-2)(TILE_Y-2)(TILE_Z-2)): 2.4 for 8x8x8, and the same fraction of the threads idles after
+// the barrier. The rows of a tile begin one cell before an aligned address. Expected: slower than 01 if the caches already
+// give the reuse that the tile is for.
 
 #include "stencil.cuh"
 

@@ -1,8 +1,8 @@
-// 03 tiled with halo: the block is the output tile. No thread idles during the update; the larger input tile is loaded
-// by all threads in the order of memory, so that whole warps load the halo rather than the few threads at an edge.
+// 03 tiled with halo: the block is the output tile, so no thread idles during the update. All threads load the larger input
+// tile in memory order: whole warps load the halo, not the few threads at an edge.
 //
-// Loads a cell are (TILE_X+2)(TILE_Y+2)(TILE_Z+2) / (TILE_X TILE_Y TILE_Z), the corners, which nobody needs, among them
-// because skipping them would cost more than loading them. Expected: better than 02, for the same reasons behind 01.
+// Loads per cell: (TILE_X+2)(TILE_Y+2)(TILE_Z+2) / (TILE_X TILE_Y TILE_Z). This includes the corners: no cell needs them, but
+// skipping them would cost more than loading them. Expected: faster than 02; slower than 01 for the same reason.
 
 #include "stencil.cuh"
 

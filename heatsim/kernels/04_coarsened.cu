@@ -1,12 +1,12 @@
-// 04 coarsened (2.5-D): the block is a flat input tile that marches along z, three planes of it in shared memory.
-// Halos are paid along x and y only, and a thread updates a column of cells.
+// 04 coarsened (2.5-D): the block is a flat input tile that marches along z with three planes in shared memory. A thread
+// updates a column of cells. Only x and y have a halo.
 //
-//        plane z+1   just loaded; of it a thread needs its own cell only
-//        plane z     the plane being updated; its x and y neighbours are read from shared memory
-//        plane z-1   of it a thread needs its own cell only
+//        plane z+1   just loaded; a thread needs only its own cell of it
+//        plane z     updated now; its x and y neighbours come from shared memory
+//        plane z-1   a thread needs only its own cell of it
 //
-// Loads a cell: TILE_X TILE_Y / ((TILE_X-2)(TILE_Y-2)), 1.14 for 32x32, plus two planes for each block's column.
-// Expected: better than 02 and 03, which load a halo along z too; the idle edge threads and a barrier a plane remain.
+// Loads per cell: TILE_X TILE_Y / ((TILE_X-2)(TILE_Y-2)), 1.14 for 32x32, plus two planes for each column of a block.
+// Expected: faster than 02 and 03, which also load a halo along z. Edge threads still idle, and each plane has a barrier.
 
 #include "stencil.cuh"
 
@@ -34,8 +34,8 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
         // 2. Load the plane above.
         plane[next][j][i] = column[neighbour_z(grid, z + 1) * plane_cells];
 
-        // One barrier a plane: it makes `current`, written an iteration ago, visible, and it stands between the
-        // reading of a plane by neighbours and its overwriting two iterations later.
+        // One barrier per plane. It makes `current`, written one iteration ago, visible; and it separates the reads of a
+        // plane from the write that replaces it two iterations later.
         __syncthreads();
 
         // 3. Update the plane in the middle.

@@ -1,13 +1,13 @@
-// 05 register-tiled: as 04, but only the plane whose x and y neighbours are read stays in shared memory. Of the planes
-// below and above a thread needs its own cell only, so they live in two registers.
+// 05 register-tiled: like 04, but only the current plane, whose x and y neighbours are read, stays in shared memory. Of the
+// planes below and above a thread needs only its own cell, so these are in two registers.
 //
 //        above      register
 //        current    register, and shared memory for the neighbours
 //        below      register
 //
-// A third of 04's shared memory and 5 shared accesses a cell instead of 8, for a second barrier a plane: the single
-// plane must not be overwritten while neighbours still read it. Expected: faster than 04 where shared memory limits,
-// slower where barriers do.
+// It takes a third of 04's shared memory and 5 shared accesses per cell instead of 8, but a second barrier per plane: the
+// single plane must not be overwritten while neighbours still read it. Expected: faster than 04 if shared memory limits,
+// slower if barriers limit.
 
 #include "stencil.cuh"
 
@@ -31,7 +31,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     Real current = column[z_begin * plane_cells];
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 2. Publish the current plane, fetch the one above.
+        // 2. Write the current plane to shared memory, load the plane above.
         plane[j][i] = current;
         const Real above = column[neighbour_z(grid, z + 1) * plane_cells];
         __syncthreads();  // neighbours' values are needed below

@@ -1,22 +1,22 @@
-// 06 streamed: no shared memory and no barrier. A thread owns VECTOR neighbouring cells in x, 16 bytes where the rows allow
-// it, of ROWS rows in y, and marches along z with its column in registers.
+// 06 streamed: no shared memory and no barrier. A thread owns VECTOR consecutive cells in x, 16 bytes if the row length
+// allows, in each of ROWS rows in y, and marches along z with its columns in registers.
 //
 //        north      L1
-//        row 1      registers: below, current, above; x neighbours from the lanes beside by shuffle
+//        row 1      registers: below, current, above; x neighbours by shuffle from the adjacent lanes
 //        row 0      registers: below, current, above
 //        south      L1
 //
-// A warp is a row of 32 VECTOR cells, so every load is a run of whole cache lines. The thread's rows find each other in
-// registers; only the vectors beyond the first and the last row come from L1, where the warps of the rows beside have just
-// brought them. Two rows make four loads a plane instead of six, two of them from memory. From memory each cell comes once,
-// and goes once: 8 B a cell in float32, 16 B in float64, for 13 operations.
+// A warp covers 32 VECTOR cells of a row, so every load is a sequence of whole cache lines. The rows of a thread are each
+// other's neighbours in registers. Only the vectors before the first row and after the last come from L1, where the warps of
+// those rows have just loaded them. Two rows need four loads per plane instead of six, two of them from memory. Traffic: each
+// cell is read once and written once, 8 B per cell in float32, 16 B in float64, for 13 operations.
 //
-// Rows times warps hide the latency of memory. A third row, or loading a plane ahead of its use, takes registers that
-// cost more warps than it gains; blocks are small and march a few planes only. Expected: the speed of a copy.
+// Latency is hidden by many warps with several rows each. A third row, or loading a plane in advance, takes registers and so
+// costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
-// Threads on a multiprocessor. Left alone the compiler takes more registers, and fewer threads find room.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit.
 #ifndef RESIDENT
 #define RESIDENT 768
 #endif
@@ -32,8 +32,8 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     const int z_begin = grid.first_z + block.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
 
-    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the last vector, and store nothing.
-    // So do rows beyond the last one of the grid, with a copy of that.
+    // 1. Lanes beyond the end of a row hold a copy of the last vector for the shuffles and store nothing. Rows beyond the last
+    // row of the grid do the same with a copy of that row.
     const bool inside = x < grid.nx;
     const int x_load = min(x, grid.nx - VECTOR);
     const int first = min(y, grid.ny - 1), last = min(y + ROWS - 1, grid.ny - 1);
@@ -56,7 +56,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     }
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. Neighbours in y of the first and last row from L1, and the plane above.
+        // 3. Load the neighbours in y of the first and last row (from L1) and the plane above.
         const Cells south = load(here + to_south), north = load(here + to_north);
         const Real* source = z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane;
 #pragma unroll
@@ -64,7 +64,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
 
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // 4. Neighbours in x from the lanes beside; the outer lanes have none and load.
+            // 4. Neighbours in x come from the adjacent lanes; the outermost lanes load theirs.
             Real west = __shfl_up_sync(ALL_LANES, current[r].at[VECTOR - 1], 1);
             Real east = __shfl_down_sync(ALL_LANES, current[r].at[0], 1);
             const Real* row = here + min(r, last - first) * grid.nx;

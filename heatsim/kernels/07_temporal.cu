@@ -1,47 +1,47 @@
-// 07 temporal: STEPS time steps in one sweep. A block streams planes along z through a pipeline of stages; stage s holds
-// the field after s steps and makes it one step older. Memory is read once and written once for STEPS steps.
+// 07 temporal: STEPS time steps in one sweep. A block moves planes along z through a pipeline of stages; stage s holds the
+// field after s steps and advances it by one step. Memory is read once and written once for STEPS steps.
 //
-// When plane p arrives (after 0 steps), in the same iteration
+// In the iteration in which plane p arrives (after 0 steps),
 //
-//        stage 0    turns plane p - 1 from 0 to 1 steps; the plane above it is the one that has just arrived
-//        stage 1    turns plane p - 2 from 1 to 2 steps; the plane above it has just left stage 0
+//        stage 0    advances plane p - 1 from 0 to 1 steps; the plane above it has just arrived
+//        stage 1    advances plane p - 2 from 1 to 2 steps; the plane above it has just left stage 0
 //        ...
-//        stage S-1  turns plane p - S from S-1 to S steps, which go to memory
+//        stage S-1  advances plane p - S from S-1 to S steps and writes it to memory
 //
-// A stage holds two planes in registers: the centre, whose x and y neighbours it needs, and sums begun with the one below,
-// of which a thread needs its own cells only. Stage 0 reads its centre where it was fetched to. The plane above comes from
-// the stage before. The centre plane was made an iteration ago and its edges published then, so one barrier an iteration
-// serves all stages. A warp says there that it has read and published everything before its last stage is done, and goes
-// on when all have said so.
+// A stage keeps two planes in registers: the centre, whose x and y neighbours it needs, and sums begun with the plane below, of
+// which a thread needs only its own cells. Stage 0 reads its centre from the shared memory it was copied to. The plane above
+// comes from the previous stage. The centre was computed one iteration ago, and its edges were published then, so one barrier
+// per iteration serves all stages. A warp arrives at the barrier when it has read and published everything, before the end of
+// its last stage, and waits after it.
 //
-// A thread owns a patch of VECTOR cells in x and ROWS in y. Patches lie `lanes` beside each other, 32 or fewer, so x
-// neighbours come by shuffle; of y neighbours only those of a patch's first and last row come from shared memory.
+// A thread owns a patch of VECTOR cells in x and ROWS in y. `lanes` patches, at most 32, lie in one row, so x neighbours come by
+// shuffle. Of the y neighbours, only those of a patch's first and last row come from shared memory.
 //
 //        |<--------------- lanes * VECTOR cells ------------>|
-//        h h h h h h h h h h h h h h h h h h h h h h h h h h h   halo: after each step one more layer of it is wrong
+//        h h h h h h h h h h h h h h h h h h h h h h h h h h h   halo: each step makes one more layer of it invalid
 //        h  +---------------------------------------------+  h
 //        h  |  cells that the block writes                |  h   first row of a patch: published for the patch south
 //        h  |                                             |  h   last row of a patch: published for the patch north
 //        h  +---------------------------------------------+  h
 //        h h h h h h h h h h h h h h h h h h h h h h h h h h h   no halo where the tile ends with the box
 //
-// Work comes in segments, a tile and a range of planes, dealt out by tiling.py: one block a multiprocessor takes
-// several, so that all finish together, and blocks that work beside each other climb together, so that each finds in L2
-// the halo that the other has read.
+// tiling.py divides the work into segments: a tile and a range of planes. There is one block per multiprocessor, and each does
+// several segments, so that all finish together. Adjacent blocks climb together, so that each finds in L2 the halo that the
+// other has read.
 //
-// Bytes a cell and step: 2 sizeof(Real) / STEPS, and the halo: with 4 steps and tiles of 128 x 32 cells 1.42 times the
-// cells are computed. 13 operations a cell and step. Expected: float32 near what memory delivers, float64 at the rate of
-// its arithmetic.
+// Traffic: 2 sizeof(Real) / STEPS bytes per cell and step, plus the halo. With 4 steps and tiles of 128 x 32 cells, 1.42 times
+// the cells are computed, with 13 operations per cell and step. Expected: float32 limited by memory, float64 by arithmetic.
 //
-// Grids: at least STEPS + 1 planes; patches fill the box, so that an axis shorter than a tile consists of whole patches.
-// Other grids take single steps.
+// Grids: at least STEPS + 1 planes, and whole patches along x and y if an axis is shorter than a tile. Other grids are
+// stepped one step at a time.
 //
-// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face; temporal_composite/pipeline.cuh.
-// Where that is wrong, and as far as it spreads in STEPS steps, temporal_composite/correction.cu steps the cells anew; heat through faces is entered there.
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face
+// (temporal_composite/pipeline.cuh). The cells that this makes wrong within STEPS steps are stepped again by
+// temporal_composite/correction.cu, which also records the heat through faces.
 //
-// What decides is registers and the size of the code. Whatever is live beside the planes costs warps, and loops that do
-// not fit the instruction cache keep warps waiting: an iteration is compiled once for each kind of tile, and planes
-// change roles by moves, which cost less than a loop unrolled to avoid them.
+// Registers and code size decide the speed. Every live value besides the planes costs warps, and a loop larger than the
+// instruction cache stalls them. So an iteration is compiled once for each type of tile, and planes change roles by register
+// moves, which cost less than the unrolled loop that would avoid them.
 
 #include "vector.cuh"
 #if MEMBERS
@@ -50,26 +50,26 @@
 
 #define WARPS TILE_Y
 #define THREADS (WARP * WARPS)
-// Whether a stage sets out before the one before it has ended; in composite bodies in float64 only, where it pays.
+// Whether a stage starts before the previous one has ended. For composite bodies this pays only in float64.
 #define EARLY (!(FACES && VECTOR == 4))
-#define AHEAD 2          // planes on their way from memory
-#define ROOMS (AHEAD + 2)  // for those, the one that arrives and the one that stage 0 has as its centre
+#define AHEAD 2          // planes being copied from memory
+#define ROOMS (AHEAD + 2)  // buffers for those, the plane that arrives, and the centre of stage 0
 #define LANES_LEAST 8
 #if MEMBERS
 #define KEPT(name) shared.name
 #else
 #define KEPT(name) name
 #endif
-#define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the sides of a tile
+#define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the four sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
 static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer border");
 static_assert(LONGEST_BORDER <= 256 * VECTOR && 2 * (THREADS / LANES_LEAST) <= 256, "a place in the border has a byte");
 
-// A tile and the planes of it that a block is to write, as tiling.py lays it out. `begin` and `end` bound what is written.
+// A tile and its range of planes, from tiling.py. The block writes the cells from `begin` to `end` - 1 along each axis.
 struct Segment {
-    int x, y, lanes;  // its first cell, in the halo also outside of the box, and its width in patches
+    int x, y, lanes;  // first cell of the tile, which may be in the halo and outside the box; width in patches
     int x_begin, x_end, y_begin, y_end, z_begin, z_end;
-    int sides;        // faces of the box that it touches: bits 0 to 3 for x_min, x_max, y_min, y_max; above them whose it is
+    int sides;        // bits 0 to 3: the tile touches x_min, x_max, y_min, y_max; higher bits: its member of the ensemble
 };
 
 struct Patch {
@@ -85,33 +85,32 @@ struct FaceTerm {
     Real f, g;
 };
 
-// What the threads of a block share. Heat waits here for the barrier after which it is entered into the ledger by
-// threads beside each other; that of stage s in [..][s]. The border of a tile is its rows beside x_min, those beside
-// x_max, its columns beside y_min, those beside y_max.
+// Shared memory of a block. Heat is kept here until the barrier; then consecutive threads add it to the ledger. The heat of
+// stage s is in [..][s]. The border of a tile lists the cells at x_min, at x_max, at y_min and at y_max, in this order.
 struct Shared {
-    Cells edges[2][STEPS - 1][2][THREADS];  // first and last rows of what stages 1, 2, ... start from; two iterations
-    Cells fetched[ROOMS][ROWS][THREADS];    // what stage 0 starts from: whole planes
+    Cells edges[2][STEPS - 1][2][THREADS];  // first and last rows of the centres of stages 1, 2, ...; of two iterations
+    Cells fetched[ROOMS][ROWS][THREADS];    // whole planes for stage 0
     Real side_heat[2][STEPS][LONGEST_BORDER];
     Cells end_heat[ROWS][THREADS];
-    int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 where nothing is to be entered
+    int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 if the cell is not recorded
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
     unsigned long long barrier;
     Segment segment;
 #if MEMBERS
-    // Read where they are needed: registers for so much more there are none.
+    // In shared memory, because there are no registers for them.
     const Real* __restrict__ T;
     Real* __restrict__ T_new;
     Ledger ledger;
 #endif
 };
 
-// What a thread has to know of its patch in every iteration.
+// A thread's patch: data that it needs in every iteration.
 struct Place {
-    unsigned int start;  // of its first cell in a plane, taken into the box
-    int south, north;    // whose edges lie beside
-    unsigned int flags;  // FIRST_COLUMN ..., bits 4 to 7: rows to be written; bytes 1 and 2: where the patch's column
-                         // beside a face in x lies in the border, in columns, and its row beside one in y, in vectors
+    unsigned int start;  // index of its first cell in a plane, wrapped or clamped into the box
+    int south, north;    // slots of the adjacent patches
+    unsigned int flags;  // FIRST_COLUMN ...; bits 4 to 7: rows to write; byte 1: index in the border of the patch's column at
+                         // a face in x, in columns; byte 2: of its row at a face in y, in vectors
 #if SCHEME == STOCHASTIC
     unsigned int seed;
 #endif
@@ -119,11 +118,11 @@ struct Place {
 
 enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
 
-// What an iteration has to look after besides the cells themselves: faces in x and y, the ends of the box in z.
+// Boundaries that an iteration handles: faces in x and y, the ends of the box in z.
 enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
 
-// A thread's patch in the tile. Of an ensemble, whose coefficients take registers too, what follows from it is found anew
-// in every iteration: the compiler must not see that it stays the same.
+// Index of the thread's patch in the tile. In ensembles it is opaque to the compiler, so that values derived from it are
+// recomputed in every iteration: the coefficients need the registers.
 __device__ __forceinline__ int own_slot()
 {
     int slot = threadIdx.y * WARP + threadIdx.x;
@@ -133,8 +132,8 @@ __device__ __forceinline__ int own_slot()
     return slot;
 }
 
-// A barrier in two halves: a thread says early that others may go on, and asks late whether it may. The phases of the
-// barrier are even and odd in turn. Older GPUs do both at once, late.
+// A split barrier: a thread arrives early and waits late. Its phases alternate between even and odd. Before sm_90 both are one
+// __syncthreads() at wait().
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 __device__ __forceinline__ void start_barrier(Shared& shared)
 {
@@ -164,7 +163,7 @@ __device__ __forceinline__ void arrive(Shared&) {}
 __device__ __forceinline__ void wait(Shared&, int) { __syncthreads(); }
 #endif
 
-// Position i of a periodic axis of n cells taken into the box.
+// Position i of a periodic axis of n cells, wrapped into the box.
 __device__ __forceinline__ int into(int i, int n)
 {
     i %= n;
@@ -177,7 +176,7 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     const int column = slot % lanes * VECTOR, row = slot / lanes * ROWS;
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2;
     const int x = segment.x + column, y = segment.y + row;
-    // A patch that begins in the box and does not end there is beyond the halo.
+    // A patch that begins inside the box but does not end there lies outside the halo.
     const int x_box = min(periodic_x ? into(x, grid.nx) : x, grid.nx - VECTOR);
     const int y_box = min(periodic_y ? into(y, grid.ny) : y, grid.ny - ROWS);
     Place place;
@@ -192,7 +191,7 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     if (last_column) place.flags |= LAST_COLUMN;
     if (!periodic_y && y == 0) place.flags |= FIRST_ROW;
     if (last_row) place.flags |= LAST_ROW;
-    // A patch on the border between two tiles is written by both, with the same bits.
+    // Two tiles may both write a patch on the border between them; the bits are the same.
     if (x + VECTOR > segment.x_begin && x < segment.x_end)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
@@ -218,7 +217,7 @@ __device__ __forceinline__ const Real* plane_of(const Real* T, const Grid& grid,
     return T + (size_t)z * ((unsigned)grid.nx * grid.ny);
 }
 
-// Sets off the copy of this thread's patch of plane z.
+// Starts the copy of this thread's patch of plane z.
 __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], const Real* T, const Grid& grid,
                                             const Place& place, int z)
 {
@@ -245,13 +244,13 @@ __device__ __forceinline__ void store_patch(Real* T_new, const Grid& grid, const
                     *reinterpret_cast<const Run*>(patch.row[r].at + i);
 }
 
-// A stage's sums up to the plane above.
+// A stage's sums without the term of the plane above.
 template <int boundaries>
 __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const Place& place, const Cells* first_rows,
                                                   const Cells* last_rows, const Patch& T, const Patch& begun)
 {
     Cells south_edge = last_rows[place.south], north_edge = first_rows[place.north];
-    // Beside the end of the box is the cell itself.
+    // At the end of the box a cell is its own neighbour.
     if (boundaries & Y_MIN && place.flags & FIRST_ROW) south_edge = T.row[0];
     if (boundaries & Y_MAX && place.flags & LAST_ROW) north_edge = T.row[ROWS - 1];
     Patch sum;
@@ -278,7 +277,7 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
 #include "faces_pipeline.cuh"
 #endif
 
-// What the plane below gives to the sums of the one above it.
+// The sums of a plane, begun with the term of the plane below.
 __device__ __forceinline__ Patch begin_sums(const Coefficients& c, const Patch& below)
 {
     Patch begun;
@@ -289,7 +288,7 @@ __device__ __forceinline__ Patch begin_sums(const Coefficients& c, const Patch& 
     return begun;
 }
 
-// What stage s makes of its centre, plane p - 1 - s, before the plane above is known; and begins the sums of that one.
+// The sums of stage s for its centre, plane p - 1 - s, without the term of the plane above. Then begins the sums of that plane.
 template <int boundaries>
 __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficients& c, const Shared& shared, const Place& place,
                                              int p, int s, const Patch& centre, Patch& begun)
@@ -303,7 +302,7 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
     return sum;
 }
 
-// One iteration: plane p arrives, each stage makes one plane older, plane p - STEPS goes to memory.
+// One iteration: plane p arrives, each stage advances one plane, plane p - STEPS is written to memory.
 template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
                                                  const Grid& grid, const Coefficients& all,
@@ -314,7 +313,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
 
-    // 1. The plane that has been under way for AHEAD iterations arrives; another sets off.
+    // 1. Start the copy of plane p + AHEAD; wait for plane p, whose copy started AHEAD iterations ago.
     fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
     wait_for_copies<AHEAD>();
 #if FACES
@@ -328,7 +327,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) above.row[r] = shared.fetched[room][r][slot];
 
-    // Stage 0's centre lies where it was fetched to.
+    // Stage 0 reads its centre from shared memory.
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) centre[0].row[r] = shared.fetched[p - 1 & (ROOMS - 1)][r][slot];
 
@@ -339,14 +338,14 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     for (int s = 0; s < STEPS; ++s) {
         const int z = p - 1 - s;  // of the centre plane
 
-        // 2. Publish what has arrived at this stage; it will be the centre of the next iteration.
+        // 2. Publish the edges of the plane that has arrived at this stage: the centre of the next iteration.
         if (s > 0) {
             shared.edges[1 - half][s - 1][0][slot] = above.row[0];
             shared.edges[1 - half][s - 1][1][slot] = above.row[ROWS - 1];
         }
 
-        // 3. The next stage sets out, so that what it loads is on its way while this one ends. Behind the last of them the
-        // others may overwrite what has been read.
+        // 3. Start the next stage, so that its loads overlap the end of this one. After the last start, all shared data of
+        // this iteration have been read: arrive at the barrier.
         const Patch& T_here = centre[s];
 #if !EARLY
         Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, begun[s]);
@@ -400,8 +399,8 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #if FACES
     change_kind(own, all, sweep, arriving);
 #endif
-    if (boundaries != NONE) arrive(shared);  // heat is entered by others too
-    wait(shared, p);  // what was published is read in the next iteration, and overwritten in the one after it
+    if (boundaries != NONE) arrive(shared);  // only now: other threads record this thread's heat
+    wait(shared, p);  // edges are read in the next iteration and overwritten in the one after it
 #if !FACES
     if (place.flags & RECORDED) {
         enter_sides<boundaries>(shared, grid, ledger, half, p);
@@ -410,7 +409,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #endif
 }
 
-// What faces and rounding need, step by step.
+// Copies the data of each step that faces and rounding need.
 __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
 {
     const int slot = threadIdx.y * WARP + threadIdx.x;
@@ -440,7 +439,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
 #pragma unroll 1
     for (int i = 0; i < grid.planes; ++i) {
-        __syncthreads();  // nobody needs the segment before this one
+        __syncthreads();  // all threads are done with the previous segment
         if (slot < (int)(sizeof(Segment) / sizeof(int)))
             reinterpret_cast<int*>(&shared.segment)[slot] =
                 reinterpret_cast<const int*>(grid.segments + blockIdx.x * grid.planes + i)[slot];
@@ -469,8 +468,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         find_side_sums(shared, grid, ledger);
 #endif
 
-        // The pipeline starts with whatever is in it: STEPS planes before the first one written, all that has not come
-        // from memory is gone. Below the first plane of the box there is nothing to start from.
+        // The pipeline starts with arbitrary contents, STEPS planes before the first plane it writes: by then these contents
+        // have no effect. At the first plane of the box it starts there, because no plane is below.
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
         if (p - phase & 1) {
@@ -486,8 +485,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
 
-        // Most iterations look after the cells alone, or one kind of face. Those in which some stage's centre is the
-        // first or last plane of the box look after everything.
+        // Most iterations need no boundary, or those of one axis. If the centre of some stage is the first or last plane of
+        // the box, the iteration handles all boundaries.
         const int inner_begin = periodic_z ? p : STEPS + 1, inner_end = periodic_z ? z_end + STEPS : min(z_end + STEPS, grid.nz);
         const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
         while (p < shared.segment.z_end + STEPS) {
@@ -517,6 +516,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             }
         }
         phase = p;
-        wait_for_copies<0>();  // of planes that nobody needs any more, into rooms that the next segment takes
+        wait_for_copies<0>();  // unused planes: the next segment needs their buffers
     }
 }

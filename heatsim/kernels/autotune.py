@@ -1,10 +1,10 @@
-"""Which kernel, launched how, steps a grid fastest on a GPU: tried out on first use, remembered on disk.
+"""Autotuning: find the fastest kernel and launch shape for a grid on a GPU by measurement, and keep the result on disk.
 
-All CUDA kernels give the same bits, so nothing but time depends on the choice; and nothing fails because of it: a
-kernel that does not compile is not chosen, a file that cannot be read or written is not missed.
+All CUDA kernels give the same bits, so the choice affects only the time. Autotuning never makes a run fail: a kernel
+that does not compile is skipped, and a file that cannot be read or written is ignored.
 
-One small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme) lies in
-HEATSIM_CACHE_DIR, or in the folder that the platform has for such things.
+There is one small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme), in
+HEATSIM_CACHE_DIR or in the cache folder of the platform.
 """
 
 import hashlib
@@ -26,22 +26,23 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
-from heatsim.kernels.ensemble.launches import Turn, trial
+from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.physics.coefficients import Scheme
 
-# A run that is over sooner does not try: seconds, cells a second on any GPU, seconds that a step takes at the least.
+# Shorter runs are not tuned: seconds of a run. Its time is estimated with the highest speed of any GPU in cells per
+# second, and the shortest possible step in seconds.
 _WORTH_TRYING = 2.0
 _FASTEST_CELLS = 1e12
 _SHORTEST_STEP = 1e-6
 
-# Grids up to this many cells are stepped in boxes, from that many on by pipelines, unless trying says otherwise.
+# Rules of thumb for runs that are not tuned: `boxed` up to 2¹⁹ cells, `temporal` from 2²³ cells.
 _SMALL_GRID = 1 << 19
 LARGE_GRID = 1 << 23
-# Of an ensemble by pipelines from so many cells in all on; in boxes where the members are narrower than so many cells
-# in x or y, which is a small part of a pipeline's tile.
+# For ensembles: `temporal` from 2²⁰ cells in total; `boxed` if a member has fewer than 24 cells along x or y, because
+# `temporal` tiles would be mostly empty.
 _LARGE_ENSEMBLE = 1 << 20
 _NARROW = 24
-# Boxes, and the grids in cells, from and up to, for which each is tried: enough of them for the device, and few halos.
+# Boxes, each with the smallest and largest grid in cells for which it is tried: enough boxes for the device, few halos.
 _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 << 18, 1 << 22))
 
 _STREAMED_PLANES = (1, 2, 4, 8, 16, 32)
@@ -49,7 +50,7 @@ _STREAMED_PLANES = (1, 2, 4, 8, 16, 32)
 _TRIAL_SECONDS = 3e-3
 _MOST_SWEEPS = 64  # of a trial
 _ROUNDS = 3
-_HOPELESS = 3.0  # times as slow as the best at first sight
+_HOPELESS = 3.0  # skip a shape whose first sweep takes more than this times the best one
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,14 @@ class Shape:
 
     Attributes:
         spec: the kernel, with the tile and the steps a sweep that it is built for.
-        planes: planes that a block marches through; None: as launch.launches chooses.
+        planes: planes that a block marches through; None for the default of launch.launches.
     """
 
     spec: KernelSpec
     planes: int | None = None
 
     def describe(self) -> dict[str, Any]:
-        """As a summary and the file on disk have it."""
+        """The shape as JSON values, for the summary and the cache file."""
         return {
             "kernel": self.spec.name,
             "steps_a_sweep": self.spec.steps,
@@ -76,25 +77,25 @@ class Shape:
 
 @dataclass(frozen=True)
 class Choice:
-    """A shape and where it comes from: the user, a rule of thumb, trying out, or having tried out before."""
+    """A shape and its origin: the user, a rule of thumb, a measurement now, or one from the cache file."""
 
     shape: Shape
     chosen: Literal["asked for", "by rule", "tried", "remembered"]
 
     def describe(self) -> dict[str, Any]:
-        """As a summary has it."""
+        """The choice as JSON values, for the summary."""
         return {**self.shape.describe(), "chosen": self.chosen}
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be stepped.
+    """The work to tune for.
 
     Attributes:
         device: a GPU.
         grid, periodic: the cells, and which axes wrap.
         precision, scheme: how steps are summed.
-        members: how many such grids are stepped by the same launches.
+        members: number of such grids that the same launches step.
     """
 
     device: Device
@@ -110,11 +111,11 @@ class Task:
         return self.members * self.grid.cell_count
 
     def suits(self, spec: KernelSpec) -> bool:
-        """Whether a kernel does its steps on this grid and device itself."""
+        """Whether a kernel works on this grid and device, without falling back to single steps."""
         return self.builds(spec)[0].spec == spec
 
     def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
-        """What together does any number of steps."""
+        """The builds that together do any number of steps."""
         return launch.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
             members=self.members > 1,
@@ -128,21 +129,21 @@ SweepOf = Callable[[Shape], Callable[[], None]]
 def choose(
     task: Task, steps: float, T: Any, T_new: Any, coefficients: NDArray[Any], timer: Timer | None = None
 ) -> Choice:
-    """The fastest shape, as remembered or tried out; by rule where a run is too short for trying, or nothing works.
+    """The fastest shape: from the cache file, else measured; by rule if the run is too short or no shape works.
 
     Args:
-        task: what is to be stepped.
-        steps: how many are to be done; inf to try in any case.
+        task: the work.
+        steps: number of steps of the run; inf to measure in any case.
         T: the field on the device; it is read.
-        T_new: a buffer like it; what it holds is lost.
+        T_new: a buffer like T; it is overwritten.
         coefficients: struct Coefficients.
-        timer: seconds that work takes on the device; None for the device's own clock.
+        timer: measures the seconds of work on the device; None for the device's clock.
     """
     return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
 
 
-def choose_for_members(task: Task, steps: float, turns: Sequence[Turn], timer: Timer | None = None) -> Choice:
-    """The same for an ensemble, of whose turns only fields and coefficients count; what T_new holds is lost."""
+def choose_for_members(task: Task, steps: float, turns: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
+    """The same for an ensemble. Only fields and coefficients of ``turns`` are used; T_new is overwritten."""
     return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
 
 
@@ -163,12 +164,12 @@ def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice
 
 
 def is_worth_trying(cells: int, steps: float) -> bool:
-    """Whether a run is long enough for trying out what is fastest."""
+    """Whether a run is long enough for autotuning."""
     return steps * max(cells / _FASTEST_CELLS, _SHORTEST_STEP) >= _WORTH_TRYING
 
 
 def candidates(task: Task) -> tuple[Shape, ...]:
-    """All that is worth trying, what a rule of thumb takes first."""
+    """All shapes to measure; the first is the choice by rule."""
     spec = {kernel.name: kernel for kernel in KERNELS}
     cells = task.cells
 
@@ -191,15 +192,15 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
 
 def in_three_steps(temporal: KernelSpec) -> KernelSpec:
-    """07 for members in float64, in tiles of 36 rows.
+    """07 with three steps per sweep, for ensembles in float64: its tiles have 36 rows.
 
-    Two of them make a plane of 64 rows, where four steps take three tiles of 32 rows and their halos.
+    Two such tiles cover a plane of 64 rows; with four steps per sweep it would take three tiles of 32 rows.
     """
     return replace(temporal, block=(32, 12, 1), rows=3, steps=3)
 
 
 def _cells_made(task: Task, spec: KernelSpec) -> int:
-    """Cells of a plane that a pipeline computes, those in halos and beyond the box too."""
+    """Cells per plane that a pipeline computes, including halos and cells outside the box."""
     pipeline = task.builds(spec)[0].pipeline
     assert pipeline is not None
     tiles = len(tiling.tiles(task.grid.cells, task.periodic, pipeline))
@@ -207,7 +208,7 @@ def _cells_made(task: Task, spec: KernelSpec) -> int:
 
 
 def seconds(device: Device, work: Callable[[], None]) -> float:
-    """What work takes on a GPU, by its own clock."""
+    """Seconds that work takes on a GPU, by the GPU's clock."""
     first, last = device.xp.cuda.Event(), device.xp.cuda.Event()
     first.record()
     work()
@@ -218,7 +219,7 @@ def seconds(device: Device, work: Callable[[], None]) -> float:
 
 
 def cache_folder() -> Path:
-    """Where heatsim keeps what it can find out again: HEATSIM_CACHE_DIR, else where the platform puts such things."""
+    """The folder for files that heatsim can recreate: HEATSIM_CACHE_DIR, else the cache folder of the platform."""
     named = os.environ.get("HEATSIM_CACHE_DIR")
     if named:
         return Path(named)
@@ -228,22 +229,22 @@ def cache_folder() -> Path:
 
 
 def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
-    """Seconds a step of each shape that works, the least of a few."""
+    """Seconds per step of each shape that works, the minimum of a few rounds."""
     works: dict[Shape, Callable[[], None]] = {}
     steps: dict[Shape, int] = {}
     times: dict[Shape, float] = {}
     best = inf
     for shape in shapes:
-        with suppress(Exception):  # whatever is wrong with a shape: there are others
+        with suppress(Exception):  # a shape that fails is skipped
             sweep = sweep_of(shape)
-            sweep()  # may load the kernel
+            sweep()  # the first call may load the kernel
             once = timer(task.device, sweep)
             if once / shape.spec.steps > _HOPELESS * best:
                 continue
             best = min(best, once / shape.spec.steps)
             sweeps = max(1, min(_MOST_SWEEPS, round(_TRIAL_SECONDS / max(once, 1e-9))))
             works[shape], steps[shape] = _repeated(task, sweep, sweeps), sweeps * shape.spec.steps
-    # One after the other, so that a drifting clock treats all alike.
+    # In rounds over all shapes, so that a drift of the clock rate affects all equally.
     for _ in range(_ROUNDS):
         for shape, work in works.items():
             with suppress(Exception):
@@ -252,7 +253,7 @@ def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -
 
 
 def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[Any]) -> Callable[[], None]:
-    """Queues a sweep from T to T_new with insulated faces, which cost what others cost."""
+    """A function that queues a sweep from T to T_new. Faces are insulated, which costs the same as other conditions."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
         kernel.build, task.grid, task.periodic, task.device.multiprocessors(), planes=shape.planes
@@ -266,8 +267,8 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     return sweep
 
 
-def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callable[[], None]:
-    """Queues a sweep of every member, from T to T_new."""
+def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[MemberSteps]) -> Callable[[], None]:
+    """A function that queues a sweep of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
         *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False, task.members)
@@ -276,7 +277,7 @@ def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[Turn]) -> Callab
 
 
 def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:
-    """The same so many times, recorded where a run would record it."""
+    """The sweep ``count`` times, as a CUDA graph if a run would use one."""
 
     def repeat() -> None:
         for _ in range(count):
@@ -285,7 +286,7 @@ def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[],
     if task.cells > LARGEST_GRID:
         return repeat
     graph = record(task.device, repeat)
-    graph.launch()  # the first takes longer
+    graph.launch()  # the first launch takes longer
 
     def launch_graph() -> None:
         graph.launch()
@@ -294,7 +295,7 @@ def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[],
 
 
 def _key(task: Task) -> str:
-    """A name for a file: a digest of all that the choice depends on."""
+    """The name of the cache file: a digest of everything that the choice depends on."""
     text = json.dumps([_circumstances(task), _kernels_digest()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -312,7 +313,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
 
 
 def _kernels_digest() -> str:
-    """Of the kernels' text and of how they are launched."""
+    """A digest of the kernels' text and of the code that launches them."""
     digest = hashlib.sha256(repr([spec for spec in KERNELS if spec.backend == "cuda"]).encode())
     for path in sorted(
         [*launch.FOLDER.rglob("*.cu*"), *(launch.FOLDER / name for name in ("tiling.py", "autotune.py"))]
@@ -322,7 +323,7 @@ def _kernels_digest() -> str:
 
 
 def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
-    """What a file names, if it is one of the shapes."""
+    """The shape in a cache file; None if there is none, or it is not among ``shapes``."""
     try:
         named = json.loads(path.read_text(encoding="utf-8"))["shape"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -331,7 +332,7 @@ def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
 
 
 def _write(path: Path, task: Task, fastest: Shape, times: dict[Shape, float]) -> None:
-    """Whole or not at all: under another name first."""
+    """Write the cache file atomically: under another name first."""
     content = {
         "shape": fastest.describe(),
         "for": _circumstances(task),

@@ -13,19 +13,19 @@ class KernelSpec:
     """A kernel and its launch shape.
 
     Attributes:
-        name: what users call it.
+        name: the name in ``solver.kernel``.
         backend: the kind of device that it runs on.
         source: its file in this folder.
-        general_source: its file for several materials, general faces and sources; empty if ``source`` is that.
-        varying_source: its file for materials that change with temperature; empty if ``source`` is that.
+        general_source: its file for several materials, general faces and sources; empty if it is ``source``.
+        varying_source: its file for materials that vary with temperature; empty if it is ``source``.
         idea: one line for `heatsim kernels`.
         block: threads along x, y, z (CUDA).
-        tile: cells along x, y, z that a block writes (CUDA); vectors of cells along x if ``vectorised`` and not
-            ``boxed``, and as many rows of threads along y as ``rows`` does not multiply yet.
-        vectorised: whether a thread owns a vector of neighbouring cells in x.
-        steps: time steps that a sweep does.
+        tile: cells along x, y, z that a block writes (CUDA). If ``vectorised`` and not ``boxed``, x counts vectors and
+            y counts threads, each with ``rows`` rows.
+        vectorised: whether a thread owns a vector of consecutive cells in x.
+        steps: time steps per sweep.
         rows: rows of cells in y that a thread owns.
-        boxed: whether a block does all steps of a sweep on its own tile, with a halo around it, in shared memory.
+        boxed: whether a block does all steps of a sweep on a tile with a halo in shared memory.
     """
 
     name: str
@@ -43,7 +43,7 @@ class KernelSpec:
 
 
 KERNELS = (
-    KernelSpec("naive", "cuda", "01_naive.cu", "a thread a cell, from global memory", (32, 8, 1), (32, 8, 1)),
+    KernelSpec("naive", "cuda", "01_naive.cu", "one thread per cell, from global memory", (32, 8, 1), (32, 8, 1)),
     KernelSpec("tiled", "cuda", "02_tiled.cu", "block = input tile in shared memory", (16, 8, 8), (14, 6, 6)),
     KernelSpec(
         "tiled_halo", "cuda", "03_tiled_halo.cu", "block = output tile, halo by whole warps", (8, 8, 8), (8, 8, 8)
@@ -72,19 +72,18 @@ KERNELS = (
     KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
 
-# What "auto" takes: the fastest of each backend, on large grids; on a GPU a run tries out which is on its own.
+# The kernels of "auto": the fastest of each backend on large grids. On a GPU a run measures which kernel is fastest.
 AUTO = {"cuda": "temporal", "cpu": "numba"}
 
-
-# Does the steps that are left over where a sweep does several.
+# Does the remaining steps after sweeps of several steps.
 SINGLE_STEP = next(kernel for kernel in KERNELS if kernel.name == "streamed")
 
 
 def choose(requested: str, backend: Backend) -> KernelSpec:
-    """The kernel of a name, or the fastest one for "auto".
+    """The kernel with this name; for "auto" the fastest one on large grids.
 
     Raises:
-        DeviceError: no such kernel, or one for another device.
+        DeviceError: no such kernel, or it runs on another device.
     """
     name = AUTO[backend] if requested == "auto" else requested
     spec = next((kernel for kernel in KERNELS if kernel.name == name), None)
@@ -92,12 +91,10 @@ def choose(requested: str, backend: Backend) -> KernelSpec:
     if spec is None:
         near = suggest(name, [kernel.name for kernel in KERNELS])
         hint = f'; did you mean "{near}"?' if near else ""
-        raise DeviceError(
-            f'solver.kernel = {show(name)}: no such kernel; on device "{backend}" there are auto, {here}{hint}'
-        )
+        raise DeviceError(f'solver.kernel = {show(name)}: no such kernel; device "{backend}" has auto, {here}{hint}')
     if spec.backend != backend:
         raise DeviceError(
             f'solver.kernel = "{name}" runs on device "{spec.backend}", but the device is "{backend}"; '
-            f"there: auto, {here}"
+            f"choose auto, {here}"
         )
     return spec

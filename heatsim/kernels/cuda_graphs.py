@@ -1,14 +1,14 @@
-"""Sweep after sweep on a GPU, in recorded runs: where a sweep takes microseconds, a launch from Python takes longer.
+"""CUDA graphs of many sweeps, for small grids: there a launch from Python takes longer than a sweep.
 
-A run of an even number of sweeps ends in the buffer that it began in, so that what has been recorded once as a CUDA
-graph can be launched again and again. What changes from step to step, struct Sweep, is read through a pointer. Recorded
-kernels read it from a window of fixed address, and before each launch of the graph its contents are copied there:
+An even number of sweeps ends in the buffer in which it began, so a graph recorded once can be launched repeatedly. The
+data that change from step to step, struct Sweep, are read through a pointer. Recorded kernels read them from a window
+at a fixed address; before each launch of the graph the next ones are copied there:
 
         table of the steps to come    | . . . . | next run | . . . . . . |
                                                      │ copied on the device
         window                                  | next run |  ◄── read by the graph's kernels
 
-Coefficients, pointers and launch shapes are part of what is recorded; there is a graph for each of them that comes up.
+Coefficients, pointers and launch shapes are recorded in the graph. Each combination that occurs has its own graph.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels.launch import CudaKernel, Launch
 
-# Sweeps of a recorded run, each a multiple of the next: few launches do any number of sweeps. The longest keeps a GPU
-# busy for as long as Python takes to queue the next, the shortest is worth more than what copying the window takes.
+# Sweeps per graph, each a multiple of the next, so that few launches do any number of sweeps. The longest keeps a GPU
+# busy while Python queues the next one; the shortest still saves more than the copy of the window costs.
 RUNS = (256, 64, 16, 4)
-# Cells beyond which a sweep takes longer than its launch from Python, on any GPU.
+# With more cells a sweep takes longer than its launch from Python, on every GPU.
 LARGEST_GRID = 1 << 24
 _MOST_GRAPHS = 32
 _MOST_WANTED = 1024
@@ -32,11 +32,11 @@ _MOST_WANTED = 1024
 
 @dataclass(frozen=True)
 class Sweeps:
-    """What stays the same from sweep to sweep.
+    """The data that are the same for all sweeps.
 
     Attributes:
-        kernel: what does them.
-        launches: of one sweep.
+        kernel: the kernel.
+        launches: the launches of one sweep.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
     """
@@ -53,20 +53,20 @@ class Sweeps:
         return build.spec.steps * build.sweep_dtype.itemsize
 
     def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
-        """Launch so many; the first struct Sweep is at the address. Returns the buffers in their roles afterwards."""
+        """Launch ``count`` sweeps; the first struct Sweep is at ``address``. Return (T, T_new) after the last one."""
         for sweep in range(count):
             self.kernel(self.launches, T, T_new, self.coefficients, address + sweep * self.sweep_bytes, self.ledger)
             T, T_new = T_new, T
         return T, T_new
 
     def recorded_from(self, T: Any, count: int) -> Hashable:
-        """All that a recording of so many sweeps depends on; the launches follow from the kernel and its grid."""
+        """Everything that a graph of ``count`` sweeps depends on; the launches follow from the kernel and its grid."""
         return self.kernel.build, int(T.data.ptr), count, self.coefficients.tobytes(), self.ledger.tobytes()
 
 
 def record(device: Device, work: Callable[[], object]) -> Any:
     """A CUDA graph of the launches that ``work`` makes; its ``launch()`` queues them all."""
-    # Not the default stream, which cannot be recorded, nor one that waits for it.
+    # The default stream cannot be recorded, and neither can a stream that waits for it.
     stream = device.xp.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
@@ -74,11 +74,11 @@ def record(device: Device, work: Callable[[], object]) -> Any:
         return stream.end_capture()
 
 
-class Replay:
-    """Queues sweeps on one grid.
+class CudaGraphs:
+    """Queues sweeps on one grid, as CUDA graphs if the grid is small.
 
     Attributes:
-        recording: whether runs are recorded; if not, every sweep is launched on its own.
+        recording: whether graphs are used; if not, each sweep is launched separately.
     """
 
     def __init__(self, device: Device, cells: int) -> None:
@@ -89,13 +89,13 @@ class Replay:
         self._window: Any = None
 
     def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: Any) -> tuple[Any, Any]:
-        """Queue as many sweeps as the table has steps for.
+        """Queue the sweeps of all steps in the table.
 
         Args:
-            sweeps: what they have in common.
+            sweeps: their common data.
             T: the field, a device array.
-            T_new: the buffer that the first of them writes.
-            table: struct Sweep of every step, a device array of bytes; whole sweeps.
+            T_new: the buffer that the first sweep writes.
+            table: struct Sweep of every step of whole sweeps, a device array of bytes.
 
         Returns:
             The buffer that holds the field afterwards, and the other one.
@@ -116,10 +116,10 @@ class Replay:
         return sweeps.queue(last - first, T, T_new, int(table.data.ptr) + first * size)
 
     def _graph(self, key: Hashable, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
-        """A run, recorded when it is wanted for the second time; None at the first.
+        """A graph, recorded at the second request; None at the first.
 
-        Recording takes as long as launching, so what is wanted once is launched; and a kernel's first launch may load
-        it, which cannot be recorded.
+        Recording takes as long as launching, so sweeps requested only once are launched. And a kernel's first launch
+        may load it, which cannot be recorded.
         """
         if key in self._graphs:
             return self._graphs[key]
@@ -134,7 +134,7 @@ class Replay:
         return self._graphs[key]
 
     def _make_room(self, window: int) -> None:
-        """For a window of so many bytes, and one graph more; graphs that read from another window are of no use."""
+        """Make room for a window of this many bytes and for one more graph; a new window invalidates all graphs."""
         larger = self._window is None or self._window.size < window
         if larger or len(self._graphs) >= _MOST_GRAPHS:
             self._device.synchronise()

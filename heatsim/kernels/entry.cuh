@@ -1,4 +1,5 @@
-// The kernel `advance` of a file that has defined advance_block() and LAUNCH_BOUNDS: every block updates its part of the grid.
+// The kernel `advance`: every block updates its part of the grid. The file that includes this one defines advance_block()
+// and LAUNCH_BOUNDS.
 
 #if MEMBERS
 #include "ensemble/entry.cuh"

@@ -1,11 +1,11 @@
-// Faces in 07, where what they let through is f - g T: the heat goes into the sum of its cell, which is stepped here, and into
-// the ledger. Included after its struct Shared and struct Place.
+// Faces in 07 with linear conditions f - g T: the heat is added to the cell's sum and recorded in the ledger. Included after
+// struct Shared and struct Place.
 //
-// The thread that steps a cell leaves its heat in shared memory. Behind the barrier of the iteration threads beside each other
-// enter what belongs to sums beside each other: of the border of a tile by all threads, of an end of the box each its own.
+// The thread that steps a cell writes its heat to shared memory. After the barrier of the iteration, consecutive threads add
+// heat to consecutive entries of the ledger: all threads for the border of a tile; at an end in z, each thread its own.
 
-// Adds the heat through faces in x and y. Without branches: they would keep the compiler from moving loads across them.
-// Halo cells need the heat too, for their values.
+// Adds the heat through faces in x and y, also to halo cells, whose values need it. There are no branches, because the compiler
+// does not move loads across them.
 template <int boundaries>
 __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, int half, int s, const Patch& T, Patch& sum)
 {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, in
     }
 }
 
-// The same for a face in z: all cells of a plane that only one stage has in an iteration.
+// The same for a face in z: all cells of its plane, which is the centre of only one stage in an iteration.
 __device__ __forceinline__ void add_end(Shared& shared, const FaceTerm term, const Patch& T, Patch& sum)
 {
     const int slot = threadIdx.y * WARP + threadIdx.x;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void add_end(Shared& shared, const FaceTerm term, con
         }
 }
 
-// Whether a face is one in x, and its sums, where it can only be one of some boundaries.
+// Whether a face is in x, and the face's sums in the ledger; `boundaries` limits which faces are possible.
 template <int boundaries>
 __device__ __forceinline__ bool lies_in_x(int face)
 {
@@ -68,7 +68,7 @@ __device__ __forceinline__ double* sums_of(const Ledger& ledger, int face)
     return boundaries & Y_MIN ? ledger.face[2] : ledger.face[3];
 }
 
-// Finds which cells of the tile's border have sums that the block is to keep.
+// Finds the cells of the tile's border whose heat this block records.
 __device__ __forceinline__ void find_side_sums(Shared& shared, const Grid& grid, const Ledger& ledger)
 {
     const Segment& segment = shared.segment;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void find_side_sums(Shared& shared, const Grid& grid,
     }
 }
 
-// Enters into the ledger what add_sides left behind in the iteration of plane p: a thread for each cell of the border.
+// Adds the heat that add_sides() stored in the iteration of plane p to the ledger, one thread per cell of the border.
 template <int boundaries>
 __device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& grid, const Ledger& ledger, int half, int p)
 {
@@ -105,7 +105,7 @@ __device__ __forceinline__ void enter_sides(const Shared& shared, const Grid& gr
     }
 }
 
-// Enters what add_end left behind, if it did: each thread its own.
+// Adds the heat that add_end() stored, if any, to the ledger: each thread for its own cells.
 __device__ __forceinline__ void enter_end(const Shared& shared, const Grid& grid, const Ledger& ledger, int p)
 {
     const Segment& segment = shared.segment;

@@ -1,4 +1,4 @@
-"""Compile CUDA kernels with NVRTC, keep them, launch them."""
+"""Compile CUDA kernels with NVRTC, and launch them."""
 
 import re
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ FOLDER = Path(__file__).parent
 LARGEST_GRID_YZ = 65_535
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
-_MOST_THREADS = 1024  # of a block; each may have 64 registers, which laws in float64 are too much for
-_RESIDENT_OF_MEMBERS = 640  # threads of 06 on a multiprocessor in float64, whose coefficients take registers too
-_MULTIPROCESSORS = 132  # of an H100, where nobody says otherwise
-_BARRIER = 16  # bytes of one, and as many as align it
+_MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
+_RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
+_MULTIPROCESSORS = 132  # of an H100; the default
+_BARRIER = 16  # bytes of a barrier with its alignment
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 _REAL = {"float32": "float", "float64": "double"}
 
 
 def source(name: str) -> str:
-    """The whole source of a .cu file, headers in place, so that no cache misses a change in a header."""
+    """The source of a .cu file with its headers inserted, so that every cache notices a change in a header."""
     return _spliced(name)
 
 
@@ -46,15 +46,15 @@ def _spliced(name: str) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """What a body needs of kernels beyond one constant material whose faces hold f − g·T.
+    """The features that a body needs from a kernel; none for one constant material with linear faces f − g·T.
 
     Attributes:
-        faces: conditions that kernels solve for the surface's temperature, or sources; the others need this too.
+        faces: conditions solved for the surface temperature, or sources; all other features need this one.
         materials: several materials.
-        varying: materials that change with temperature; needs ``materials``.
-        heated: sources that heat some types of cells.
-        mixed: conditions that share cells at faces.
-        contacts: contacts between materials that are weighted by their area; needs ``materials``.
+        varying: materials that vary with temperature; needs ``materials``.
+        heated: sources in some types of cells.
+        mixed: several conditions on one face cell.
+        contacts: contacts between materials with weighted areas; needs ``materials``.
     """
 
     faces: bool = False
@@ -73,12 +73,12 @@ class Build:
     """A kernel for one precision, scheme and kind of grid.
 
     Attributes:
-        spec: which kernel.
-        precision, scheme: how it calculates.
-        vector: neighbouring cells in x that a thread owns.
-        access: of these, how many an instruction moves; they divide the rows of the grid.
-        variant: what the body needs.
-        room: bytes of shared memory for boxes of any size, in kernels that take them.
+        spec: the kernel.
+        precision, scheme: its arithmetic.
+        vector: consecutive cells in x that a thread owns.
+        access: number of them that one instruction moves; it divides the row length of the grid.
+        variant: the features that the body needs.
+        room: bytes of shared memory for boxes of any size; 0 for kernels without such boxes.
         members: whether a launch steps the members of an ensemble.
     """
 
@@ -117,20 +117,20 @@ class Build:
 
     @property
     def pipeline(self) -> tiling.Pipeline | None:
-        """What a block is like in a kernel that streams planes through several steps."""
+        """The block of a kernel that streams planes through several steps; None for other kernels."""
         spec = self.spec
         if spec.steps == 1 or spec.boxed:
             return None
         return tiling.Pipeline(
-            *(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize), mended=self.variant.faces
+            *(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize), corrected=self.variant.faces
         )
 
     @property
-    def planes_noted(self) -> int | None:
+    def deferred_planes(self) -> int | None:
         """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
-        What is noted is to be in a cache still. Where cells are looked up in tables, more planes save look-ups at
-        their ends.
+        Deferred cells should still be in a cache when they are updated. For materials that vary with temperature, more
+        planes save table look-ups at the ends of the march.
         """
         if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1:
             return None
@@ -138,7 +138,7 @@ class Build:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block: two boxes, or struct Shared of 07."""
+        """Bytes of dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
         if self.room:
             return self.room
@@ -160,7 +160,7 @@ class Build:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Compiler options: the macros of stencil.cuh, and no contraction into fma, so that all kernels agree."""
+        """Compiler options: the macros of stencil.cuh; contraction to fma is off, so that all kernels agree."""
         macros = {
             "REAL": _REAL[self.precision],
             "SCHEME": SCHEMES.index(self.scheme),
@@ -176,8 +176,8 @@ class Build:
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
         }
-        if self.planes_noted:
-            macros["PLANES_NOTED"] = self.planes_noted
+        if self.deferred_planes:
+            macros["DEFERRED_PLANES"] = self.deferred_planes
         if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
             macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
         if self.spec.boxed:
@@ -193,8 +193,9 @@ def build(
     variant: Variant = _LINEAR,
     members: bool = False,
 ) -> Build:
-    """The build of a kernel that suits a grid: the longest accesses that its rows consist of."""
-    if variant.varying and precision == "float64" and prod(spec.block) == _MOST_THREADS:
+    """The build of a kernel for a grid, with the widest accesses that divide its rows."""
+    many_registers = precision == "float64" and (variant.varying or variant.mixed)
+    if many_registers and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
@@ -210,7 +211,7 @@ class Launch:
     Attributes:
         blocks: along x, y, z.
         grid: struct Grid as a 0-d array, without the address of the segments.
-        segments: what the blocks do, of shape (blocks, most of a block); None where their position says it.
+        segments: the segments of each block, of shape (blocks, most per block); None for kernels without segments.
     """
 
     blocks: tuple[int, int, int]
@@ -225,7 +226,7 @@ class Launch:
         return grid
 
     def on_device(self, xp: Any) -> NDArray[Any]:
-        """Struct Grid for a device with CuPy's interface; the segments go there once and live as long as the launch."""
+        """Struct Grid for a device with CuPy's interface. The segments are uploaded once and kept with the launch."""
         if self.segments is None:
             return self.grid
         if not self._uploaded:
@@ -242,19 +243,20 @@ def launches(
     recorded: bool = False,
     members: int = 1,
 ) -> list[Launch]:
-    """The launches that together cover a grid, one if they can.
+    """The launches that together cover a grid: one if possible.
 
-    There are more if a launch would have more blocks along y or z than it may, or if a slab of planes, as blocks march
-    through, is too large for L2: the plane between two slabs is to be there still when the second needs it.
+    There are several if one would exceed the allowed number of blocks along y or z, or if a slab of planes (the planes
+    that one layer of blocks marches through) is too large for L2: the plane between two slabs should still be in L2
+    when the second slab reads it.
 
     Args:
-        kernel: what is launched.
+        kernel: the build.
         grid: the cells.
         periodic: which axes wrap.
-        multiprocessors: of the device.
-        planes: that a block of a kernel that marches along z goes through; None for as many as its tile has.
-        recorded: whether heat is entered into a ledger.
-        members: of how many grids, for a kernel that steps an ensemble.
+        multiprocessors: multiprocessors of the device.
+        planes: planes that a block marches through, for kernels that march along z; None for the depth of its tile.
+        recorded: whether a ledger records the heat.
+        members: number of grids, for a kernel that steps an ensemble.
     """
     bits = structs.periodic_bits(periodic)
     if kernel.pipeline is not None:
@@ -263,7 +265,7 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
-    most = kernel.planes_noted
+    most = kernel.deferred_planes
     planes = min(planes or most, most) if most else planes or tile_z
     x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
@@ -304,9 +306,9 @@ class CudaKernel:
     """A compiled kernel.
 
     Attributes:
-        build: what it was compiled from.
-        function: launches it.
-        xp: CuPy, or what stands for it.
+        build: its build.
+        function: the compiled function; calling it launches the kernel.
+        xp: CuPy, or a replacement.
     """
 
     build: Build
@@ -332,10 +334,10 @@ class CudaKernel:
         """Queue a sweep of an ensemble.
 
         Args:
-            launches: of as many members as the table has, or of the first of them.
+            launches: for all members of the table, or for its first ones.
             members: struct Member of each, a device array of bytes.
-            done: a device array with the number of sweeps that the table's members have behind them.
-            number: what is to be added to that.
+            done: a device array of one number: the sweeps that the members have done.
+            number: sweep of this launch, counted from ``done``.
         """
         for launch in launches:
             arguments = (members, done, np.uint32(number), launch.on_device(self.xp))
@@ -344,7 +346,7 @@ class CudaKernel:
 
 @cache
 def compile_kernel(kernel: Build) -> CudaKernel:
-    """Compile for the current GPU; CuPy keeps the binary on disk."""
+    """Compile for the current GPU; CuPy caches the binary on disk."""
     import cupy
 
     module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
@@ -364,10 +366,10 @@ def builds(
     variant: Variant = _LINEAR,
     members: bool = False,
 ) -> tuple[Build, ...]:
-    """What together does any number of steps on a grid, the one that does most at a time first.
+    """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
 
-    A kernel of several steps a sweep needs, in bytes, the shared memory of its blocks, and a pipeline a grid that its
-    patches fill; where a grid or GPU has not got these, single steps do it all, to the same bits.
+    A kernel of several steps per sweep needs ``shared_bytes`` <= ``block_memory``; a pipeline also needs a grid that
+    its patches fill. Otherwise single steps do all the work, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
     if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying:
@@ -376,7 +378,7 @@ def builds(
     nx, ny, _ = grid.cells
     filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
     if variant.faces:
-        # What patches and bricks of mending.py have in common with the grid.
+        # The grid must consist of whole patches and, along periodic axes, of whole bricks of boxes.py.
         filled &= nx % several.vector == 0 and ny % spec.rows == 0
         filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
     if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:

@@ -1,47 +1,47 @@
-// What a cell does in one time step. Every kernel moves data in its own way and calls update() for the physics.
+// One time step of one cell. Each kernel moves data in a different way; all of them call update() for the physics.
 //
-// Explicit finite volumes on the cells' own values, stored as deviations T from a reference temperature:
+// The scheme is explicit finite volumes. The field holds cell values T as deviations from a reference temperature:
 //
 //     T_new = c0 T + c1 T(x-) + c2 T(x+) + c3 T(y-) + c4 T(y+) + c5 T(z-) + c6 T(z+) + sum over faces (f - g T)
 //
-// There are no stored halos. A neighbour outside the grid is the cell itself, so its term vanishes against c0, and the
-// face it lies behind adds f - g T, the heat that the boundary condition lets through, in kelvin of this cell:
+// No halo is stored. A neighbour outside the grid is replaced by the cell itself, so its term cancels against c0. The face
+// between them adds f - g T: the heat through the boundary condition, in kelvin of this cell.
 //
 //        outside  |  cell 0  |  cell 1  |
 //                 |    T     |   T(x+)  |        T(x-) = T,  plus  f - g T  on the cells of the face
 //                face
 //
-// All kernels give equal bits: the sum below has one order, each fma is written out, contraction is off (--fmad=false).
+// All kernels give the same bits: the sum has one order, each fma is explicit, and contraction is off (--fmad=false).
 //
-// Macros given by the compiler's command line:
+// Macros set on the compiler's command line:
 //     REAL             float or double
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
 //     TILE_X/Y/Z       threads of a block along each axis
-//     VECTOR           neighbouring cells in x that a thread owns, for kernels that load vectors
-//     FACES            1 where faces hold more than f - g T, or there are sources: composite/composite.cuh
-//     CONTACTS         1 where some contacts between materials are weighted
-//     MATERIALS        1 where there are several materials too; needs FACES, and increments
-//     MIXED            1 where several conditions share cells at faces; needs FACES
-//     PLANES_NOTED     planes that a block marches at the most: composite/deferred_cells.cuh
-//     MEMBERS          1 where a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; without FACES
+//     VECTOR           consecutive cells in x that a thread owns, for kernels that load vectors
+//     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
+//     CONTACTS         1 if contacts between materials have weights
+//     MATERIALS        1 for several materials; 2 if materials vary with temperature; needs FACES and increments
+//     MIXED            1 if several conditions share face cells; needs FACES
+//     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
+//     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
-#define STOCHASTIC 2  // INCREMENTS, the result rounded up or down by a hash of (step, cell): no change is too small to count
+#define STOCHASTIC 2  // INCREMENTS, rounded up or down by a hash of (step, cell): small changes are kept on average
 
 typedef REAL Real;
 
 struct Grid {
     int nx, ny, nz;
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
-    int first_y, first_z;  // where this launch begins: the hardware allows 65,535 blocks along y and z
+    int first_y, first_z;  // first cell of this launch: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
-    const struct Segment* segments;  // 07: what the blocks do, one after the other; temporal_composite/correction.cu: its table
+    const struct Segment* segments;  // 07: the segments of all blocks; temporal_composite/correction.cu: its table
 };
 
 #if FACES
 #include "composite/materials.cuh"
-// The code for faces and sources, which few cells run, may have all registers that there are.
+// Few cells run the code for faces and sources; it may use all registers.
 #define BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
 #define BOUNDS(threads) __launch_bounds__(threads)
@@ -55,13 +55,13 @@ struct Coefficients {
 };
 
 #if !FACES
-// What changes from step to step: the faces, in the order x_min, x_max, y_min, y_max, z_min, z_max, and the step's number.
+// Data that change from step to step: f and g of the faces x_min, x_max, y_min, y_max, z_min, z_max; the step's number.
 struct Sweep {
     Real f[6], g[6];
     unsigned int step;
 };
 
-// Sums of f - g T over all steps, one for each cell of a face; null where nobody asked.
+// Sums of f - g T over all steps, one for each cell of a face; null if not recorded.
 struct Ledger {
     double* face[6];
 };
@@ -72,21 +72,21 @@ struct Block {
     unsigned int x, y, z;
 };
 
-// Cells are counted in 64 bits: grids go beyond 2^31 of them.
+// 64-bit indices: a grid may have more than 2^31 cells.
 __device__ __forceinline__ size_t cell_index(const Grid& grid, int x, int y, int z)
 {
     return ((size_t)z * grid.ny + y) * grid.nx + x;
 }
 
-// Whether the cell touches a face of the box, one comparison an axis: x - 1 wraps to a large number at x = 0.
+// Whether the cell touches a face of the box. One comparison per axis: x - 1 wraps to a large number at x = 0.
 __device__ __forceinline__ bool touches_face(const Grid& grid, int x, int y, int z)
 {
     return (unsigned)(x - 1) >= (unsigned)(grid.nx - 2) || (unsigned)(y - 1) >= (unsigned)(grid.ny - 2) ||
            (unsigned)(z - 1) >= (unsigned)(grid.nz - 2);
 }
 
-// The cell that stands in position i of an axis of n cells: itself inside; beyond an end the end cell, or the other end
-// where the axis is periodic.
+// The cell at position i of an axis of n cells: i inside the grid; outside it the end cell, or the cell at the other end if
+// the axis is periodic.
 __device__ __forceinline__ int neighbour(int i, int n, bool periodic)
 {
     if (i < 0) return periodic ? n - 1 : 0;
@@ -102,8 +102,8 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) { retur
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
 #if !FACES
-// Heat through one face into its cell i during this step, in kelvin of the cell; entered into the ledger by the one
-// thread that owns the cell. Nobody else adds to that sum: the atomic is there because it does not wait for the answer.
+// Heat through one face into its cell i during this step, in kelvin of the cell. The thread that owns the cell adds it to
+// the ledger. No other thread adds to that sum; the atomic is used because the thread need not wait for its result.
 __device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
                                           bool owned = true)
 {
@@ -128,15 +128,15 @@ __device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, 
 #endif
 
 #if SCHEME == STOCHASTIC
-// What the hash of step and cell starts from: a linear combination, so that kernels may add its parts in any order.
+// Seed of the hash of (step, cell). It is linear, so kernels may add its parts in any order.
 __device__ __forceinline__ unsigned int dither_seed(unsigned int step, int x, int y, int z)
 {
     return x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
 }
 
-// T + increment, rounded to one of the two values of Real around it with probabilities that make the mean exact to
-// within an eighth of a unit at powers of two: a number uniform in (-1/2, 1/2) units in the last place of T is added
-// before rounding to nearest. It is a hash of step and cell, two rounds of xor-shift and multiply over the seed `h`.
+// T + increment, rounded stochastically to one of the two nearest floats. Before rounding to nearest, a number uniform in
+// (-1/2, 1/2) units in the last place of T is added. The mean is exact, at powers of two to within an eighth of a unit.
+// The random number is a hash of step and cell: two rounds of xor-shift and multiply of the seed `h`.
 __device__ __forceinline__ float rounded_sum(unsigned int h, float T, float increment)
 {
     h ^= h >> 15;
@@ -149,14 +149,14 @@ __device__ __forceinline__ float rounded_sum(unsigned int h, float T, float incr
 }
 #endif
 
-// The sum over the cell and its neighbours, faces left out: the new value, or its difference from the old. In three parts,
-// because a kernel that marches along z knows the neighbour below first and the one above last.
+// The sum over the cell and its neighbours, without faces: the new value (SEVEN_TERM) or the increment. It has three parts,
+// because a kernel that marches along z knows the neighbour below first and the neighbour above last.
 __device__ __forceinline__ Real begin_sum(const Coefficients& c, Real below)
 {
 #if SCHEME == SEVEN_TERM
     return c.c5 * below;
 #else
-    return below;  // its difference from the cell comes last but one
+    return below;  // sum_before_above() adds its difference from the cell
 #endif
 }
 
@@ -209,7 +209,7 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 #include "composite/composite.cuh"
 #endif
 
-// The new value of cell (x, y, z) from its own and its six neighbours' values. Where `at_face` is false the cell touches
+// The new value of cell (x, y, z) from its value and those of its six neighbours. If `at_face` is false, the cell touches
 // no face.
 __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                        int x, int y, int z, bool at_face,
@@ -219,7 +219,7 @@ __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, 
     return update_general(grid, c, sweep, ledger, x, y, z, at_face, T, west, east, south, north, below, above);
 #else
     Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
-    if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this
+    if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this line
     return finish(sweep, x, y, z, T, sum);
 #endif
 }

@@ -1,4 +1,4 @@
-"""Structs that kernels take as arguments, field by field as in stencil.cuh and composite/materials.cuh."""
+"""NumPy dtypes of the kernels' structs, field by field as in stencil.cuh and composite/materials.cuh."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ _GRID: list[Any] = [
     ("segments", np.uint64),
 ]
 GRID = np.dtype(_GRID, align=True)
-# What a launch for an ensemble knows beside that.
+# struct EnsembleGrid of ensemble/members.cuh.
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
-# Where faces are general, or there are several materials: composite/materials.cuh.
+# Structs of builds with FACES: composite/materials.cuh.
 GENERAL_LEDGER = np.dtype(
     [("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64), ("parts", np.uint64)], align=True
 )
@@ -32,8 +32,8 @@ def periodic_bits(periodic: tuple[bool, bool, bool]) -> int:
     return sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
 
 
-def law_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Law."""
+def enthalpy_dtype(precision: str) -> np.dtype[Any]:
+    """The layout of struct EnthalpyTable."""
     size = 16 if precision == "float32" else 32
     names, formats = ["place", "base"], [(precision, 3), np.int32]
     offsets = [0, 3 * np.dtype(precision).itemsize]
@@ -46,8 +46,8 @@ def part_dtype(precision: str) -> np.dtype[Any]:
 
 
 def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium, with laws for materials that change with temperature, with mixed cells."""
-    laws = [("laws", np.uint64, 4), ("held", np.int32)] if varying else []
+    """The layout of struct Medium; ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells."""
+    enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(
         [
@@ -56,7 +56,7 @@ def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> 
             *((name, np.uint64) for name in ("weighted", "before", "weights")),
             ("reference", precision),
             *((name, np.int32) for name in ("kinds", "first_heated", "beams", "void_kind", "void_condition", "open")),
-            *laws,
+            *enthalpies,
             *cells,
         ],
         align=True,

@@ -1,18 +1,18 @@
-"""Tiles for kernels that stream planes through a pipeline of steps, and who does which: 07.
+"""Tiles for kernels that stream planes through a pipeline of steps (07), and their distribution over blocks.
 
-A tile is computed with a halo as wide as a sweep has steps, but none where it ends with the box:
+A tile has a halo as wide as the number of steps per sweep, except where it ends with the box:
 
     n = 512, tiles of 128 cells, 4 steps     |<- 120 ->|<- 120 ->|<- 120 ->|<- 96 ->| 56 |
 
-What a tile writes begins with a sector of memory, 32 bytes: sectors of which two tiles write a part each, one long
-after the other, cost float32 a sixth of its speed. Along a periodic axis the first tile begins with a halo
-before cell 0 and the last ends with one behind cell n - 1, so that threads' patches meet where the axis closes. What
-is left in x may take a narrower tile of more rows, here one of 64 × 64 cells beside those of 128 × 32: the halo is in x
-what it is in y, and fewer threads compute cells that nobody needs.
+The cells that a tile writes begin at a memory sector of 32 bytes: if two tiles write parts of one sector at different
+times, float32 loses a sixth of its speed. Along a periodic axis the first tile begins with a halo before cell 0 and the
+last ends with one after cell n - 1, so that the threads' patches meet where the axis closes. The rest in x may take a
+narrower tile of more rows, here 64 × 64 cells besides 128 × 32: the halo is as wide in x as in y, and fewer threads
+compute unneeded cells.
 
-Blocks get a range of planes of a tile, then of another, so that all have the same to do. They take tiles in the order
-of their numbers, from the bottom up, so that blocks beside each other climb together and find in cache the halo that
-the other has read.
+A block gets a range of planes of one tile, then of another, so that all blocks have the same amount of work. They take
+tiles in the order of their numbers, from the bottom up: so adjacent blocks climb together, and each finds in cache the
+halo that the other has read.
 """
 
 from dataclasses import dataclass
@@ -26,22 +26,22 @@ from numpy.typing import NDArray
 Cells = tuple[int, int, int]
 
 LANES = (32, 16, 8)  # widths of tiles in patches
-# Narrow tiles have short rows in memory: so much longer takes an iteration, measured on an H100.
+# Relative time of an iteration by lanes: narrow tiles have short rows in memory. Measured on an H100.
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
-# An iteration of a tile beside a face in x, in y, and of one beside both, relative to one that touches none, and how
-# many more the slower ones at an end of the box are worth; by the bytes of a value and who enters heat into the ledger:
-# what was fastest on an H100 over six grids.
+# Costs of faces by (bytes of a value, who adds heat to the ledger). The first three are the times of an iteration of a
+# tile at a face in x, in y and in both, relative to a tile at none. The last is the extra cost of an end of the box in
+# z, in iterations. These values were fastest on an H100 over six grids.
 _FACE_COSTS = {
-    (4, "nobody"): (1.1, 1.2, 1.4, 0),
+    (4, "none"): (1.1, 1.2, 1.4, 0),
     (4, "itself"): (1.2, 1.25, 1.7, 6),
-    (8, "nobody"): (1.3, 1.15, 1.55, 0),
+    (8, "none"): (1.3, 1.15, 1.55, 0),
     (8, "itself"): (1.35, 1.2, 1.7, 6),
-    (4, "others"): (1.1, 1.2, 1.4, 0),
-    (8, "others"): (1.1, 1.1, 1.2, 0),
+    (4, "correction"): (1.1, 1.2, 1.4, 0),
+    (8, "correction"): (1.1, 1.1, 1.2, 0),
 }
-_FILL = 10  # what a segment costs beside its planes, in iterations: filling the pipeline
+_FILL = 10  # iterations to fill the pipeline, for each segment
 _SECTOR = 32  # bytes of L2 that are read and written together
-_SHORTEST = 24  # planes of a segment, where there are enough of them
+_SHORTEST = 24  # minimum planes of a segment, if there are enough planes
 
 # struct Segment of 07_temporal.cu.
 SEGMENT = np.dtype(
@@ -54,14 +54,14 @@ SEGMENT = np.dtype(
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What a block of a streaming kernel is like.
+    """The block of a streaming kernel.
 
     Attributes:
-        threads: of a block.
+        threads: threads of the block.
         vector, rows: cells in x and y that a thread owns.
-        steps: of a sweep.
+        steps: time steps per sweep.
         itemsize: bytes of a value.
-        mended: whether others make the cells at faces anew.
+        corrected: whether a correction updates the cells at faces again.
     """
 
     threads: int
@@ -69,7 +69,7 @@ class Pipeline:
     rows: int
     steps: int
     itemsize: int
-    mended: bool = False
+    corrected: bool = False
 
     @property
     def halo_x(self) -> int:
@@ -77,13 +77,13 @@ class Pipeline:
         return ceil(self.steps / self.vector) * self.vector
 
     def height(self, lanes: int) -> int:
-        """Rows of a tile of so many patches in x."""
+        """Rows of a tile that is ``lanes`` patches wide."""
         return self.threads // lanes * self.rows
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile: its first cell, which may be one of the halo outside of the box, its width in patches, what it writes."""
+    """A tile: its first cell (in the halo, possibly outside the box), its width in patches, and the cells it writes."""
 
     x: int
     y: int
@@ -97,7 +97,7 @@ class Tile:
 
 @cache
 def tiles(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline) -> tuple[Tile, ...]:
-    """Tiles that together write each cell of a plane once, in y fastest; empty where patches do not fill the box."""
+    """Tiles that together write each cell of a plane once, y fastest; empty if patches do not fill the box."""
     nx, ny, nz = cells
     if nz <= pipeline.steps or nx < 2 * pipeline.vector or ny < 2 * pipeline.rows:
         return ()
@@ -131,7 +131,7 @@ def _partitions(
             last = narrow * pipeline.vector
             if last > side or inner <= 0:
                 continue
-            need = nx + halo - last + (halo if periodic[0] else 0)  # what those before the last have to write
+            need = nx + halo - last + (halo if periodic[0] else 0)  # cells that the tiles before the last write
             if nx + 2 * halo * periodic[0] <= last:
                 ways.append((narrow,))
             elif need > 0:
@@ -145,7 +145,7 @@ def _partitions(
 
 
 def _filled(n: int, side: int, patch: int) -> bool:
-    """Whether patches fill an axis of n cells: those of the tiles at its ends begin or end with it."""
+    """Whether patches fill an axis of n cells: the tiles at its ends must begin or end with it."""
     return n % patch == 0 or n >= side
 
 
@@ -155,20 +155,20 @@ def _count(n: int, side: int, halo: int, periodic: bool) -> int:
 
 
 def _sector(nx: int, itemsize: int) -> int:
-    """Cells in a sector of L2, where rows of so many cells consist of sectors: none is to be written by two tiles."""
+    """Cells per L2 sector if rows of nx cells consist of whole sectors, else 1: no two tiles may share a sector."""
     cells = _SECTOR // itemsize
     return cells if nx % cells == 0 else 1
 
 
 def _spans(n: int, sides: list[int], halo: int, periodic: bool, unit: int = 1) -> list[tuple[int, int, int, int]]:
-    """(start, begin and end of what is written, side) of each tile along an axis of n cells, ends in whole units."""
+    """(start, begin and end of the written cells, side) of each tile along an axis; ends are multiples of unit."""
     spans: list[tuple[int, int, int, int]] = []
     end = 0
     for i, side in enumerate(sides):
         begin, last = end, i == len(sides) - 1
         start = begin - halo if i > 0 or periodic else 0
         if last and i > 0:
-            # Patches meet at the seam, where a periodic axis goes on at its other end.
+            # Patches must meet at the seam of a periodic axis.
             start = n + (halo if periodic else 0) - side
             begin = ceil((start + halo) / unit) * unit
             spans[-1] = (*spans[-1][:2], begin, spans[-1][3])
@@ -186,16 +186,15 @@ def segments(
     recorded: bool = False,
     members: int = 1,
 ) -> NDArray[Any]:
-    """What each block does, one after the other: SEGMENT records of shape (blocks, most of a block).
+    """The segments of each block: SEGMENT records of shape (blocks, most per block).
 
-    Of an ensemble tiles are numbered member after member, and the bits of ``sides`` above the lowest four are whose the
-    tile is. A block that does less than the others has empty segments at the end. Segments are dealt out in rounds:
-    each block takes the next tile, or what is left of one, as far as its time reaches; the shortest time in which all
-    are taken is found by bisection. Blocks that enter heat into a ledger (``recorded``) take longer beside faces and at
-    the ends of the box.
+    In an ensemble, tiles are numbered member after member, and the bits of ``sides`` above the lowest four hold the
+    member. Blocks with fewer segments have empty ones at the end. Segments are dealt in rounds: each block takes the
+    next tile, or the rest of one, as far as its time allows; bisection finds the shortest time in which all are taken.
+    Blocks that record heat (``recorded``) take longer at faces and at the ends of the box.
     """
     plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
-    enters = "others" if pipeline.mended else "itself" if recorded else "nobody"
+    enters = "correction" if pipeline.corrected else "itself" if recorded else "none"
     beside_x, beside_y, beside_both, at_end = _FACE_COSTS[pipeline.itemsize, enters]
     costs = [
         beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0

@@ -1,4 +1,4 @@
-// VECTOR neighbouring cells in x, owned by one thread and moved by one instruction; 16 bytes where the rows allow it.
+// VECTOR consecutive cells in x, owned by one thread and moved by one instruction: 16 bytes if the row length allows.
 
 #include "stencil.cuh"
 
@@ -12,7 +12,7 @@ struct __align__(sizeof(Real) * VECTOR) Cells {
 __device__ __forceinline__ Cells load(const Real* T) { return *reinterpret_cast<const Cells*>(T); }
 __device__ __forceinline__ void store(Real* T, const Cells& cells) { *reinterpret_cast<Cells*>(T) = cells; }
 
-// The same for what nobody reads again soon: it leaves the caches first.
+// The same with streaming stores: these lines leave the caches first.
 __device__ __forceinline__ void store_once(Real* T, const Cells& cells)
 {
 #if defined(__CUDA_ARCH__)
@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_once(Real* T, const Cells& cells)
     store(T, cells);
 }
 
-// A number that the compiler keeps in a register, where it would work it out anew at each use.
+// The number, opaque to the compiler: it stays in a register and is not recomputed at each use.
 template <class Number>
 __device__ __forceinline__ Number in_register(Number number)
 {
@@ -32,8 +32,8 @@ __device__ __forceinline__ Number in_register(Number number)
     return number;
 }
 
-// Copies BYTES (4, 8 or 16) from global to shared memory without waiting and without registers; from sm_80 on. What a
-// thread has copied before its nth last commit_copies() has arrived after wait_for_copies<n>().
+// Copies BYTES (4, 8 or 16) from global to shared memory asynchronously and without registers (sm_80 and later). After
+// wait_for_copies<n>() all copies of the thread have arrived, except those before its last n commit_copies().
 template <int BYTES>
 __device__ __forceinline__ void copy_async(void* shared, const void* global)
 {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global)
 #endif
 }
 
-// The same for what other blocks will soon read too: it leaves L2 after all else.
+// The same for data that other blocks will read soon: evict_last keeps them longest in L2.
 template <int BYTES>
 __device__ __forceinline__ void copy_async_lasting(void* shared, const void* global)
 {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void wait_for_copies()
 #if FACES
 #include "composite/plain_cells.cuh"
 #else
-// As add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, the last x_max.
+// add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, only the last x_max.
 __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
                                           int x, int y, int z, const Cells& T, Cells& sum)
 {
@@ -100,7 +100,7 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
     }
 }
 
-// As update() for a vector of cells; `west` and `east` are the values beside it.
+// update() for a vector of cells; `west` and `east` are the values next to it.
 __device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                         int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,
                                         const Cells& south, const Cells& north, const Cells& below, const Cells& above)

@@ -32,7 +32,7 @@ class ExtremeTemperatures(Observer):
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
         self._state = state
         materials = state.problem.materials
-        self._thermometer = Thermometer(np, materials.laws, lambda kinds: kinds)
+        self._thermometer = Thermometer(np, materials.enthalpies, lambda kinds: kinds)
         palette = [material for _, material in state.problem.scenario.palette]
         self._ends = [_ends(palette[kind.material]) for kind in materials.kinds]
 

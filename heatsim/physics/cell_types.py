@@ -6,9 +6,9 @@ two half cells in series, with a contact's resistance between them (Incropera, *
 
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 
-Of a material that changes with temperature these are the numbers at the reference temperature; its law says how they
-change. Within one such material it is the potential that drives heat, so the link's own number holds at all
-temperatures; between two of them the half cells have the conductivities of their own centres. The potential of a
+If a material varies with temperature, these numbers hold at the reference temperature, and its enthalpy table gives
+their change. Within one such material the potential drives heat, so the link is the same at all temperatures;
+between two of them the half cells have the conductivities of their own centres. The potential of a
 surface that is held at a temperature is known.
 """
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics import cell_faces, void_surfaces, voxel_areas
 from heatsim.physics.cell_faces import FaceAreas
-from heatsim.physics.enthalpy import Law, constant
+from heatsim.physics.enthalpy import EnthalpyTable, constant
 from heatsim.physics.void_surfaces import Exposure
 
 Array = NDArray[np.float64]
@@ -46,13 +46,13 @@ class Substance:
         name: what the scenario calls it.
         conductivity: (kx, ky, kz) in W/(m K); None for void.
         heat_capacity: ρ·cp in J/(m³ K); 0 for void.
-        law: how they change with temperature; None where they do not.
+        enthalpy: how they change with temperature; None where they do not.
     """
 
     name: str
     conductivity: tuple[float, float, float] | None
     heat_capacity: float
-    law: Law | None = None
+    enthalpy: EnthalpyTable | None = None
 
 
 VOID = Substance("void", None, 0.0)
@@ -108,49 +108,53 @@ class Medium:
     @cached_property
     def varies(self) -> bool:
         """Whether a material that some cell has changes with temperature."""
-        return any(self.palette[kind.material].law is not None for kind in self.kinds)
+        return any(self.palette[kind.material].enthalpy is not None for kind in self.kinds)
 
     @cached_property
-    def laws(self) -> tuple[Law, ...]:
-        """The law of each kind; kinds of one material share theirs."""
+    def enthalpies(self) -> tuple[EnthalpyTable, ...]:
+        """The enthalpy of each kind; kinds of one material share theirs."""
         unchanging = {
             place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
             for place, substance in enumerate(self.palette)
         }
-        return tuple(self.palette[kind.material].law or unchanging[kind.material] for kind in self.kinds)
+        return tuple(self.palette[kind.material].enthalpy or unchanging[kind.material] for kind in self.kinds)
 
     def with_palette(self, palette: Sequence[Substance]) -> "Medium":
-        """The same cells of materials that differ in their laws alone."""
+        """The same cells of materials that differ in their enthalpies alone."""
         return replace(self, palette=tuple(palette))
 
-    def by_law(self, of: Callable[[Law, Array], Array], kinds: NDArray[np.integer], deviation: Array) -> Array:
-        """Something that the laws of cells say of their temperatures.
+    def by_enthalpy(
+        self, of: Callable[[EnthalpyTable, Array], Array], kinds: NDArray[np.integer], deviation: Array
+    ) -> Array:
+        """Something that the enthalpies of cells say of their temperatures.
 
         Args:
-            of: what, such as ``Law.content_at``.
+            of: what, such as ``EnthalpyTable.content_at``.
             kinds: of the cells.
             deviation: T − T_ref in K, of the same shape.
         """
         found = np.empty(deviation.shape)
         for kind in np.unique(kinds).tolist():
             cells = kinds == kind
-            found[cells] = of(self.laws[kind], deviation[cells])
+            found[cells] = of(self.enthalpies[kind], deviation[cells])
         return found
 
     def potentials_at(self, deviation: Array) -> Array:
         """φ in K of every kind at T − T_ref in K, shape (*deviation.shape, kinds); kinds are 0 if nothing varies."""
-        laws = self.laws if self.varies else ()
-        found = {law: law.potential_at(deviation) for law in dict.fromkeys(laws)}
-        return np.moveaxis(np.array([found[law] for law in laws]).reshape(len(laws), *deviation.shape), 0, -1)
+        enthalpies = self.enthalpies if self.varies else ()
+        found = {enthalpy: enthalpy.potential_at(deviation) for enthalpy in dict.fromkeys(enthalpies)}
+        return np.moveaxis(
+            np.array([found[enthalpy] for enthalpy in enthalpies]).reshape(len(enthalpies), *deviation.shape), 0, -1
+        )
 
     def contents(self, first: int, deviation: Array) -> Array:
         """What the field holds in planes from ``first`` on, for T − T_ref in K of shape (planes, ny, nx)."""
         if not self.varies:
             return deviation
         if self.uniform:
-            return self.laws[0].content_at(deviation)
+            return self.enthalpies[0].content_at(deviation)
         kinds = self.cells[first : first + len(deviation)] & ~np.uint8(INTERIOR)
-        return self.by_law(Law.content_at, kinds, deviation)
+        return self.by_enthalpy(EnthalpyTable.content_at, kinds, deviation)
 
     @cached_property
     def first_heated(self) -> int:
@@ -233,18 +237,18 @@ class Medium:
         link = 1.0 / (half[:, :, None] + self.resistance + half[:, None, :])
         d = np.reshape(self.grid.spacing, (3, 1, 1))
         between = link * (self._per_heat_capacity * self.warming)[:, None] / d
-        driving = np.array([law.driving for law in self.laws])
+        driving = np.array([enthalpy.driving for enthalpy in self.enthalpies])
         return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))
 
     @cached_property
     def least_half(self) -> Array:
         """d/2k in m² K/W of each kind where it conducts best, shape (3, kinds)."""
-        return self.half / np.array([law.conducting for law in self.laws]) if self.varies else self.half
+        return self.half / np.array([enthalpy.conducting for enthalpy in self.enthalpies]) if self.varies else self.half
 
     @cached_property
     def warming(self) -> Array:
         """The most that a kelvin of heat, as cells count it, warms a cell of each kind by, in K; shape (kinds,)."""
-        return np.array([law.warming for law in self.laws]) if self.varies else np.ones(len(self.kinds))
+        return np.array([enthalpy.warming for enthalpy in self.enthalpies]) if self.varies else np.ones(len(self.kinds))
 
     @cached_property
     def _per_heat_capacity(self) -> Array:

@@ -159,7 +159,7 @@ class EnergyBound:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
         medium, ends = self._problem.materials, np.array([low, high])
-        largest = [np.abs(law.content_at(ends) if medium.varies else ends).max() for law in medium.laws]
+        largest = [np.abs(enthalpy.content_at(ends) if medium.varies else ends).max() for enthalpy in medium.enthalpies]
         return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
 
     @cached_property

@@ -8,8 +8,8 @@ heat capacity C, that of the material at the reference temperature, and conducti
     content    θ = 1/C ∫ ρ·cp dT  (+ ρ·L/C while it melts)        potential  φ = 1/k ∫ k(T) dT
 
 so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref where nothing varies. T and φ follow from θ by tables with
-equal steps in θ, linear in between and going on straight beyond their ends. As tabulated they *are* the material's law,
-the same for whoever asks, so that energy closes whatever the tables leave out. Latent heat is taken up evenly from
+equal steps in θ, linear in between and extrapolated linearly beyond their ends. All parts of the
+program use these tables, so energy is conserved whatever the tables approximate. Latent heat is absorbed evenly from
 solidus to liquidus.
 """
 
@@ -32,11 +32,11 @@ _FEWEST = 6  # as a power of 2
 _PRECISION = 1e-6  # of the contents that a table spans; where functions bend sharply so many steps do not reach it
 # Temperatures among which properties are looked at and integrated.
 _SAMPLES = 2**15
-_NARROWEST = 1e-3  # K; a law that is followed over less has steps of this all the same
+_NARROWEST = 1e-3  # K; a enthalpy that is followed over less has steps of this all the same
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class EnthalpyTable:
     """How temperature, potential and conductivity of a material follow from its content.
 
     Attributes:
@@ -110,15 +110,15 @@ class Law:
         return np.interp(temperature, self.temperatures, self.conductivities)
 
 
-def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> Law:
-    """The law of a material in which nothing varies, or of void: θ = φ = T − T_ref, without rounding."""
+def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> EnthalpyTable:
+    """The enthalpy of a material in which nothing varies, or of void: θ = φ = T − T_ref, without rounding."""
     one = np.array([0.0, 1.0])
     nothing = (0.0, 0.0)
-    return Law(conductivity, heat_capacity, 1.0, 0, one, one, np.ones(2), nothing, nothing, nothing)
+    return EnthalpyTable(conductivity, heat_capacity, 1.0, 0, one, one, np.ones(2), nothing, nothing, nothing)
 
 
-def tabulate(material: Material, reference: float, low: float, high: float) -> Law:
-    """The law of a material.
+def tabulate(material: Material, reference: float, low: float, high: float) -> EnthalpyTable:
+    """The enthalpy of a material.
 
     Args:
         material: its functions are finite and positive between ``low`` and ``high``.
@@ -139,7 +139,7 @@ def tabulate(material: Material, reference: float, low: float, high: float) -> L
 
     slopes = (specific_heat / cp[[0, -1]], k[[0, -1]] / max(conductivity))
     step, first, temperatures, potentials = _tables(content, deviation, potential, *slopes)
-    return Law(
+    return EnthalpyTable(
         conductivity=conductivity,
         heat_capacity=heat_capacity,
         step=step,
@@ -225,20 +225,22 @@ class Thermometer:
 
     Args:
         xp: NumPy, or CuPy.
-        laws: that of each kind of cell.
+        enthalpies: that of each kind of cell.
         kinds: gives the kinds of the cells at an index of the field, on the device; 0 where all are of one.
     """
 
-    def __init__(self, xp: Any, laws: Sequence[Law], kinds: Callable[[Any], Any]) -> None:
+    def __init__(self, xp: Any, enthalpies: Sequence[EnthalpyTable], kinds: Callable[[Any], Any]) -> None:
         self._xp = xp
         self._kinds = kinds
-        starts = np.cumsum([0, *(law.steps for law in laws[:-1])])
-        self._per_kelvin = xp.asarray(np.array([1.0 / law.step for law in laws]))
-        self._first = xp.asarray(np.array([float(law.first) for law in laws]))
-        self._last = xp.asarray(np.array([float(law.first + law.steps - 1) for law in laws]))
-        self._base = xp.asarray(np.array([start - law.first for start, law in zip(starts, laws, strict=True)]))
-        self._values = xp.asarray(np.concatenate([law.temperatures[:-1] for law in laws]))
-        self._slopes = xp.asarray(np.concatenate([np.diff(law.temperatures) for law in laws]))
+        starts = np.cumsum([0, *(enthalpy.steps for enthalpy in enthalpies[:-1])])
+        self._per_kelvin = xp.asarray(np.array([1.0 / enthalpy.step for enthalpy in enthalpies]))
+        self._first = xp.asarray(np.array([float(enthalpy.first) for enthalpy in enthalpies]))
+        self._last = xp.asarray(np.array([float(enthalpy.first + enthalpy.steps - 1) for enthalpy in enthalpies]))
+        self._base = xp.asarray(
+            np.array([start - enthalpy.first for start, enthalpy in zip(starts, enthalpies, strict=True)])
+        )
+        self._values = xp.asarray(np.concatenate([enthalpy.temperatures[:-1] for enthalpy in enthalpies]))
+        self._slopes = xp.asarray(np.concatenate([np.diff(enthalpy.temperatures) for enthalpy in enthalpies]))
 
     def __call__(self, contents: Any, place: Any) -> Any:
         """T − T_ref in K, float64, of contents that stand at an index of the field; NaN stays NaN."""

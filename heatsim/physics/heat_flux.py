@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.boundary import AMBIENT, FREE, surface_rise
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
@@ -83,9 +83,11 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
             medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
     material = np.array([kind.material for kind in medium.kinds])
-    potentials = (medium.by_law(Law.potential_at, kind, T - problem.reference) for kind, T in (one, other))
+    potentials = (
+        medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
+    )
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_law(Law.conductivity_at, kind, T - problem.reference)
+        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
         for kind, T in (one, other)
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
@@ -105,7 +107,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
         conductance = 1.0 / medium.half[face // 2, kinds]
         if medium.varies:
-            conductance = conductance * medium.by_law(Law.conductivity_at, kinds, T - problem.reference)
+            conductance = conductance * medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T - problem.reference)
         beam = np.zeros(problem.grid.face_shape(face))
         for brought in beams:
             if brought.face == face:
@@ -120,7 +122,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             passing = conductance * rise
             if medium.varies:
                 potentials = (
-                    medium.by_law(Law.potential_at, kinds, temperature - problem.reference)
+                    medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
                 held = (next(potentials) - next(potentials)) / medium.half[face // 2, kinds]

@@ -8,10 +8,11 @@ Flow*, §4.2-3). With s from 0 to 1 between the centres a and b, and r = d/2k of
         ●------------|------------●         in b:  T = T_b − 2(1 − s)·r_b/(r_a + R + r_b) · (T_b − T_a)
         s = 0        ½            1         with a contact R, T jumps by R/(r_a + R + r_b) · (T_b − T_a) at s = ½
 
-Within one material that is linear in s. Along x, y and z one after the other it is trilinear within one material, and
-exact where the temperature changes along one axis only, or linearly along interfaces. After x, what lies beside a point
-along y is what lies on its own side of the interfaces across x, and so on. Of a material that changes with temperature
-each half cell has the conductivity of its centre.
+R is that of the interface with the area of its smooth surface, as kernels have it. Within one material T is linear in
+s. Along x, y and z one after the other it is trilinear within one material, and exact where the temperature changes
+along one axis only, or linearly along interfaces. After x, what lies beside a point along y is what lies on its own
+side of the interfaces across x, and so on. Of a material that changes with temperature each half cell has the
+conductivity of its centre.
 
 The last half cell before a face lies between the outermost centre and the face's own temperature:
 
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.cell_types import Medium
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
@@ -88,6 +89,9 @@ class Interpolation:
         cells = np.array([[at.cells for at in positions] for positions in self._positions], dtype=np.int64)
         x, y, z = cells.reshape(-1, 3, 2).transpose(1, 0, 2)
         self.cells = np.broadcast_arrays(x[:, None, None, :], y[:, None, :, None], z[:, :, None, None])
+        nx, ny, _ = problem.grid.cells
+        self._places = (self.cells[2] * ny + self.cells[1]) * nx + self.cells[0]
+        self._points = list(points)
         self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
         self._kinds, self._known = _kinds(problem.materials, self.cells)
         self._sides = np.array(
@@ -112,7 +116,7 @@ class Interpolation:
             temperatures: of ``cells`` in K.
             surface: how the faces' own temperatures follow from those behind them.
         """
-        values, known, kinds = temperatures, self._known, self._kinds
+        values, known, kinds, places = temperatures, self._known, self._kinds, self._places
         for axis in range(3):  # along x, then y, then z: the last index each time
             pair = (kinds[..., 0], kinds[..., 1])
             first = np.where(known[..., 0], values[..., 0], values[..., 1])
@@ -120,14 +124,16 @@ class Interpolation:
             side = self._sides[:, axis].reshape(-1, *[1] * (first.ndim - 1))
             share = self._shares[:, axis].reshape(side.shape)
             if self._mixed:
-                share = self._along(axis, share, side, pair, (first, second))
+                contact = self._contact(axis, pair, places[..., 0])
+                share = self._along(axis, share, side, pair, contact, (first, second))
             values = first + share * (second - first)
             # What goes on is the point's own side, but for void.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
             kinds, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
+            places = np.where(own, places[..., 1], places[..., 0])
         found = [float(value) for value in values.reshape(-1)]
         for number, face, weight in self._at_faces:
-            outside = float(surface(face, self._own_cell(number), np.asarray(found[number])))
+            outside = float(surface(face, self._own_cell(number), self._points[number], np.asarray(found[number])))
             found[number] = outside + weight * (found[number] - outside)
         return found
 
@@ -137,23 +143,33 @@ class Interpolation:
         )
         return x, y, z
 
+    def _contact(self, axis: int, kinds: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]) -> Array:
+        """Resistances in m² K/W of the contacts between cells and their neighbours above along an axis."""
+        medium = self._problem.materials
+        contact = medium.resistance[kinds]
+        if medium.exposure is None:
+            return contact
+        ratio = medium.exposure.ratios(lower, 2 * axis + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(contact > 0.0, contact / ratio, 0.0)
+
     def _along(
         self,
         axis: int,
         s: Array,
         side: NDArray[np.intp],
         kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+        contact: Array,
         temperatures: tuple[Array, Array],
     ) -> Array:
         """The share of the second of two values along an axis, by the resistances between them."""
         medium = self._problem.materials
         own, other = (medium.half[axis, kind] for kind in kinds)
-        contact = medium.resistance[kinds]
         material = np.array([kind.material for kind in medium.kinds])
         alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
         if medium.varies:
             own, other = (
-                half / medium.by_law(Law.conductivity_at, kind, T - self._problem.reference)
+                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
                 for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)

@@ -68,7 +68,7 @@ class Painted:
         except TooManyKindsError as error:
             raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
         if start is not None:
-            materials = materials.with_palette(_laws(scenario, start, boundary, materials))
+            materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, parts, start.reference if start is not None else 0.0)
 
 
@@ -88,14 +88,14 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
     )
 
 
-def _laws(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
-    """The materials with their laws over the temperatures that can occur."""
+def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
+    """The materials with their enthalpies over the temperatures that can occur."""
     occurring = Occurring.in_run(scenario, start, boundary, medium)
     temperature_range.check(scenario, occurring)
     return tuple(
         substance
         if material is None or not material.varies
-        else replace(substance, law=tabulate(material, start.reference, *occurring.followed(material)))
+        else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
         for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
     )
 

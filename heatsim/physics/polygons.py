@@ -1,6 +1,8 @@
 """Facets cut at the planes between cells into plane polygons, each within one cell."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,6 @@ from heatsim.physics.facets import Facets
 Array = NDArray[np.float64]
 
 _ON_PLANE = 1e-7  # cells: corners so near to a plane between cells lie on it
-_CORNERS = 10  # of a polygon within a cell: four, and one more for each side of the cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +35,13 @@ class Polygons:
     @property
     def middles(self) -> Array:
         """Centres of gravity in cells, shape (n, 3)."""
-        fans = _fans(self.corners)
-        weights = np.linalg.norm(np.cross(fans[:, :, 1] - fans[:, :, 0], fans[:, :, 2] - fans[:, :, 0]), axis=2)
-        total = weights.sum(axis=1)
-        weights = np.where(total[:, None] > 0.0, weights, 1.0)
-        weights /= weights.sum(axis=1, keepdims=True)
-        return np.asarray(np.einsum("ij,ijk->ik", weights, fans.mean(axis=2)))
+        weights = _doubled_areas(self.corners)
+        weights = np.where(weights.sum(axis=0) > 0.0, weights, 1.0)
+        first, sums = self.corners[:, 0], np.zeros((len(self.corners), 3))
+        for number, weight in enumerate(weights, start=1):
+            sums += weight[:, None] * (self.corners[:, number] + self.corners[:, number + 1])
+        total = weights.sum(axis=0)[:, None]
+        return np.asarray((first + sums / total) / 3.0)
 
     def triangles(self) -> "Polygons":
         """The same as triangles."""
@@ -64,15 +66,25 @@ def _fans(corners: Array) -> Array:
     return np.stack((first, corners[:, 1:-1], corners[:, 2:]), axis=2)
 
 
+def _doubled_areas(corners: Array) -> Array:
+    """Twice the areas of the triangles of polygons from their first corner, shape (corners − 2, n)."""
+    found = np.empty((corners.shape[1] - 2, len(corners)))
+    arms = [np.ascontiguousarray((corners[:, number] - corners[:, 0]).T) for number in range(1, corners.shape[1])]
+    for number, ((ax, ay, az), (bx, by, bz)) in enumerate(pairwise(arms)):
+        found[number] = np.sqrt((ay * bz - az * by) ** 2 + (az * bx - ax * bz) ** 2 + (ax * by - ay * bx) ** 2)
+    return found
+
+
 def split(some: Facets, grid: Grid) -> Polygons:
     """Facets cut at the planes between cells; what lies outside the domain is left out."""
     spacing = np.array(grid.spacing)
     corners, of = (some.corners - np.array(grid.origin)) / spacing, np.arange(len(some))
-    corners = corners[:, np.minimum(np.arange(_CORNERS), corners.shape[1] - 1)]
     for axis, n in enumerate(grid.cells):
         done = []
         while len(corners):
-            low, high = corners[:, :, axis].min(axis=1), corners[:, :, axis].max(axis=1)
+            # Corner by corner: NumPy is slow along short axes.
+            heights = np.ascontiguousarray(corners[:, :, axis].T)
+            low, high = heights.min(axis=0), heights.max(axis=0)
             inside = (high > -_ON_PLANE) & (low < n + _ON_PLANE)
             first = np.maximum(np.floor(low + _ON_PLANE) + 1.0, 0.0)
             last = np.minimum(np.ceil(high - _ON_PLANE) - 1.0, float(n))
@@ -81,15 +93,19 @@ def split(some: Facets, grid: Grid) -> Polygons:
             done.append((corners[whole], of[whole]))
             planes = np.floor((first + last) / 2.0)[crossing]
             corners, of = corners[crossing], of[crossing]
-            corners = np.concatenate([_half(corners, axis, planes, side) for side in (-1.0, 1.0)])
+            corners = _together([_half(corners, axis, planes, side) for side in (-1.0, 1.0)])
             of = np.tile(of, 2)
-        corners = np.concatenate([polygons for polygons, _ in done] or [corners])
+        corners = _together([polygons for polygons, _ in done] or [corners])
         of = np.concatenate([numbers for _, numbers in done] or [of])
-    fans = _fans(corners) * spacing
-    doubled = np.cross(fans[:, :, 1] - fans[:, :, 0], fans[:, :, 2] - fans[:, :, 0])
-    areas = 0.5 * np.linalg.norm(doubled, axis=2).sum(axis=1) * some.factors[of]
+    areas = 0.5 * _doubled_areas(corners * spacing).sum(axis=0) * some.factors[of]
     pieces = Polygons(corners, some.normals[of], areas)
     return pieces[areas > 0.0]
+
+
+def _together(some: Sequence[Array]) -> Array:
+    """All polygons of several arrays, each filled up with its last corner."""
+    most = max(polygons.shape[1] for polygons in some)
+    return np.concatenate([polygons[:, np.minimum(np.arange(most), polygons.shape[1] - 1)] for polygons in some])
 
 
 def _half(polygons: Array, axis: int, planes: Array, side: float) -> Array:
@@ -101,9 +117,13 @@ def _half(polygons: Array, axis: int, planes: Array, side: float) -> Array:
     share = np.where(crosses, height / np.where(crosses, height - height_there, 1.0), 0.0)
     cut = polygons + share[:, :, None] * (following - polygons)
     cut[:, :, axis] = np.where(crosses, planes[:, None], cut[:, :, axis])
-    corners = np.stack((polygons, cut), axis=2).reshape(n, 2 * count, 3)
     repeated = (polygons == np.roll(polygons, 1, axis=1)).all(axis=2)
+    # Each corner and each cut goes to its place in the part; the last one fills up the rest.
     taken = np.stack((~repeated & (height >= 0.0), crosses), axis=2).reshape(n, 2 * count)
-    order = np.argsort(~taken, axis=1, kind="stable")
-    place = np.minimum(np.arange(count), taken.sum(axis=1)[:, None] - 1)
-    return np.take_along_axis(corners, np.take_along_axis(order, place, axis=1)[:, :, None], axis=1)
+    rank = np.cumsum(taken, axis=1)
+    corners = np.stack((polygons, cut), axis=2).reshape(-1, 3)
+    of, place = np.nonzero(taken)
+    slots = np.zeros((n, int(rank[:, -1].max(initial=3))), dtype=np.int64)
+    slots[of, rank[of, place] - 1] = of * 2 * count + place
+    slots = np.maximum.accumulate(slots, axis=1)
+    return np.asarray(corners[slots])

@@ -145,10 +145,10 @@ class Stability:
             cells = np.flatnonzero(special) + first * ny * nx
             yield cells, self._rates_of(cells, rates, films)
             kinds = planes & ~np.uint8(INTERIOR)
-            for kind in np.unique(kinds[~special]).tolist():
-                if not seen[kind]:
+            for kind in np.flatnonzero(~seen).tolist():
+                one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
+                if len(one):
                     seen[kind] = True
-                    one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
                     yield one, np.asarray(inner)[[kind]]
 
     def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.boundary import AMBIENT
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.steady_surfaces import Balanced, SteadySurface, find_surfaces
 from heatsim.physics.time_steps import INSTANT
@@ -52,7 +52,7 @@ class SteadyBalance:
 
     @property
     def shift(self) -> float:
-        """What to add to deviations for those that the laws of materials count in, in K."""
+        """The offset in K from these deviations to those of the materials' enthalpy tables."""
         return self.reference - self.body.reference if self.medium.varies else 0.0
 
     @cached_property
@@ -125,11 +125,11 @@ class SteadyBalance:
         if not self.medium.varies:
             return surface.exchange(T)
         conducting, potential, held = (
-            self.medium.by_law(of, surface.kinds, deviation + self.shift)
+            self.medium.by_enthalpy(of, surface.kinds, deviation + self.shift)
             for of, deviation in (
-                (Law.conductivity_at, T),
-                (Law.potential_at, T),
-                (Law.potential_at, surface.condition[AMBIENT]),
+                (EnthalpyTable.conductivity_at, T),
+                (EnthalpyTable.potential_at, T),
+                (EnthalpyTable.potential_at, surface.condition[AMBIENT]),
             )
         )
         return surface.exchange(T, conducting, held - potential)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 
 Array = NDArray[np.float64]
 _KIND = np.uint8(INTERIOR - 1)
@@ -44,10 +44,10 @@ class Linearised:
 
 
 def linearise(medium: Medium, periodic: tuple[bool, bool, bool], T: Array) -> Linearised:
-    """Look at conduction at temperatures T, as deviations in K from those that the laws are tabulated from."""
+    """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from."""
     kinds = np.zeros(T.shape, dtype=np.uint8) if medium.uniform else medium.cells & _KIND
-    potential = medium.by_law(Law.potential_at, kinds, T)
-    conducting = medium.by_law(Law.conductivity_at, kinds, T)
+    potential = medium.by_enthalpy(EnthalpyTable.potential_at, kinds, T)
+    conducting = medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T)
     material = np.array([kind.material for kind in medium.kinds])
     cells = np.bincount(material[kinds].ravel())
     means = np.bincount(material[kinds].ravel(), conducting.ravel()) / np.maximum(cells, 1)
@@ -85,4 +85,4 @@ def _ratios(medium: Medium, axis: int) -> Array:
 def moved(medium: Medium, linearised: Linearised, v: Array) -> Array:
     """T where the potentials have changed by w·v, as deviations in K."""
     kinds = np.zeros(v.shape, dtype=np.uint8) if medium.uniform else medium.cells & _KIND
-    return medium.by_law(Law.temperature_at, kinds, linearised.potential + linearised.weight * v)
+    return medium.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v)

@@ -6,15 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import surface_rise
+from heatsim.physics.boundary import Boundary, surface_rise
+from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
 Cell = tuple[int, int, int]
+Point = tuple[float, float, float]
 
-# Surface temperatures in K from those behind the surface, for a face's number and the cell (x, y, z) at it.
-Surfaces = Callable[[int, Cell, Array], Array]
+# Surface temperatures in K from those behind the surface, for a face's number, the cell (x, y, z) at it, and a point of
+# the cell in m.
+Surfaces = Callable[[int, Cell, Point, Array], Array]
 
 
 def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
@@ -26,24 +29,36 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     rows = problem.boundary.unchecked_rows(time, 0.0)
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
 
-    def surface(face: int, cell: Cell, temperatures: Array) -> Array:
+    def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, kind = face // 2, materials.kind_at(*cell)
         if kind == materials.void:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
         for beam in beams:
-            i, j = (int(at - first) for at, first in zip((u, v), beam.first[0], strict=True))
-            weight_u, weight_v = (weight[0] for weight in beam.weights)
+            weight_u, weight_v = beam.weights[0][0], beam.weights[1][0]
+            i, j = (int(at) - int(first) for at, first in zip((u, v), beam.first[0], strict=True))
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         T = np.asarray(temperatures, dtype=np.float64)
-        conducting = materials.laws[kind].conductivity_at(T - problem.reference) if materials.varies else 1.0
+        conducting = materials.enthalpies[kind].conductivity_at(T - problem.reference) if materials.varies else 1.0
         conductance = conducting * np.float64(1.0 / materials.half[axis, kind])
-        rises = (
-            float(fraction) * surface_rise(rows[int(number)], conductance, 0.0, T, flux)
-            for number, fraction in problem.boundary.shares(face, np.array(v), np.array(u))
-        )
-        return np.asarray(temperatures + sum(rises))
+        condition = rows[_condition_at(problem.boundary, face, (u, v), point)]
+        return np.asarray(temperatures + surface_rise(condition, conductance, 0.0, T, flux))
 
     return surface
+
+
+def _condition_at(boundary: Boundary, face: int, cell: tuple[int, int], point: Point) -> int:
+    """The number of the condition that holds at a point of a face; in a mixed cell that of the patch there, if any."""
+    if not boundary.maps[face].size:
+        return face
+    number = int(boundary.maps[face][cell[1], cell[0]])
+    if number != MIXED:
+        return number
+    u, v = (point[axis] for axis in face_axes(FACES[face]))
+    for number, patch in enumerate(boundary.scenario.patches, start=len(FACES)):
+        (u_min, v_min), (u_max, v_max) = patch.rectangle.min, patch.rectangle.max
+        if patch.face == FACES[face] and u_min <= u <= u_max and v_min <= v <= v_max:
+            return number
+    return face

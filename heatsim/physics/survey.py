@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from heatsim.physics.cell_types import Substance
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.scenario import MaterialFunction, Scenario
 
 # A property given by an expression is looked at here where the initial temperature is no single number.
@@ -23,7 +23,7 @@ class Survey:
         specific_heat: in J/(kg K).
         at: the temperature in K that conductivity and specific heat are given for; None where they do not vary.
         rates: α/d² of the three axes in 1/s, 0 along an axis of one cell; the largest of a material that changes.
-        law: how it changes with temperature, where that is known; else None.
+        enthalpy: how it changes with temperature, where that is known; else None.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Survey:
     specific_heat: float
     at: float | None
     rates: tuple[float, float, float]
-    law: Law | None = None
+    enthalpy: EnthalpyTable | None = None
 
     @property
     def limit(self) -> float:
@@ -47,7 +47,7 @@ class Survey:
 
     def least_coefficients(self, dt: float) -> tuple[float, ...]:
         """The same where diffusivity is smallest."""
-        share = 1.0 if self.law is None else self.law.least_driving / self.law.driving
+        share = 1.0 if self.enthalpy is None else self.enthalpy.least_driving / self.enthalpy.driving
         x, y, z = self.rates
         return replace(self, rates=(x * share, y * share, z * share)).coefficients(dt)
 
@@ -57,24 +57,24 @@ def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: flo
 
     Args:
         scenario: whose materials they are.
-        palette: the same as numbers, from which the laws of those that change are taken.
-        reference: the temperature in K that the laws begin at.
+        palette: the same as numbers, from which the enthalpies of those that change are taken.
+        reference: the temperature in K that the enthalpies begin at.
     """
-    laws = {substance.name: substance.law for substance in palette}
+    enthalpies = {substance.name: substance.enthalpy for substance in palette}
     grid, initial = scenario.grid, scenario.initial.temperature
     temperature = initial if isinstance(initial, float) else _ROOM_TEMPERATURE
-    if any(laws.values()) and reference is not None:
+    if any(enthalpies.values()) and reference is not None:
         temperature = reference
     found = []
     for name, material in scenario.palette:
         if material is None:
             continue
-        law = laws.get(name)
+        enthalpy = enthalpies.get(name)
         k, cp = material.conductivity, material.specific_heat
         conductivity, specific_heat = material.conductivity_at(temperature), material.specific_heat_at(temperature)
-        if law is not None:
-            conductivity, specific_heat = law.conductivity, law.heat_capacity / material.density
-        heat_capacity = material.density * specific_heat / (law.driving if law is not None else 1.0)
+        if enthalpy is not None:
+            conductivity, specific_heat = enthalpy.conductivity, enthalpy.heat_capacity / material.density
+        heat_capacity = material.density * specific_heat / (enthalpy.driving if enthalpy is not None else 1.0)
         rx, ry, rz = (
             along / heat_capacity / d**2 if n > 1 else 0.0
             for along, d, n in zip(conductivity, grid.spacing, grid.cells, strict=True)
@@ -82,7 +82,13 @@ def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: flo
         varies = isinstance(k, MaterialFunction) or isinstance(cp, MaterialFunction)
         found.append(
             Survey(
-                name, conductivity, material.density, specific_heat, temperature if varies else None, (rx, ry, rz), law
+                name,
+                conductivity,
+                material.density,
+                specific_heat,
+                temperature if varies else None,
+                (rx, ry, rz),
+                enthalpy,
             )
         )
     return tuple(found)

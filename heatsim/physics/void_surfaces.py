@@ -43,6 +43,11 @@ class Exposure:
         """Bytes on the device."""
         return self.bits.nbytes + self.before.nbytes + self.area.nbytes
 
+    def ratios(self, cells: Indices, direction: int) -> Array:
+        """Smooth over voxel area of cells' surfaces in a direction (0 to 5), 1 for cells without weighted surfaces."""
+        place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+        return np.where(self.cells[place] == cells, self.area[place, direction], 1.0)
+
     @cached_property
     def most(self) -> Array:
         """The largest ratio for each of the six directions, at least 1."""

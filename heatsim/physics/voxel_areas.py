@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, Indices, cells_beside, voxel_areas
 
-_RADIUS = 3.5  # of the smallest ball, in cells
+_RADIUS = 4.5  # of the smallest ball, in cells
 _CELLS = 24  # along the grid's longest axis, up to which the ball is that small
 _FLAT = 5  # cells that a flat surface goes on for, in some direction along each of its two axes
 _SHARP = 3  # cells of a drop or a wall at which a shorter one ends

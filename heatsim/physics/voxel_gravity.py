@@ -1,15 +1,16 @@
 """Where the material beyond a voxel face lies.
 
-Compiled by numba: loops over every cell of a ball around each face. The code is not kept on disk: only label images
-need it; compiling it takes some seconds in each run.
+Loops over every cell of a ball around each face, compiled by numba.
 """
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from heatsim.numba_cache import kept
 
-@njit(parallel=True, nogil=True)
+
+@kept(parallel=True, nogil=True)
 def gravity(
     material: NDArray[np.uint8],
     places: NDArray[np.int64],

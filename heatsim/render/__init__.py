@@ -1,4 +1,4 @@
-"""Pictures of what a run wrote, drawn without a display from its folder alone."""
+"""Pictures of a run's output, drawn from its folder, without a display."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -36,20 +36,20 @@ _OWN_PICTURES = (
 def render(folder: Path) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
 
-    A body in space gives ``slices_t….png`` at up to four times and ``isosurface.png``, or, with void in the box,
-    ``surface_t….png``; a grid that is one cell thick ``plane_t….png``; one that is one cell wide and thick
-    ``profile.png``. Runs that were not finished can be drawn too.
+    A 3-D grid gives ``slices_t….png`` at up to four times, and ``isosurface.png`` or, with void in the box,
+    ``surface_t….png``. A grid of one plane gives ``plane_t….png``, a grid of one line ``profile.png``. Unfinished runs
+    can be drawn too.
 
     Args:
-        folder: what a run wrote.
+        folder: the output folder of a run.
 
     Returns:
-        The pictures' paths.
+        The paths of the pictures.
 
     Raises:
-        FolderError: the folder is no run's, or holds nothing to draw.
-        InputError: views in space cannot be drawn on this machine; all other pictures have been.
-        StorageError: a file cannot be read, or a picture not be written.
+        FolderError: the folder is not that of a run, or contains nothing to draw.
+        InputError: 3-D views cannot be drawn on this machine; all other pictures are drawn.
+        StorageError: a file cannot be read, or a picture cannot be written.
     """
     run_folder.require_run(folder)
     title, steady = _read_title(folder)
@@ -72,11 +72,11 @@ def render(folder: Path) -> list[Path]:
                 finish_trial(trial)
             except InputError as error:
                 names = " and ".join(path.name for path in drawn) or "nothing"
-                raise InputError(f"{folder}: {names} drawn, but no views in space: {error}") from error
+                raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error
             drawn = [*_draw_body(reader, figures, title, _moments(reader, steady)), *drawn]
     if not drawn:
         raise FolderError(
-            f"{folder}: no fields, probes or energy rows are there to draw; go on by `{resume_command(folder)}`"
+            f"{folder}: there are no fields, probes or energy rows to draw; continue with `{resume_command(folder)}`"
         )
     return drawn
 
@@ -92,7 +92,7 @@ def _read_title(folder: Path) -> tuple[str, bool]:
 
 
 def _scale_of_all(reader: FieldReader) -> TemperatureScale:
-    """One scale for all times, so that pictures can be compared."""
+    """The common scale of all times, so that pictures can be compared."""
     ranges = np.array([reader.range(index) for index in range(len(reader))])
     return TemperatureScale.spanning(float(ranges[:, 0].min()), float(ranges[:, 1].max()), reader.dtype)
 
@@ -134,7 +134,7 @@ def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence
 
 
 def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, over: str) -> None:
-    """The last field on a scale of its own: what is left of it may be a small part of the scale of all times."""
+    """Draw the last field with a separate scale: its range may be a small part of the common one."""
     last = len(reader) - 1
     low, high = reader.range(last)
     scale = TemperatureScale.spanning(low, high, reader.dtype)
@@ -203,10 +203,10 @@ def _draw_flows(folder: Path, figures: Path, title: str) -> Iterator[Path]:
 
 
 def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:
-    """A table's columns by name; none where the run wrote no such table.
+    """The columns of a table by name; empty if the run wrote no such table.
 
     Raises:
-        StorageError: it cannot be read, or a column that is wanted is missing.
+        StorageError: it cannot be read, or a wanted column is missing.
     """
     if not path.exists():
         return {}

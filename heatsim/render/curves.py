@@ -1,4 +1,4 @@
-"""Curves over time: what the probes measured, and where the heat went."""
+"""Curves over time: temperatures at the probes, and the energy balance."""
 
 from pathlib import Path
 from textwrap import fill, shorten
@@ -11,7 +11,7 @@ from heatsim.grid import FACES
 from heatsim.render.pictures import new_figure
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, TemperatureScale, Unit, choose_unit
 
-# Lines are told apart by colour first and by dashes where the colours come round again.
+# Lines differ by colour; when the colours repeat, they differ by dashes.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
 _MOST_IN_LEGEND = 28
@@ -39,7 +39,7 @@ def _add_legend(axes: Any, lines: dict[str, Any]) -> None:
 def draw_temperatures(
     path: Path, title: str, times: NDArray[np.float64], curves: dict[str, NDArray[np.float64]]
 ) -> None:
-    """Temperatures in K over times in s, one curve a name."""
+    """Draw temperatures in K over times in s, one curve for each name."""
     everything = np.stack(list(curves.values()))
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32)
     unit = choose_unit(TIMES, float(times[-1]))
@@ -58,7 +58,7 @@ def draw_temperatures(
 
 
 def _join_equal(curves: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    """The same with curves that would hide each other as one, as those of a symmetric body's faces do."""
+    """Merge equal curves, such as those of a symmetric body's faces, which would hide each other."""
     tolerance = 2e-3 * max(float(np.abs(values).max()) for values in curves.values())
     groups: list[tuple[list[str], NDArray[np.float64]]] = []
     for name, values in curves.items():
@@ -71,24 +71,24 @@ def _join_equal(curves: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.
 
 
 def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]], bound: float | None) -> None:
-    """The energy ledger: stored heat, sources and faces above, the residual and its bound below.
+    """Draw the energy ledger: stored heat, sources and faces above, the residual and its bound below.
 
     Args:
         path: the picture.
-        title: what stands over it.
-        columns: of energy.csv: times in s, the others in J since the start.
-        bound: how large the residual may be at the end, in J, where it is known.
+        title: its title.
+        columns: the columns of energy.csv: times in s, all others in J since the start.
+        bound: the bound of the residual at the end, in J; None if it is unknown.
     """
     times = columns["time"]
     terms = {name: columns[name] for name in ("stored", "sources", *FACES) if name in columns}
-    # Insulated faces would only be lines upon lines at zero.
+    # Insulated faces would only add lines at zero.
     shown = {name: values for name, values in terms.items() if name == "stored" or np.any(values != 0.0)}
     quiet = [name for name in terms if name not in shown]
     residual = columns["residual"]
     time_unit = choose_unit(TIMES, float(times[-1]))
     energy_unit = choose_unit(ENERGIES, max(float(np.abs(values).max()) for values in shown.values()))
     largest = float(np.abs(residual).max())
-    # A bound far away would press the residual into a straight line: then its value is told, but not drawn.
+    # A much larger bound would flatten the residual to a straight line: then it is written, but not drawn.
     bound_in_sight = bound is not None and bound <= 20.0 * largest
     residual_unit = choose_unit(ENERGIES, max(largest, bound or 0.0) if bound_in_sight else largest)
     marker = "o" if len(times) == 1 else None

@@ -1,4 +1,4 @@
-"""Pictures of snapshots: slices and isosurfaces of a body in space, a plane as a flat picture, a line as curves."""
+"""Pictures of snapshots: slices and isosurfaces of 3-D grids, flat pictures of planes, curves of lines."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,13 +17,13 @@ from heatsim.render.sections import Section, wide_axes
 from heatsim.storage.disk import reason
 
 WIDTH, HEIGHT = 1600, 1200
-# The part of a picture of a body that the view in space takes, in pixels from the lower left: x, y, width, height.
+# The area of the 3-D view in a picture, in pixels from the lower left: x, y, width, height.
 VIEW = (0, 40, 1030, 1080)
 VIEW_MARGIN = 128
 _ISOSURFACES_WIDTH = 1300
 _DPI = 100
 _QUIET = "#444444"
-_OUTLINE = "#8a9ba8"  # seen on the dark and on the light end of the colour map
+_OUTLINE = "#8a9ba8"  # visible on the dark and the light end of the colour map
 
 # A flat picture is drawn at a whole number of pixels a cell, and larger than usual where it has more cells than that.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
@@ -39,14 +39,14 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": _DPI,
     "savefig.facecolor": "white",
     "legend.frameon": False,
-    # A title or a probe's name is text, whatever dollar signs are in it.
+    # Dollar signs in titles and names of probes are not math.
     "text.parse_math": False,
 }
 
 
 @contextmanager
 def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
-    """A matplotlib figure of ``width`` × ``height`` pixels with texts ``larger``, written to ``path`` at the end."""
+    """A matplotlib figure of ``width`` × ``height`` pixels, text scaled by ``larger``; written to ``path`` at exit."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -63,12 +63,12 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
 
 
 def title_of(title: str, remark: str) -> str:
-    """What stands over a picture: the scenario's title, shortened where it is too long, and a remark."""
+    """The title of a picture: the scenario's title, shortened if it is too long, and a remark."""
     return f"{shorten(title, 80, placeholder=' …')} — {remark}" if title else remark
 
 
 def _axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
-    """Axes at a place given in pixels from the lower left."""
+    """Axes at a position in pixels from the lower left."""
     across, up = figure.get_size_inches() * _DPI
     return figure.add_axes((x / across, y / up, width / across, height / up))
 
@@ -94,7 +94,7 @@ def _ends(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
 
 
 def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> None:
-    """A view in space with ticks along the three edges of the box that bound its outline."""
+    """Draw a 3-D view with ticks along the three edges of the box that bound its outline."""
     axes = _axes(figure, *VIEW)
     figure.figimage(image, *VIEW[:2], origin="upper", zorder=-1)
     axes.set_xlim(0, view.width)
@@ -102,7 +102,7 @@ def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> 
     axes.set_axis_off()
     unit = _length_unit(grid)
     x, y, z = view.size
-    # Where an edge begins and ends, and how texts stand beside it.
+    # Start and end of each edge, and the alignment of its text.
     edges = (
         ((0.0, 0.0, 0.0), (x, 0.0, 0.0), "right", "top"),
         ((x, 0.0, 0.0), (x, y, 0.0), "left", "top"),
@@ -133,14 +133,14 @@ def draw_slices(
     view: View,
     image: NDArray[np.uint8],
 ) -> None:
-    """Planes normal to x, y and z in space (``image``, through ``view``) and beside it each of them flat."""
+    """Draw planes normal to x, y and z as a 3-D view (``image``, seen through ``view``) and as flat panels."""
     with new_figure(path, title) as figure:
         _add_view(figure, grid, view, image)
         unit = _length_unit(grid)
         for number, (normal, across, up) in enumerate(((2, 0, 1), (1, 0, 2), (0, 1, 2))):
             section = sections[normal]
             plane, materials = section.values, section.materials
-            # The longer axis lies level, so that a tall body's panels are as large as a flat one's.
+            # The longer axis is horizontal, so that panels of tall and flat bodies have the same size.
             turned = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
             level, upright = (up, across) if turned else (across, up)
             axes = _axes(figure, 1075, 825 - 355 * number, 350, 265)
@@ -189,7 +189,7 @@ def _show_plane(
 
 
 def _outline(axes: Any, grid: Grid, materials: NDArray[np.uint8], level: int, upright: int) -> None:
-    """Lines between cells of different materials; ``materials`` is indexed [upright, level]."""
+    """Draw lines between cells of different materials; ``materials`` is indexed [vertical, horizontal]."""
     from matplotlib.collections import LineCollection
 
     unit = _length_unit(grid)
@@ -205,7 +205,7 @@ def _outline(axes: Any, grid: Grid, materials: NDArray[np.uint8], level: int, up
 def draw_surface(
     path: Path, title: str, grid: Grid, scale: TemperatureScale, view: View, image: NDArray[np.uint8]
 ) -> None:
-    """The surface of a body in void (``image``, through ``view``) in the colours of its cells."""
+    """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
         _add_view(figure, grid, view, image)
         _add_colour_bar(figure, scale, (1110, 115, 26, 975))
@@ -223,7 +223,7 @@ def draw_isosurfaces(
     image: NDArray[np.uint8],
     remark: str,
 ) -> None:
-    """Surfaces of equal temperature in space (``image``, through ``view``) with their temperatures beside it."""
+    """Draw isosurfaces (``image``, seen through ``view``) with a legend of their temperatures."""
     from matplotlib.patches import Patch
 
     with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
@@ -289,7 +289,7 @@ def draw_profile(
     scale: TemperatureScale,
     curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
 ) -> None:
-    """Temperatures along a line of cells, one curve a time: its text in the legend and its values in K."""
+    """Draw temperatures along a line of cells, one curve for each time: its legend text and its values in K."""
     unit = choose_unit(LENGTHS, grid.size[axis])
     with new_figure(path, title) as figure:
         axes = _axes(figure, 130, 110, 1200, 990)

@@ -1,4 +1,4 @@
-"""How numbers are shown: units that give readable ticks, and temperatures whose range is tiny."""
+"""Scales of pictures: units that give readable ticks, and offsets for temperatures with a tiny range."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit to show numbers in: its symbol, its size in SI, and the smallest SI value it is used for."""
+    """A unit for numbers: its symbol, its size in SI, and the smallest SI value for which it is used."""
 
     symbol: str
     size: float
@@ -39,12 +39,12 @@ POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in
 ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 _KELVINS = tuple(Unit(f"{prefix}K", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
 
-# Below this fraction of the temperature itself a range is shown as a difference: 300.00041 K cannot be read.
+# A range smaller than this fraction of the temperature is shown as a difference: 300.00041 K is unreadable.
 _SMALL_RANGE = 1e-4
 
 
 def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
-    """The unit in which ``largest`` (SI, its magnitude counts) reads best; joules and metres where it is 0."""
+    """The most readable unit for the magnitude of ``largest`` (in SI); joules or metres for 0."""
     if largest == 0.0:
         return next(unit for unit in units if unit.size == 1.0)
     fitting = [unit for unit in units if abs(largest) >= unit.least]
@@ -52,7 +52,7 @@ def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
 
 
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
-    """About ``most`` round numbers, at least two, from ``low`` to ``high``, and their texts."""
+    """About ``most`` round numbers from ``low`` to ``high``, at least two, with their texts."""
     from matplotlib.ticker import MaxNLocator
 
     margin = 1e-9 * (high - low)
@@ -70,14 +70,14 @@ def format_time(time: float, unit: Unit) -> str:
 
 @dataclass(frozen=True)
 class TemperatureScale:
-    """How temperatures are drawn: as they are in K, or, where their range is tiny, as a difference from ``offset``.
+    """The scale of drawn temperatures: in K or, if their range is tiny, as a difference from ``offset``.
 
     Attributes:
         low: lower end of the scale in K.
         high: upper end of the scale in K; above ``low`` also for a uniform field.
-        uniform: whether the temperatures differ by rounding only.
-        offset: what is subtracted, in K.
-        unit: in which the difference is shown.
+        uniform: whether the temperatures differ only by rounding.
+        offset: the subtracted temperature in K.
+        unit: the unit of the difference.
     """
 
     low: float
@@ -100,7 +100,7 @@ class TemperatureScale:
 
     @property
     def label(self) -> str:
-        """What axes and colour bars are called."""
+        """The label of axes and colour bars."""
         if self.offset == 0.0:
             return "Temperature (K)"
         return f"Temperature − {self.offset!r} K ({self.unit.symbol})".replace(".0 K", " K")
@@ -111,7 +111,7 @@ class TemperatureScale:
         return (self.low - self.offset) / self.unit.size, (self.high - self.offset) / self.unit.size
 
     def drawn(self, temperature: ArrayLike) -> NDArray[np.float64]:
-        """Temperatures in K as the numbers drawn, in float64 so that small differences stay."""
+        """Convert temperatures in K to drawn numbers, in float64 so that small differences are kept."""
         return (np.asarray(temperature, dtype=np.float64) - self.offset) / self.unit.size
 
     def colours(self, temperature: ArrayLike) -> NDArray[np.uint8]:
@@ -122,7 +122,7 @@ class TemperatureScale:
 
 
 def colour_map() -> Any:
-    """The colour map of every picture: perceptually uniform, and readable when printed grey."""
+    """The colour map of all pictures: perceptually uniform, and readable in grey."""
     import matplotlib
 
     return matplotlib.colormaps["inferno"]

@@ -1,4 +1,4 @@
-"""Views in space, rendered by PyVista without a display: slices in their box, and isosurfaces.
+"""3-D views, rendered by PyVista without a display: slices in their box, and isosurfaces.
 
 PyVista draws the bodies only. Axes, titles and colour bars are drawn over its image by matplotlib, in the
 same fonts as every other picture: in a parallel projection ``View.project`` tells where a point has come to lie.
@@ -22,13 +22,13 @@ from heatsim.render.scales import TemperatureScale
 from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread, wide_axes
 from heatsim.storage.pyvista import import_pyvista
 
-# An edge is drawn at least this fraction of the longest, so that what happens across a thin plate can be seen.
+# An edge is drawn with at least this fraction of the longest one, so that gradients across a thin plate are visible.
 _THINNEST = 1.0 / 8.0
 
-# Rendered this many times larger and averaged down: smooth edges on every OpenGL.
+# Images are rendered larger by this factor and averaged: this gives smooth edges with every OpenGL.
 _OVERSAMPLING = 2
 
-# Opacity of the largest isosurface. Smaller ones, which as a rule lie inside, are the denser the smaller they are.
+# Opacity of the largest isosurface. Smaller ones, which usually lie inside, are more opaque.
 _OPACITY = 0.3
 _DENSEST = 0.95
 
@@ -59,7 +59,7 @@ def drawn_size(grid: Grid) -> tuple[float, float, float]:
 
 
 def describe_stretch(grid: Grid) -> str:
-    """What the reader has to know about ``drawn_size``: ``"z is drawn 6.3 times as long"``, or nothing."""
+    """A remark about stretched edges, such as ``"z is drawn 6.3 times as long"``; empty if none is stretched."""
     longest = max(grid.size[axis] for axis in wide_axes(grid) or range(3))
     ratios = {AXES[axis]: drawn_size(grid)[axis] * longest / grid.size[axis] for axis in wide_axes(grid)}
     parts = [f"{axis} is drawn {ratio:.3g} times as long" for axis, ratio in ratios.items() if ratio > 1.0 + 1e-9]
@@ -67,24 +67,24 @@ def describe_stretch(grid: Grid) -> str:
 
 
 def start_trial() -> subprocess.Popen[bytes]:
-    """Begin to find out, in a process of its own while other work goes on, whether this machine can render at all.
+    """Start a test, in a separate process, of whether this machine can render; other work continues meanwhile.
 
-    Where neither EGL, OSMesa nor a display is there, VTK ends the whole process with a segmentation fault.
+    Without EGL, OSMesa and a display, VTK ends the whole process with a segmentation fault.
     """
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
-        # VTK would try an X server first, and complain on stderr that there is none.
+        # Otherwise VTK tries an X server first and writes an error to stderr.
         os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
-    # -P: a module in the current folder, which may come from elsewhere, is not PyVista.
+    # -P: do not import modules from the current folder, which may be untrusted.
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 
 def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
-    """Wait for the trial's answer.
+    """Wait for the result of the test.
 
     Raises:
-        InputError: PyVista is missing, or nothing can be rendered here.
+        InputError: PyVista is missing, or rendering does not work on this machine.
     """
     import_pyvista()
     try:
@@ -96,10 +96,10 @@ def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
         # VTK writes "time (…) [thread] file:line WARN| message", in colours.
         lines = re.sub(r"\x1b\[[0-9;]*m", "", output.decode(errors="replace")).strip().splitlines()
         raise InputError(
-            "views in space need OpenGL, which does not work on this machine"
+            "3-D views need OpenGL, which does not work on this machine"
             + (f" ({lines[-1].split('| ')[-1].strip()})" if lines else "")
             + "; install EGL (Debian, Ubuntu: apt install libegl1 libgl1; Fedora: dnf install mesa-libEGL), "
-            "or copy the folder to a machine that has it, and run `heatsim render` there"
+            "or copy the folder to a machine with OpenGL, and run `heatsim render` there"
         )
 
 
@@ -123,7 +123,7 @@ class View:
 
     @classmethod
     def fitting(cls, width: int, height: int, margin: int, size: tuple[float, float, float]) -> "View":
-        """The view that fills an image up to ``margin`` pixels on every side."""
+        """The view that fills an image except for ``margin`` pixels on every side."""
         corners = np.array([[x, y, z] for x in (0.0, size[0]) for y in (0.0, size[1]) for z in (0.0, size[2])])
         outline = corners @ _screen_axes().T
         low, high = outline.min(axis=0), outline.max(axis=0)
@@ -133,7 +133,7 @@ class View:
         return cls(width, height, size, float(scale), (float(middle[0]), float(middle[1])))
 
     def project(self, points: _Floats) -> _Floats:
-        """Where points (n, 3) lie in the image: (n, 2) in pixels from its lower left corner."""
+        """The positions of points (n, 3) in the image: (n, 2), in pixels from its lower left corner."""
         centred = points @ _screen_axes().T - np.array(self.middle)
         pixels: _Floats = centred * self.scale + np.array([0.5 * self.width, 0.5 * self.height])
         return pixels
@@ -184,7 +184,7 @@ class Scene:
             window_size=(view.width * _OVERSAMPLING, view.height * _OVERSAMPLING),
             lighting="light kit",
         )
-        # Averaging smooths what multisampling would, which costs time in software.
+        # No multisampling: averaging smooths the edges, and multisampling is slow in software.
         self._plotter.render_window.SetMultiSamples(0)
         self._plotter.set_background("white")
         right, up = _screen_axes()
@@ -206,7 +206,7 @@ class Scene:
         self._plotter.close()
 
     def slices(self, sections: Sequence[Section], scale: TemperatureScale) -> NDArray[np.uint8]:
-        """Planes normal to x, y and z in their box, void left out; an RGB image (height, width, 3)."""
+        """Planes normal to x, y and z in their box, without void; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
         for axis, section in enumerate(sections):
@@ -220,7 +220,7 @@ class Scene:
         return self._image()
 
     def surface(self, samples: Samples, scale: TemperatureScale) -> NDArray[np.uint8]:
-        """The surface of what is not void, in the colours of its cells; an RGB image (height, width, 3)."""
+        """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
         edges = [
@@ -263,7 +263,7 @@ class Scene:
                 self._pyvista.Box((0.0, x, 0.0, y, 0.0, z)), color=colours[0], lighting=False, render=False
             )
             return self._image()
-        # Surfaces reach the faces of the box: the outermost values hold up to there.
+        # Extend the outermost values to the faces of the box, so that surfaces reach them.
         coordinates = [
             np.concatenate([[0.0], (indices + 0.5) * (length / n), [length]])
             for indices, length, n in zip(samples.indices, self._view.size, self._grid.cells, strict=True)
@@ -277,7 +277,7 @@ class Scene:
     def _add_translucent(
         self, points: _Floats, normals: _Floats, colours: NDArray[np.uint8], triangles: NDArray[np.intp]
     ) -> None:
-        """Add triangles, the farthest first: blended in this order they look right without sorting on the GPU."""
+        """Add triangles, the farthest first: this order is correct for blending, without sorting on the GPU."""
         distance = -(points @ _to_camera())
         triangles = triangles[np.argsort(-distance[triangles].mean(axis=1))]
         counts = np.full((len(triangles), 1), 3)

@@ -1,4 +1,4 @@
-"""What the pictures need of a snapshot, read plane by plane so that large grids never have to fit in memory."""
+"""The parts of a snapshot that pictures need, read plane by plane, so that large grids need not fit in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.storage.field_reader import FieldReader
 
-# A cell smaller than a pixel cannot be seen: a view in space shows at most this many along an axis.
+# Cells smaller than a pixel are invisible: a 3-D view shows at most this many along an axis.
 MOST_IN_SURFACES = 128
 MOST_IN_SLICES = 512
 
@@ -21,7 +21,7 @@ class Section:
     Attributes:
         values: in K, NaN in void; shape (nz, ny) normal to x, (nz, nx) to y, (ny, nx) to z.
         materials: the number of each cell's material, of the same shape.
-        place: where along the axis it lies, as a fraction of the box.
+        place: position along the axis, as a fraction of the box.
     """
 
     values: NDArray[np.float64]
@@ -29,20 +29,21 @@ class Section:
     place: float
 
 
-# A plane beside the centre is shown where temperatures differ at least this much more on it than on the central one.
+# Another plane than the central one is shown if its temperature range is larger by at least this factor.
 _WORTH_LEAVING_THE_CENTRE = 1.15
 
 
 def spread(n: int, most: int) -> NDArray[np.intp]:
-    """At most ``most`` of the indices 0 … n − 1, evenly spread, both ends among them."""
+    """At most ``most`` of the indices 0 … n − 1, evenly spaced, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
 def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Section]:
-    """Planes normal to x, y and z through what there is to see in snapshot ``index``; one slab is in memory at a time.
+    """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
 
-    Of each axis it is the central plane, unless temperatures differ more on another one: the hot top of a plate, or the
-    path of a beam. At the centre of an even number of cells its two neighbours are averaged.
+    For each axis this is the central plane, unless the temperature range is larger on another one, such as the hot top
+    of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
+    ones.
     """
     chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
     x, y, z = (np.zeros(reader.grid.face_shape(face)) for face in (0, 2, 4))
@@ -68,7 +69,7 @@ def _central(n: int) -> list[int]:
 
 
 def _ranges(reader: FieldReader, index: int) -> list[NDArray[np.float64]]:
-    """How far temperatures differ on each plane normal to x, to y and to z, void left out."""
+    """The temperature range on each plane normal to x, to y and to z, without void."""
     lows = [np.full(n, np.inf) for n in reader.grid.cells]
     highs = [np.full(n, -np.inf) for n in reader.grid.cells]
     for planes, slab in reader.slabs(index):
@@ -82,7 +83,7 @@ def _ranges(reader: FieldReader, index: int) -> list[NDArray[np.float64]]:
 
 
 def _choose(ranges: NDArray[np.float64]) -> list[int]:
-    """The plane or planes to show, given how far temperatures differ on each."""
+    """The plane to show, or the two middle ones, from the temperature range on each plane."""
     central = _central(len(ranges))
     best = int(np.argmax(ranges))
     return central if ranges[best] <= _WORTH_LEAVING_THE_CENTRE * ranges[central].max() else [best]
@@ -107,10 +108,10 @@ def read_samples(reader: FieldReader, index: int, most: int = MOST_IN_SURFACES) 
 
 
 def wide_axes(grid: Grid) -> list[int]:
-    """The axes (0 = x, 1 = y, 2 = z) with more than one cell: three in space, two in a plane, one along a line."""
+    """The axes (0 = x, 1 = y, 2 = z) with more than one cell: three for 3-D grids, two for planes, one for lines."""
     return [axis for axis in range(3) if grid.cells[axis] > 1]
 
 
 def choose_times(count: int, most: int) -> Sequence[int]:
-    """Indices of at most ``most`` of ``count`` snapshots, evenly chosen, the first and the last among them."""
+    """Indices of at most ``most`` of ``count`` snapshots, evenly spaced, with the first and the last."""
     return [int(index) for index in spread(count, most)]

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from heatsim.errors import Interrupted
-from heatsim.kernels.ensemble.launches import Turn
+from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.observers.observer import Observer
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
@@ -108,7 +108,7 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
     nearest = min(member.course.steps_to_due for member in members.values())
     most = min(batch.steps, _FARTHEST * nearest, together.most_steps)
     started = time.perf_counter()
-    turns: list[tuple[CudaStepper, Turn]] = []
+    turns: list[tuple[CudaStepper, MemberSteps]] = []
     for number, member in list(members.items()):
         try:
             turns.append((member.stepper, member.stepper.turn(min(member.steps_to_stop, most))))

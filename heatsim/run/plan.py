@@ -242,17 +242,17 @@ def _materials(problem: HeatProblem) -> list[str]:
         cells = materials.cells_of(material.name)
         kx, ky, kz = material.conductivity
         k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
-        at, law = "" if material.at is None else f" at {material.at:.6g} K", material.law
+        at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
         lines += [
             f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
             f"cp = {material.specific_heat:.6g} J/(kg K){at}"
             + ("" if scenario.steady else f"; alone {_limit(material.limit)}"),
         ]
-        if law is not None:
+        if enthalpy is not None:
             (low, high), (least, most), (least_cp, most_cp) = (
-                law.followed,
-                law.conductivity_range,
-                law.specific_heat_range,
+                enthalpy.followed,
+                enthalpy.conductivity_range,
+                enthalpy.specific_heat_range,
             )
             lines.append(
                 f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
@@ -261,7 +261,7 @@ def _materials(problem: HeatProblem) -> list[str]:
         for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
             start, coefficients = f"             dt = {dt:.6g} s: ", _coefficients(material, dt)
             # Ranges are too long to stand side by side.
-            beside = "; " if law is None else "\n" + " " * len(start)
+            beside = "; " if enthalpy is None else "\n" + " " * len(start)
             lines.append(start + beside.join(coefficients))
     for patch in scenario.patches:
         on_grid = patch.area_on_grid(scenario.grid)

@@ -38,8 +38,9 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
 from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.steady_state import find_steady_state
-from heatsim.solver.stepper import Stepper, make_stepper
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
 from heatsim.version import NUMERICS

@@ -1,7 +1,7 @@
 """Means of functions of time over time steps.
 
-What is averaged over a step brings the same heat as the function itself, however long the step is. The mean of one step
-does not depend on which other steps are asked for with it.
+The mean over a step transfers the same heat as the function itself, for any length of the step. The mean of a step does
+not depend on the other steps in the same call.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 # Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
 _POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
 _WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
-# Where the jumps of a function are not known it is looked at this often in a run, but at least and at most so often in
-# a step, in places that no oscillation meets in equal phases.
+# If the jumps of a function are unknown, it is sampled: samples per run, fewest and most samples per step. Sample
+# places are irrational fractions of the step, so that no oscillation has the same phase in all of them.
 _LOOKS, _FEWEST, _MOST = 2**22, 32, 4096
 _GOLDEN, _SHIFT = 0.6180339887498949, 0.7548776662466927
 
@@ -25,14 +25,14 @@ def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: float, end: 
     """The mean of many values within each step, for functions whose jumps are not known.
 
     Args:
-        at: the function's values at times in s.
-        times: when the steps start, in s.
-        dt: in s.
-        end: of the run in s, if it is known.
+        at: gives the function's values at times in s.
+        times: start times of the steps in s.
+        dt: length of a step in s.
+        end: end of the run in s; None if it is unknown.
     """
     wanted = _LOOKS * dt / end if end is not None else 0.0
     spread = np.mod(np.arange(1, int(min(max(wanted, _FEWEST), _MOST)) + 1) * _GOLDEN, 1.0)
-    # Moved on from step to step, so that what one step misses of a fast oscillation the next ones make up for.
+    # Shifted from step to step, so that errors of a fast oscillation in one step cancel in the next ones.
     places = np.mod(times[:, None] / dt * _SHIFT + spread, 1.0)
     return np.asarray(at(times[:, None] + dt * places).mean(axis=1))
 
@@ -41,10 +41,10 @@ def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: f
     """The mean of a function over steps of ``dt`` seconds from ``times``, by Gauss–Legendre between its jumps.
 
     Args:
-        at: the function's values at times in s.
-        jumps: in s, ascending.
-        times: when the steps start, in s.
-        dt: in s.
+        at: gives the function's values at times in s.
+        jumps: times of its jumps in s, ascending.
+        times: start times of the steps in s.
+        dt: length of a step in s.
     """
     means = _gauss(at, times, dt)
     first, last = np.searchsorted(jumps, times, "right"), np.searchsorted(jumps, times + dt, "left")
@@ -52,7 +52,7 @@ def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: f
     if not len(cut):
         return means
     counts = last[cut] - first[cut]
-    # The pieces of all steps that are cut, one after the other: each begins with the step or with a jump.
+    # The pieces of all steps that contain jumps, in order; a piece begins with its step or at a jump.
     pieces = counts + 1
     step = np.repeat(np.arange(len(cut)), pieces)
     number = np.arange(len(step)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -70,22 +70,22 @@ def _gauss(at: Callable[[Array], Array], start: Array, length: Array | float) ->
 
 
 def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: float) -> Array:
-    """The exact mean over steps of a function that is linear between nodes and held, or repeated, beyond them.
+    """The exact mean over steps of a table: linear between its nodes, constant or repeated beyond them.
 
-    Two nodes at one time are a step in value.
+    Two nodes at the same time are a jump.
 
     Args:
         nodes: times in s, ascending.
         values: one for each node.
-        repeat: whether the function starts again at the last node; the first is 0 then.
-        times: when the steps start, in s.
-        dt: in s.
+        repeat: whether the function starts again at the last node; then the first node is at 0.
+        times: start times of the steps in s.
+        dt: length of a step in s.
     """
     period = float(nodes[-1])
     laps_before = np.floor(times / period) if repeat else np.zeros(len(times))
     start = times - laps_before * period
     stop = start + dt
-    # A step that ends with a lap does not begin the next one.
+    # A step that ends with a period does not enter the next one.
     laps = np.maximum(np.ceil(stop / period) - 1.0, 0.0) if repeat else np.zeros(len(times))
     stop = stop - laps * period
     after = np.searchsorted(nodes, start, "right")  # the first node after the start
@@ -97,7 +97,7 @@ def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: f
 
     last = len(nodes) - 1
     value_at_start = values[np.maximum(after - 1, 0)] + slopes[after] * (start - nodes[np.maximum(after - 1, 0)])
-    # Within one piece the value in its middle is the mean.
+    # Within one piece the mean is the value at the middle.
     within = value_at_start + slopes[after] * dt / 2.0
     to_node = nodes[np.minimum(after, last)] - start
     from_node = stop - nodes[np.maximum(before, 0)]

@@ -43,8 +43,11 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
         if folders and path.is_dir():
             return Path(os.path.abspath(path))  # has the folder's name, even for ".."
         there = path.is_file()
+        special = path.is_fifo() or path.is_char_device() or path.is_socket()
     except OSError:  # For instance a name longer than the file system allows.
-        there = False
+        there = special = False
+    if special:
+        raise ValueError(f"got {show(name)}; this is a pipe or a device: name a regular file")
     if not there:
         raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
     if path.suffix.lower() not in suffixes:

@@ -1,18 +1,19 @@
-"""When an expression in t jumps or has a kink, so that it can be averaged piece by piece.
+"""Times at which an expression in t jumps or has a kink, so that it can be averaged piece by piece.
 
-Only some operations jump: comparisons, %, floor, ceil and sign; abs, min and max have kinks. Each has an argument g(t)
-that is smooth between the jumps of what stands inside it, and it jumps where g passes 0, or a whole number:
+Comparisons, %, floor, ceil and sign jump; abs, min and max have kinks. Each operation has an argument g(t). Between the
+jumps of its inner operations g is smooth; the operation jumps where g passes 0 or a whole number:
 
     a < b    g = a − b, at 0          a % b    g = a/b, at whole numbers          floor(a)    g = a, at whole numbers
 
-The operations are visited from the inside out. On each piece that has been found so far, g is a straight line nearly
-always, so its crossings follow from two values. Where it is not, the piece is sampled and each crossing is bisected.
+Inner operations come first. On each piece between the jumps found so far, g is nearly always a straight line, and two
+values give its crossings. Otherwise the piece is sampled, and each crossing is found by bisection.
 """
 
 import ast
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
+from math import pi
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +24,16 @@ Array = NDArray[np.float64]
 Crossing = tuple[ast.expr, bool]
 
 MOST_JUMPS = 2**20
-_SAMPLES = 2**20  # of all pieces on which an argument is curved
-_FEWEST = 16  # of each
-_RESOLVED = 6  # samples from one crossing to the next, on average, that show them all
+_SAMPLES = 2**20  # in total, for all pieces on which an argument is curved
+_FEWEST = 16  # per piece
+_RESOLVED = 6  # average samples between two crossings that are enough to find all
 _BISECTIONS = 50
-# Places on a piece, in parts of it: irrational, so that no oscillation meets them in equal phases.
+# Sample places as fractions of a piece: irrational, so that no oscillation has the same phase in all of them.
 _GOLDEN = 0.6180339887498949
 _PROBES = np.sort(np.mod(np.arange(1, 9) * _GOLDEN, 1.0))
 _CHECKS, _MISSED = 2**14, 5e-4
 _STRAIGHT = 1e-9
-_NEAR = 1e-14  # of the end: jumps nearer to each other are one
+_NEAR = 1e-14  # fraction of the end: jumps closer than this count as one
 
 
 @lru_cache(maxsize=64)
@@ -40,7 +41,7 @@ def switching_times(expression: Expression, end: float) -> Array | None:
     """The times in s between 0 and ``end`` at which an expression in t may jump or have a kink, in ascending order.
 
     Returns:
-        The times; None where there are too many of them to be told apart.
+        The times; None if there are too many to distinguish.
     """
     edges = np.array([0.0, end])
     with np.errstate(all="ignore"):
@@ -56,7 +57,7 @@ def switching_times(expression: Expression, end: float) -> Array | None:
 
 
 def _crossings(node: ast.expr) -> Iterator[Crossing]:
-    """What passes 0, or a whole number, where an operation jumps; the inner operations first."""
+    """The arguments g whose crossings of 0 or of whole numbers make an operation jump; inner operations first."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             yield from _crossings(child)
@@ -72,6 +73,11 @@ def _crossings(node: ast.expr) -> Iterator[Crossing]:
             yield argument, True
         case ast.Call(func=ast.Name(id="sign" | "abs"), args=[argument]):
             yield argument, False
+        case ast.Call(func=ast.Name(id="atan2"), args=[first, _]):
+            yield first, False
+        case ast.Call(func=ast.Name(id="tan"), args=[argument]):
+            # The poles lie at odd multiples of π/2.
+            yield ast.BinOp(ast.BinOp(argument, ast.Div(), ast.Constant(pi)), ast.Sub(), ast.Constant(0.5)), True
         case ast.Call(func=ast.Name(id="min" | "max") as function, args=[first, *others]):
             so_far = first
             for number, other in enumerate(others, start=2):
@@ -82,7 +88,7 @@ def _crossings(node: ast.expr) -> Iterator[Crossing]:
 
 
 def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | None:
-    """Where an argument passes 0, or a whole number, within the pieces between ``edges``; None if too often."""
+    """Times at which an argument passes 0 or a whole number, within the pieces between ``edges``; None if too many."""
 
     def g(t: Array) -> Array:
         return np.broadcast_to(value_of(argument, {"t": t}), t.shape).astype(np.float64)
@@ -121,16 +127,16 @@ def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | No
 
 
 def _all_found(g: Callable[[Array], Array], whole_numbers: bool, edges: Array, left: Array, right: Array) -> bool:
-    """Whether an argument stays on one side of its levels between ``edges``, looked at where no sample was.
+    """Whether an argument stays on one side of its levels between ``edges``, tested at new places.
 
-    An oscillation that is faster than the samples shows itself here.
+    This detects oscillations that are faster than the samples.
     """
     spread = np.mod(np.arange(1, _CHECKS + 1) * _GOLDEN, 1.0)
     along = spread * len(left)
     piece = np.minimum(along.astype(np.intp), len(left) - 1)
     times = left[piece] + (right - left)[piece] * (along - piece)
     after = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
-    # Not in the middle, where an oscillation has its peak, which may touch a level.
+    # Not in the middle: there an oscillation has its peak, which may touch a level.
     others = edges[after - 1] + (1.0 - _GOLDEN) * (edges[after] - edges[after - 1])
 
     def side(t: Array) -> Array:
@@ -157,7 +163,7 @@ def _levels(low: Array, high: Array, whole_numbers: bool) -> tuple[NDArray[np.in
 
 
 def _bisect(g: Callable[[Array], Array], start: Array, stop: Array, levels: Array) -> Array:
-    """Where ``g`` passes its level between ``start`` and ``stop``."""
+    """The times between ``start`` and ``stop`` at which ``g`` passes its level."""
     below = g(start) < levels
     for _ in range(_BISECTIONS):
         middle = 0.5 * (start + stop)

@@ -116,8 +116,16 @@ class Formula(TimeFunction):
         return np.concatenate(([0.0], np.sort(between) * end, [end]))
 
     def last_change(self, end: float) -> float:
-        """The sample that follows the last one with another value than at ``end``."""
-        times = self.samples(end)
+        """The first probed time after the last other value than at ``end``; ``end`` where jumps are too many to find.
+
+        Probed are the samples and the times beside the last jumps.
+        """
+        jumps = np.zeros(0) if self.constant else switching_times(self.expression, end)
+        if jumps is None:
+            return end
+        last = jumps[-SAMPLES:]
+        times = np.concatenate((self.samples(end), last - BESIDE * end, last + BESIDE * end))
+        times = np.unique(np.clip(times, 0.0, end))
         values = self.at(times)
         others = np.flatnonzero(values != values[-1])
         return float(times[others[-1] + 1]) if len(others) else 0.0

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 
 from heatsim.kernels.autotune import Choice, Shape
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries, Row
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries, StepRow
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
@@ -60,7 +60,7 @@ class CpuStepper(Stepper):
         tables = arguments.tables(timeline.dt(first))
         kernel, arrays = COMPOSITE_KERNELS[self._spec.name], arguments.arrays
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
-        row: Row | None = None
+        row: StepRow | None = None
         for step in range(first, until):
             if row is None or changing:
                 row = arrays.row(rows, step - first, problem.grid)

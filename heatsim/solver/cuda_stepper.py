@@ -7,8 +7,8 @@ from typing import Any
 from heatsim.kernels import autotune, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.cuda_graphs import Replay, Sweeps
-from heatsim.kernels.ensemble.launches import Turn
+from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.solver.corrected_trial import is_faster
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
@@ -48,12 +48,12 @@ class CudaStepper(Stepper):
             steps = (until - step) // reach * reach
             run = Sweeps(kernel, launches, coefficients, arguments.ledger)
             part = sweeps.part(step - self.step, steps)
-            field.deviation, field.spare = self._replay.advance(run, field.deviation, field.spare, part)
+            field.deviation, field.spare = self._graphs.advance(run, field.deviation, field.spare, part)
             step += steps
 
     @cached_property
-    def _replay(self) -> Replay:
-        return Replay(self.field.device, self.problem.grid.cell_count)
+    def _graphs(self) -> CudaGraphs:
+        return CudaGraphs(self.field.device, self.problem.grid.cell_count)
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -109,7 +109,7 @@ class CudaStepper(Stepper):
 
     # What an ensemble needs of its members.
 
-    def turn(self, steps: int) -> Turn:
+    def turn(self, steps: int) -> MemberSteps:
         """What the next steps need, for launches that step several fields.
 
         Args:
@@ -123,7 +123,7 @@ class CudaStepper(Stepper):
         alike = arguments.constant and problem.scheme != "stochastic"
         dt = timeline.dt(self.step)
         sweeps = arguments.host_sweeps(self.step, self.step + (1 if alike else steps))
-        return Turn(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
+        return MemberSteps(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
 
     def take(self, steps: int, T: Any, T_new: Any) -> None:
         """Record that others have queued ``steps`` steps, which end in buffer T."""

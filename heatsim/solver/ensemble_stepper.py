@@ -8,7 +8,7 @@ import numpy as np
 from heatsim.kernels import autotune, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.ensemble.launches import Stack, Turn
+from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.kernel_arguments import STEPS_PER_TABLE, LinearArguments
 
@@ -42,11 +42,11 @@ class EnsembleStepper:
 
     def prepare(self) -> None:
         """Find the fastest kernel and compile it."""
-        _ = self._stack
+        _ = self._launches
 
-    def advance(self, turns: Sequence[tuple[CudaStepper, Turn]]) -> None:
+    def advance(self, turns: Sequence[tuple[CudaStepper, MemberSteps]]) -> None:
         """Queue members' turns; they may still be running at return."""
-        buffers = self._stack.advance([turn for _, turn in turns])
+        buffers = self._launches.advance([turn for _, turn in turns])
         for (member, turn), (T, T_new) in zip(turns, buffers, strict=True):
             member.take(turn.steps, T, T_new)
 
@@ -61,20 +61,20 @@ class EnsembleStepper:
         )
 
     @cached_property
-    def _stack(self) -> Stack:
+    def _launches(self) -> EnsembleLaunches:
         task, shape = self._task, self.choice.shape
         recorded = any(
             isinstance(of, LinearArguments) and of.recorded for of in (member.arguments for member in self._members)
         )
-        return Stack(
+        return EnsembleLaunches(
             task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, task.members, recorded
         )
 
 
-def _at_rest(member: CudaStepper) -> Turn:
+def _at_rest(member: CudaStepper) -> MemberSteps:
     """A turn without steps, for trying out."""
     problem, field = member.problem, member.field
     dt = problem.timeline.dt(member.step)
     nobody = np.zeros((), dtype=structs.LEDGER)
     sweeps = np.zeros(0, dtype=structs.sweep_dtype(problem.precision))
-    return Turn(field.deviation, field.spare, member.arguments.coefficients(dt), nobody, sweeps, 0)
+    return MemberSteps(field.deviation, field.spare, member.arguments.coefficients(dt), nobody, sweeps, 0)

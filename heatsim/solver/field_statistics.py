@@ -132,7 +132,9 @@ def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermome
     materials = problem.materials
     if not materials.varies:
         return None
-    return Thermometer(field.device.xp, materials.laws, lambda place: 0 if materials.uniform else cells[place] & KIND)
+    return Thermometer(
+        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & KIND
+    )
 
 
 def _slabs(field: Any) -> Iterator[slice]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels import structs
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
-from heatsim.kernels.cpu.composite_oracle import Entries, Tables
+from heatsim.kernels.cpu.composite_oracle import Entries, LinkTables
 from heatsim.kernels.launch import Variant
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -112,7 +112,7 @@ class GeneralArguments:
         self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._problem = problem
         self._field = field
-        self._tables: dict[float, Tables] = {}
+        self._tables: dict[float, LinkTables] = {}
         self._coefficients: dict[float, tuple[NDArray[Any], tuple[Any, ...]]] = {}
 
     @cached_property
@@ -136,7 +136,7 @@ class GeneralArguments:
         dt = timeline.dt(first)
         return self._problem.rows(timeline.step_times(first, until), dt, self._field.reference)
 
-    def tables(self, dt: float) -> Tables:
+    def tables(self, dt: float) -> LinkTables:
         """What depends on the length of the steps, on the host."""
         if dt not in self._tables:
             c = self._problem.coefficients[dt].c

@@ -1,7 +1,6 @@
 """Advance a field by whole steps: what steppers of all backends share."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from heatsim.kernels.autotune import Choice
 from heatsim.kernels.catalog import KernelSpec
@@ -92,14 +91,3 @@ class Stepper(ABC):
     def _carry(self) -> None:
         if self.step % STEPS_TO_CARRY == 0:
             self._ledger.carry()
-
-
-def make_stepper(problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, **options: Any) -> Stepper:
-    """The stepper for the backend of a kernel; arguments and options are those of :class:`Stepper`."""
-    if spec.backend == "cuda":
-        from heatsim.solver.cuda_stepper import CudaStepper
-
-        return CudaStepper(problem, field, ledger, spec, **options)
-    from heatsim.solver.cpu_stepper import CpuStepper
-
-    return CpuStepper(problem, field, ledger, spec, **options)

@@ -151,9 +151,14 @@ def part_of(path: Path) -> Path:
     return path.with_name(path.name + PARTS[0])
 
 
+def parts_of(path: Path) -> list[Path]:
+    """All names under which a file may be written before it is renamed into place."""
+    return [path.with_name(path.name + suffix) for suffix in PARTS]
+
+
 def free_part_of(path: Path) -> Path:
     """The same, or another name where a folder has this one."""
-    names = [path.with_name(path.name + suffix) for suffix in PARTS]
+    names = parts_of(path)
     return next((name for name in names if not name.is_dir()), names[0])
 
 

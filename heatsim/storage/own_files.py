@@ -8,8 +8,8 @@ from pathlib import Path
 
 import h5py
 
-from heatsim.errors import FolderError
-from heatsim.storage.disk import part_of
+from heatsim.storage.disk import parts_of
+from heatsim.storage.system import link_refused
 
 
 def refuse_links(paths: list[Path]) -> None:
@@ -18,12 +18,10 @@ def refuse_links(paths: list[Path]) -> None:
     Raises:
         FolderError: one is.
     """
-    for path in (*paths, *map(part_of, paths)):
-        if path.is_symlink():
-            raise FolderError(
-                f"{path}: is a symbolic link, through which heatsim neither reads nor writes; put the file or folder "
-                "itself in its place"
-            )
+    for path in paths:
+        for name in (path, *parts_of(path)):
+            if name.is_symlink():
+                raise link_refused(name)
 
 
 def check_contained(file: h5py.File) -> None:

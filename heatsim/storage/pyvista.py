@@ -15,7 +15,6 @@ def import_pyvista() -> Any:
         import pyvista
     except ImportError as error:
         raise InputError(
-            f"PyVista, which draws views in space and writes VTI files, cannot be imported ({error}); "
-            "pip install pyvista"
+            f"PyVista, which draws 3-D views and writes VTI files, cannot be imported ({error}); pip install pyvista"
         ) from error
     return pyvista

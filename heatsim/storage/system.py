@@ -11,16 +11,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from heatsim.errors import FolderError
+
 # Bytes from which on writing them to the disk is worth a call of its own.
 _BEGUN_AT_ONCE = 1 << 20
+
+
+def link_refused(path: Path) -> FolderError:
+    """What to raise where a file or folder of a run is a symbolic link."""
+    return FolderError(
+        f"{path}: is a symbolic link, through which heatsim neither reads nor writes; put the file or folder "
+        "itself in its place"
+    )
 
 
 class System:
     """The calls that change files. Each raises OSError where the system refuses."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file for reading and writing; `flags` are those of `os.open` that create or empty it."""
-        return os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | flags, 0o666)
+        """Open a file for reading and writing; `flags` are those of `os.open` that create or empty it.
+
+        Raises:
+            FolderError: the path is a symbolic link.
+        """
+        for flag in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):
+            flags |= getattr(os, flag, 0)
+        try:
+            return os.open(path, os.O_RDWR | flags, 0o666)
+        except OSError:
+            if path.is_symlink():
+                raise link_refused(path) from None
+            raise
 
     def write(self, descriptor: int, content: memoryview, start: int) -> int:
         """Write bytes from a place in a file on; returns how many were written."""

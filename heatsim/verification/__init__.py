@@ -1,4 +1,4 @@
-"""`heatsim verify`: scenarios with published and exact answers, run and compared."""
+"""`heatsim verify`: run scenarios with published or exact answers, and compare the results."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ __all__ = ["CASES", "Case", "Verdict", "check_writable", "choose", "to_json", "v
 def verify(
     names: Sequence[str] = (), overrides: Sequence[str] = (), say: Callable[[str], None] = lambda doing: None
 ) -> list[Verdict]:
-    """Run cases in temporary folders and compare them with what is known.
+    """Run cases in temporary folders and compare them with the known answers.
 
     Args:
-        names: of cases; none for all of them.
+        names: names of cases; empty for all.
         overrides: "key.path=value" texts that replace single values of every scenario, such as its device.
-        say: is told what is being run.
+        say: called with the name of each case before it runs.
 
     Raises:
-        InputError: no such case; or the device or kernel asked for is not there.
+        InputError: no such case, or the requested device or kernel is not available.
     """
     verdicts = []
     for case in choose(names):
@@ -35,20 +35,20 @@ def verify(
 
 
 def choose(names: Sequence[str]) -> list[Case]:
-    """The cases of these names, or all of them, in the order of the catalog.
+    """The cases with these names, or all, in the order of the catalog.
 
     Raises:
-        InputError: there is no case of a name.
+        InputError: there is no case with one of the names.
     """
     known = [case.name for case in CASES]
     for name in names:
         if name not in known:
             near = suggest(name, known)
             hint = f'; did you mean "{near}"?' if near else ""
-            raise InputError(f'"{name}" is no case; `heatsim verify --list` shows them{hint}')
+            raise InputError(f'no case is named "{name}"; `heatsim verify --list` shows all{hint}')
     return [case for case in CASES if not names or case.name in names]
 
 
 def to_json(verdicts: Sequence[Verdict]) -> str:
-    """A list of objects, one for each case; numbers in their shortest form that reads back the same."""
+    """JSON text: a list with one object for each case; numbers in the shortest form that reads back exactly."""
     return json.dumps([asdict(verdict) for verdict in verdicts], indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The fields that cases of one material must come to, as differences from 300 K at x, y, z (m) and t (s)."""
+"""Exact fields of the cases with one material: differences from 300 K at x, y, z (m) and t (s)."""
 
 from math import cos, exp, pi, sqrt
 
@@ -9,7 +9,7 @@ from heatsim.verification.exact import complementary_error, held_series, slab_se
 
 
 def half_space_held(x: Array, y: Array, z: Array, t: float) -> Array:
-    """Step of the surface: Carslaw & Jaeger §2.4, α = 1e-4 m²/s."""
+    """A step of the surface temperature: Carslaw & Jaeger §2.4, α = 1e-4 m²/s."""
     return 100.0 * complementary_error(x / (2.0 * sqrt(1e-4 * t)))
 
 
@@ -20,7 +20,7 @@ def spreading_gaussian(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def discrete_cosine(x: Array, y: Array, z: Array, t: float) -> Array:
-    """Every sixth of a second multiplies the mode (1, 1, 1) of 64 insulated cells an axis by cos(π/64)."""
+    """Each sixth of a second multiplies the mode (1, 1, 1) of 64 insulated cells per axis by cos(π/64)."""
     decayed: float = cos(pi / 64.0) ** (6.0 * t)
     return 100.0 * decayed * np.cos(pi * x / 64.0) * np.cos(pi * y / 64.0) * np.cos(pi * z / 64.0)
 
@@ -38,7 +38,7 @@ def convection_corner(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def anisotropic_block(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The product of three plane walls, each half an edge deep: Carslaw & Jaeger §1.15."""
+    """The product of three plane walls of half an edge each: Carslaw & Jaeger §1.15."""
     product = np.full((), 100.0)
     for coordinate, edge, k in ((x, 0.1, 20.0), (y, 0.08, 10.0), (z, 0.05, 5.0)):
         half = edge / 2.0

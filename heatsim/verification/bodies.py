@@ -1,4 +1,4 @@
-"""What cases with several materials, sources, radiation and patches must come to; m, s, K."""
+"""Exact answers of the cases with several materials, sources, radiation and patches; m, s, K."""
 
 from math import atan, cosh, exp, log, pi, sin, sqrt
 
@@ -10,7 +10,7 @@ from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, ro
 
 
 def interface(simulation: Simulation) -> Comparison:
-    """The 500 K between copper and iron, from the two cells on each side of it."""
+    """The 500 K at the interface of copper and iron, extrapolated from two cells on each side."""
     T = simulation.temperature[0, 0]
     middle = len(T) // 2
     sides = (1.5 * T[middle - 1] - 0.5 * T[middle - 2], 1.5 * T[middle] - 0.5 * T[middle + 1])
@@ -39,7 +39,7 @@ def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def radiating_body(t: float) -> float:
-    """The temperature of a cube of 4 mm, one for the whole, from 1000 K: Incropera, eq. 5.18."""
+    """The uniform temperature of a cube of 4 mm that cools from 1000 K: Incropera, eq. 5.18."""
     surroundings, start = 300.0, 1000.0
     scale = 8000.0 * 300.0 * 0.004 / (6.0 * 0.8 * STEFAN_BOLTZMANN)
 
@@ -47,12 +47,12 @@ def radiating_body(t: float) -> float:
         ratio = (T - surroundings) / (T + surroundings)
         return (log(ratio) - 2.0 * atan(T / surroundings)) / (4.0 * surroundings**3)
 
-    # The time at which it has cooled to T falls with T.
+    # The time to cool to T falls with T.
     return root(lambda T: t - scale * (primitive(start) - primitive(T)), surroundings * (1.0 + 1e-12), start)
 
 
 def radiating_slab(x: Array, y: Array, z: Array, t: float) -> Array:
-    """A straight line to the surface's temperature, where conduction balances convection and radiation."""
+    """A straight line to the surface temperature at which conduction balances convection and radiation."""
     gradient = 10.0 / 0.1
 
     def surplus(T: float) -> float:
@@ -118,13 +118,13 @@ def uniform_rise(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The beam as a row of spots that spread: Gauss–Legendre in the root of their age; differences from 300 K."""
+    """An integral over spreading spots, by Gauss–Legendre in the root of their age; differences from 300 K."""
     absorbed, radius, capacity, alpha = 50.0, 0.002, 3e6, 1e-5
     nodes, weights = np.polynomial.legendre.leggauss(200)
     roots = 0.5 * sqrt(t) * (nodes + 1.0)
     age = roots**2
     variance = radius**2 / 4.0 + 2.0 * alpha * age
-    # dt' = 2·√age·d√age takes the √age of the kernel away.
+    # dt' = 2·√age·d√age cancels the √age in the denominator.
     heat = absorbed / capacity * sqrt(t) * weights / sqrt(pi * alpha) / (2.0 * pi * variance)
     spot = 0.008 + 0.04 * (t - age)
     along_x = np.exp(-((x.ravel() - spot[:, None]) ** 2) / (2.0 * variance[:, None]))
@@ -136,7 +136,7 @@ def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def rod_in_sleeve() -> tuple[float, ...]:
-    """At 0, 20, 30 and 42 mm from the axis of a heated rod of 25 mm in a sleeve of 45 mm that touches it badly."""
+    """At 0, 20, 30 and 42 mm from the axis: heated rod of radius 25 mm, contact resistance, sleeve of radius 45 mm."""
     a, b, heat = 0.025, 0.045, 4e6
     through = heat * a**2 / 2.0  # W/m, over 2π
     sleeve = [300.0 + through / (b * 500.0) + through / 10.0 * log(b / r) for r in (a, 0.03, 0.042)]
@@ -145,6 +145,6 @@ def rod_in_sleeve() -> tuple[float, ...]:
 
 
 def cooled_sphere(t: float) -> tuple[float, float, float]:
-    """At the centre and twice at 8 mm of a sphere of 10 mm with Bi = 1, α = 5e-7 m²/s."""
+    """At the centre and twice at 8 mm: a sphere of radius 10 mm with Bi = 1, α = 5e-7 m²/s."""
     centre, near_surface = 300.0 + 100.0 * sphere_series(1.0, np.array([0.0, 0.8]), 5e-7 * t / 0.01**2)
     return float(centre), float(near_surface), float(near_surface)

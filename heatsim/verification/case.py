@@ -1,4 +1,4 @@
-"""What a case is: a scenario, what is looked at when it has run, and what that must be."""
+"""A verification case: a scenario, the quantity to compare, and its known value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from heatsim.run.simulation import Simulation
 from heatsim.storage import folder, tables
 
 Array = NDArray[np.float64]
-# The temperature in K at x, y, z, which are arrays that can be broadcast, and a time in s.
+# The temperature in K at x, y, z (arrays that broadcast) and a time in s.
 Temperature = Callable[[Array, Array, Array, float], Array]
 
 FOLDER = Path(__file__).parent / "cases"
-# Halving the spacing of a scheme of second order divides the error by 4, which is an order of 2.
+# A second-order scheme has order 2: half the spacing gives a quarter of the error.
 LEAST_ORDER = 1.9
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Values in K that are known and the same ones as computed, of equal shapes."""
+    """Known and computed values in K, of equal shapes."""
 
     reference: Array
     computed: Array
 
     @property
     def error(self) -> float:
-        """The largest difference in K; NaN if one is."""
+        """The largest difference in K; NaN if any difference is NaN."""
         return float(np.abs(self.computed - self.reference).max())
 
     @property
@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def worst(self) -> tuple[float, float]:
-        """The known and the computed value that differ most."""
+        """The known and the computed value at the largest difference."""
         at = int(np.argmax(np.abs(self.computed - self.reference)))
         return float(self.reference.flat[at]), float(self.computed.flat[at])
 
@@ -51,14 +51,14 @@ class Case:
     """A scenario with a known answer.
 
     Attributes:
-        name: of the case and, with .toml, of its scenario file.
-        source: who published the answer, or where it is derived.
-        quantity: compares a run that is done with what is known.
-        range: the difference in K between the warmest and the coldest that there is.
-        tolerance: the largest error allowed, as a fraction of the range.
-        float32: the same for float32, where rounding decides; None where it does not.
-        order: whether the scenario is run on half as many cells along each axis too, with four times the time step, and
-            the order of convergence must be at least ``LEAST_ORDER``.
+        name: name of the case; its scenario file is name.toml.
+        source: the publication or derivation of the answer.
+        quantity: compares a finished run with the known answer.
+        range: difference between the highest and the lowest temperature in K.
+        tolerance: the largest allowed error, as a fraction of the range.
+        float32: the same for float32, if rounding dominates there; else None.
+        order: whether the order of convergence is tested: the scenario also runs on half as many cells along each axis
+            with four times the time step, and the order must be at least ``LEAST_ORDER``.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Case:
 
     @property
     def path(self) -> Path:
-        """Its scenario file, which can be run by itself."""
+        """Its scenario file, which `heatsim run` accepts too."""
         return FOLDER / f"{self.name}.toml"
 
     def allowed(self, precision: str) -> float:
-        """The largest error allowed in K."""
+        """The largest allowed error in K."""
         fraction = self.float32 if self.float32 is not None and precision == "float32" else self.tolerance
         return self.range * fraction
 
 
 def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:
-    """Rows of probes.csv: for each time in s the temperatures in K of all probes, in their order."""
+    """Compare rows of probes.csv: for each time in s the temperatures in K of all probes, in their order."""
 
     def compare(simulation: Simulation) -> Comparison:
         _, rows = tables.read(simulation.folder / folder.PROBES)
@@ -94,7 +94,7 @@ def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:
 
 
 def everywhere(temperature: Temperature) -> Quantity:
-    """Every cell at the end."""
+    """Compare all cells at the end of the run."""
 
     def compare(simulation: Simulation) -> Comparison:
         grid = simulation.plan.problem.grid

@@ -1,4 +1,4 @@
-"""The cases: published answers, then exact ones. Each scenario file says what is compared, and where it is from."""
+"""The cases: published answers, then exact ones. Each scenario file describes the comparison and its source."""
 
 from math import pi
 
@@ -14,7 +14,7 @@ def _celsius(time: float, *degrees: float) -> Quantity:
 
 
 def _above_300(field: Temperature) -> Quantity:
-    """A field that is given as its difference from 300 K."""
+    """Compare with a field that returns differences from 300 K."""
     return everywhere(lambda x, y, z, t: 300.0 + field(x, y, z, t))
 
 

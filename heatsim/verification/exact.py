@@ -1,4 +1,4 @@
-"""Temperatures that are known exactly, as series, integrals and roots; lengths in m, times in s, temperatures in K.
+"""Exact temperatures as series, integrals and roots; lengths in m, times in s, temperatures in K.
 
 Carslaw & Jaeger is *Conduction of Heat in Solids*, 2nd ed.; Incropera is *Fundamentals of Heat and Mass Transfer*.
 """
@@ -16,7 +16,7 @@ STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing function is zero between two arguments, by bisection to the last digit."""
+    """The zero of an increasing function between two arguments, by bisection to the last digit."""
     for _ in range(200):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if function(middle) < 0.0 else (low, middle)

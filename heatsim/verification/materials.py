@@ -1,4 +1,4 @@
-"""What cases with materials that change with temperature must come to; m, s, K."""
+"""Exact answers of the cases with materials that vary with temperature; m, s, K."""
 
 from math import erf, erfc, exp, pi, sqrt
 
@@ -9,12 +9,12 @@ from heatsim.verification.exact import complementary_error, root
 
 
 def _risen(integral: Array) -> Array:
-    """The rise u above 300 K where u + 0.001·u² is given."""
+    """The rise u above 300 K, from u + 0.001·u² = integral."""
     return np.asarray((np.sqrt(1.0 + 0.004 * integral) - 1.0) / 0.002)
 
 
 def kirchhoff_slab(x: Array, y: Array, z: Array, t: float) -> Array:
-    """Steady between 300 and 800 K, k doubling: the integral of k is linear in x; differences from 300 K."""
+    """Steady between 300 and 800 K; k doubles, so the integral of k is linear in x; differences from 300 K."""
     return _risen((500.0 + 0.001 * 500.0**2) * x / 0.1)
 
 

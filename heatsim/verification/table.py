@@ -1,4 +1,4 @@
-"""Verdicts as a table for a terminal."""
+"""A table of verdicts for a terminal."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def describe(verdicts: Sequence[Verdict]) -> "Group":
-    """A row for each case, within 80 columns; then why runs failed, and how long it all took."""
+    """A row for each case, within 80 columns; then the reasons of failed runs, and the total time."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""Runs a case and says whether it is right."""
+"""Run a case and decide whether it passes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from heatsim.verification.case import LEAST_ORDER, Case, Comparison
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a case has come to. Field names are those of its JSON; numbers are None where the run failed.
+    """The result of a case. Field names are those of its JSON; numbers are None if the run failed.
 
     Attributes:
-        name: of the case.
-        source: who published the answer, or where it is derived.
-        scenario: the file that was run.
-        reference: of the values known, in K, the one that differs most from the computed.
-        computed: that value as computed, in K.
+        name: name of the case.
+        source: the publication or derivation of the answer.
+        scenario: the scenario file.
+        reference: the known value in K where the difference is largest.
+        computed: the computed value in K at the same place.
         error: the largest difference in K.
-        tolerance: the largest allowed, in K.
-        order: observed, from a second grid of half as many cells along each axis; None where it is not looked at.
-        least_order: the smallest order allowed; None where it is not looked at.
-        passed: whether error and order are as they must be.
-        failure: why the run failed; None if it did not.
-        device: its name.
-        kernel: of the run.
+        tolerance: the largest allowed difference in K.
+        order: observed order, from a second grid of half as many cells along each axis; None if it is not tested.
+        least_order: the smallest allowed order; None if it is not tested.
+        passed: whether error and order are within their limits.
+        failure: the error message of a failed run; else None.
+        device: name of the device.
+        kernel: name of the kernel.
         precision: "float32" or "float64".
-        cells: along x, y, z.
-        steps: of the run.
-        seconds: of wall-clock time, for all runs of the case.
+        cells: cells along x, y, z.
+        steps: number of steps.
+        seconds: wall-clock time of all runs of the case.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Verdict:
 
 
 def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
-    """Run a case in a temporary folder, on two grids where its order is looked at.
+    """Run a case in a temporary folder, on two grids if its order is tested.
 
     Args:
-        case: what to run.
+        case: the case.
         overrides: "key.path=value" texts that replace single values of its scenario.
 
     Raises:
-        InputError: the device, kernel or memory that it needs is not there.
-        KeyboardInterrupt: a signal came.
+        InputError: the device, kernel or memory that it needs is not available.
+        KeyboardInterrupt: the run was stopped by a signal.
     """
     started = perf_counter()
     failure: str | None = None
@@ -83,7 +83,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
         except RunError as error:
             failure = str(error)
         except Interrupted:
-            # Its message is about a checkpoint, which goes with the temporary folder.
+            # Its message names a checkpoint in the temporary folder, which is deleted.
             raise KeyboardInterrupt from None
     problem = simulation.plan.problem
     tolerance = case.allowed(problem.precision)
@@ -98,7 +98,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
         tolerance=tolerance,
         order=order,
         least_order=LEAST_ORDER if case.order else None,
-        # Written so that NaN does not pass.
+        # These comparisons are false for NaN, so NaN does not pass.
         passed=found is not None
         and failure is None
         and found.error <= tolerance
@@ -114,7 +114,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
 
 
 def _coarse(case: Case, overrides: Sequence[str], output: Path) -> Comparison:
-    """The case on half as many cells along each axis that has several, with four times the time step."""
+    """The case with half as many cells along each axis of several cells, and four times the time step."""
     scenario = load(case.path, overrides)
     cells = [n if n == 1 else n // 2 for n in scenario.domain.cells]
     dt = scenario.time.dt

@@ -142,11 +142,11 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
             if build.pipeline is not None:
-                second = correction.mender(build, BLOCK_MEMORY)
-                mender = compile_kernel(*source_of(second))
-                for part in mended(build, steps):
+                second = correction.correction_build(build, BLOCK_MEMORY)
+                second_kernel = compile_kernel(*source_of(second))
+                for part in corrected(build, steps):
                     arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
-                    mender.launch(part.blocks, second.spec.block, *arguments, shared_bytes=second.shared_bytes)
+                    second_kernel.launch(part.blocks, second.spec.block, *arguments, shared_bytes=second.shared_bytes)
             np.testing.assert_array_equal(T, before, "a kernel must not write its input")
             zones.reverse()
             step += build.spec.steps
@@ -170,8 +170,8 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
         kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
         if build.pipeline is not None:
-            second = launch.compile_kernel(correction.mender(build, gpu.block_memory()))
-            kernel = correction.MendedKernel(build, kernel.function, kernel.xp, second, mended(build, steps))
+            second = launch.compile_kernel(correction.correction_build(build, gpu.block_memory()))
+            kernel = correction.CorrectedKernel(build, kernel.function, kernel.xp, second, corrected(build, steps))
         while steps.steps - step >= build.spec.steps:
             T_new[...] = cupy.nan
             kernel(launches, T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
@@ -182,8 +182,8 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
-def mended(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
-    """The boxes to be stepped anew after a sweep, however many."""
+def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
+    """The launches of the correction after a sweep, without a limit on the size of the boxes."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
     found = correction.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None

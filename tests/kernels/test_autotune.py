@@ -72,7 +72,7 @@ def test_the_fastest_is_taken_and_remembered(monkeypatch: pytest.MonkeyPatch) ->
     assert clock.tried == []
 
 
-def test_another_grid_precision_or_device_is_tried_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_grid_precision_or_device_is_tuned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, lambda shape: 2.0**-17)
     assert chosen(task(), clock).chosen == "tried"
     others = (
@@ -125,7 +125,7 @@ def test_a_short_run_does_not_try(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"shape": 3}', '{"shape": {"kernel": "another"}}'])
-def test_a_damaged_file_is_written_anew(damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_file_is_replaced(damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, lambda shape: 2.0**-17)
     first = chosen(task(), clock)
     (path,) = (cache_folder() / "tuning").iterdir()

@@ -79,12 +79,12 @@ def blobs(cells: tuple[int, int, int], rng: np.random.Generator) -> NDArray[np.u
     return material
 
 
-def with_law(substance: Substance) -> Substance:
+def with_enthalpy(substance: Substance) -> Substance:
     """A material of CHANGING in place of a constant one of its name, at 300 K."""
     if substance.name not in CHANGING:
         return substance
-    law = tabulate(CHANGING[substance.name], 300.0, 150.0, 900.0)
-    return Substance(substance.name, law.conductivity, law.heat_capacity, law)
+    enthalpy = tabulate(CHANGING[substance.name], 300.0, 150.0, 900.0)
+    return Substance(substance.name, enthalpy.conductivity, enthalpy.heat_capacity, enthalpy)
 
 
 def divide(maps: list[NDArray[np.uint8]], rng: np.random.Generator) -> MixedCells:
@@ -125,7 +125,7 @@ def body(
         exposed=several,
     )
     if varying:
-        medium = medium.with_palette([with_law(substance) for substance in medium.palette])
+        medium = medium.with_palette([with_enthalpy(substance) for substance in medium.palette])
     nx, ny, _ = grid.cells
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
     for face in (1, 5):
@@ -242,7 +242,7 @@ def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, variant
     exact = dict(zip(cases(), results(ORACLE, on_cpu, "float64", "increments"), strict=True))
     for case, result in zip(cases_of(spec), results(spec, execute, *variant), strict=True):
         expected = exact[case]
-        assert np.isfinite(result.T).all(), "cells that nobody wrote"
+        assert np.isfinite(result.T).all(), "cells that were not written"
         # No term is rounded more than 32 times in a step, Newton's steps among them.
         heat = case.rows.heat.max() + max(np.abs(sums).max(initial=0.0) for sums in expected.sums)
         size = max(np.abs(case.T).max(), np.abs(expected.T).max(), 300.0) + heat

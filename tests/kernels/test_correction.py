@@ -1,4 +1,4 @@
-"""07 on composite bodies: what boxes are laid over, and that they set right what it gets wrong."""
+"""The correction of 07 on composite bodies: its boxes cover all wrong cells and correct them."""
 
 import re
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from composite_executor import CompositeSteps, Executor, builds, entries, mended, on_gpu, on_host
+from composite_executor import CompositeSteps, Executor, builds, corrected, entries, on_gpu, on_host
 from cuda_host.machine import HostKernel, KernelError, Order, compile_kernel
 from executor import BLOCK_MEMORY, CUDA, grid_on_host, source_of
 from hypothesis import given, settings
@@ -50,7 +50,7 @@ def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
 def wrong_cells(
     medium: media.Medium, periodic: tuple[bool, bool, bool], faces: tuple[bool, ...], build: launch.Build
 ) -> NDArray[np.bool_]:
-    """What 07 gets wrong at the most, from what its stages do: shape (nz, ny, nx)."""
+    """Upper bound of the cells that 07 gets wrong, from the definition of its stages: shape (nz, ny, nx)."""
     kinds, steps = medium.cells & KIND, build.spec.steps
     nz, ny, nx = kinds.shape
     wild = medium.cells < INTERIOR
@@ -161,13 +161,13 @@ def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
 @pytest.mark.parametrize("execute", [on_host, pytest.param(on_gpu, marks=pytest.mark.gpu)])
 # Increments in float32 are among the bodies of test_composite_kernels.py.
 @pytest.mark.parametrize("variant", [("float32", "stochastic"), ("float64", "increments")], ids="-".join)
-def test_a_mended_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
+def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
     for case in cases():
         assert builds(PIPELINE, case, *variant, BLOCK_MEMORY)[0].pipeline is not None
         execute(PIPELINE, case, *variant).assert_same_bits(on_host(NAIVE, case, *variant))
 
 
-def test_boxes_of_more_kinds_than_they_list_are_mended_too() -> None:
+def test_boxes_of_more_kinds_than_they_list_are_corrected_too() -> None:
     one = {name: getattr(cases()[0], name) for name in CompositeSteps.__dataclass_fields__}
     kinds = LISTED + 4
     palette = tuple(Substance(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(kinds))
@@ -183,7 +183,9 @@ def test_boxes_of_more_kinds_than_they_list_are_mended_too() -> None:
 def test_bodies_with_too_much_to_mend_are_left_to_single_steps() -> None:
     case = cases()[4]
     build = pipeline("float32", case.grid)
-    needed = correction.cover(build, case.medium, case.periodic, OPEN, correction.mender(build, BLOCK_MEMORY).room)
+    needed = correction.cover(
+        build, case.medium, case.periodic, OPEN, correction.correction_build(build, BLOCK_MEMORY).room
+    )
     share = needed[:, 6].sum() / case.grid.cell_count
     assert correction.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, 1, most=0.99 * share) is None
     found = correction.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, 1, most=1.01 * share)
@@ -200,8 +202,8 @@ def test_the_table_takes_about_what_is_planned_for_it() -> None:
     assert 0.5 < found[0].segments.nbytes / correction.table_bytes(case.medium, OPEN) < 2.0
 
 
-def test_whoever_lays_boxes_and_the_mender_mean_the_same() -> None:
-    text = (launch.FOLDER / correction.MENDER.source).read_text(encoding="utf-8")
+def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
+    text = (launch.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
     for name, values in (("BLOCKS", correction._BLOCKS), ("KEPT", correction._KEPT)):
         found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
         assert found is not None
@@ -218,9 +220,9 @@ def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:
 
 
 def one_sweep(
-    case: CompositeSteps, mender: HostKernel | None, order: Order = "forward", streamed: HostKernel | None = None
+    case: CompositeSteps, second_kernel: HostKernel | None, order: Order = "forward", streamed: HostKernel | None = None
 ) -> tuple[NDArray[Any], ...]:
-    """The field and the ledger after a sweep in float32; without a mender by single steps of 06."""
+    """The field and the ledger after a sweep in float32; by single steps of 06 if ``second_kernel`` is None."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
     counts = len(case.rows.beams), case.rows.conditions.shape[1]
     coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), *counts)
@@ -230,7 +232,7 @@ def one_sweep(
     ledger = ledger_struct(entries(sums))
     T, T_new = case.T.copy(), np.full_like(case.T, np.nan)
     several, single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)
-    if mender is None:
+    if second_kernel is None:
         one = streamed or compile_kernel(*source_of(single))
         for step in range(several.spec.steps):
             for part in launch.launches(single, case.grid, case.periodic):
@@ -238,10 +240,10 @@ def one_sweep(
                 one.launch(part.blocks, single.spec.block, *arguments, order=order)
             T, T_new = T_new, T
         return (T, *sums)
-    second = correction.mender(several, BLOCK_MEMORY)
+    second = correction.correction_build(several, BLOCK_MEMORY)
     for kernel, build, parts in (
         (compile_kernel(*source_of(several)), several, launch.launches(several, case.grid, case.periodic)),
-        (mender, second, mended(several, case)),
+        (second_kernel, second, corrected(several, case)),
     ):
         for part in parts:
             arguments = (T, T_new, grid_on_host(part), coefficients, table, ledger)
@@ -251,18 +253,20 @@ def one_sweep(
 
 
 @pytest.mark.parametrize(
-    "number", [None, *range(len(BARRIER.findall((launch.FOLDER / correction.MENDER.source).read_text())))]
+    "number", [None, *range(len(BARRIER.findall((launch.FOLDER / correction.CORRECTION.source).read_text())))]
 )
 def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number: int | None, tmp_path: Path) -> None:
     case = cases()[0]
-    source = (launch.FOLDER / correction.MENDER.source).read_text(encoding="utf-8")
+    source = (launch.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
     if number is not None:
         barrier = list(BARRIER.finditer(source))[number]
         source = source[: barrier.start()] + source[barrier.end() :]
-    mutant = tmp_path / Path(correction.MENDER.source).name
+    mutant = tmp_path / Path(correction.CORRECTION.source).name
     mutant.write_text(source, encoding="utf-8")
     several = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[0]
-    macros = [option for option in correction.mender(several, BLOCK_MEMORY).options if option.startswith("-D")]
+    macros = [
+        option for option in correction.correction_build(several, BLOCK_MEMORY).options if option.startswith("-D")
+    ]
     kernel = compile_kernel(mutant, macros)
     expected = one_sweep(case, None)
 
@@ -277,7 +281,7 @@ def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number:
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["before anything is listed", "before the list is read"])
-def test_noted_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None:
+def test_deferred_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None:
     case = cases()[0]
     single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[1]
     text = (launch.FOLDER / "composite/deferred_cells.cuh").read_text(encoding="utf-8")
@@ -294,7 +298,7 @@ def test_noted_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None
     def is_right(order: Order, kernel: HostKernel | None = None) -> bool:
         try:
             found = one_sweep(case, None, order, *([kernel] if kernel else []))
-        except KernelError:  # what nobody has kept says anything
+        except KernelError:  # memory that was not written may hold anything
             return False
         return all(mine.tobytes() == others.tobytes() for mine, others in zip(found, right, strict=True))
 
@@ -302,7 +306,7 @@ def test_noted_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None
     assert not all(is_right(order, mutant) for order in ORDERS)
 
 
-def test_a_body_of_one_material_is_mended_in_sums_of_seven_terms_too() -> None:
+def test_a_body_of_one_material_is_corrected_in_sums_of_seven_terms_too() -> None:
     one = {name: getattr(cases()[3], name) for name in CompositeSteps.__dataclass_fields__}
     case = CompositeSteps(**{**one, "c": (0.25, *[0.125] * 6)})
     seven = on_host(PIPELINE, case, "float32", "seven_term")

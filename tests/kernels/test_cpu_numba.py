@@ -32,7 +32,7 @@ def made_tiling(steps: Steps, precision: str, depth: int, tile_y: int, tile_z: i
 
 
 def advance(name: str, steps: Steps, precision: str, scheme: Scheme, calls: int = 1) -> Result:
-    """The steps in so many calls of the kernel, on buffers of which the second holds NaN at first."""
+    """All steps, divided into several calls of the kernel; the second buffer initially holds NaN."""
     T: NDArray[Any] = steps.T.astype(precision)
     spare = np.full_like(T, np.nan)
     c, f, g = (values.astype(precision) for values in (steps.c, steps.f, steps.g))

@@ -13,7 +13,8 @@ from cuda_host import gpu
 from heatsim.errors import Interrupted
 from heatsim.kernels import cuda_graphs
 from heatsim.run.simulation import Simulation
-from heatsim.solver.stepper import Stepper, make_stepper
+from heatsim.solver.make_stepper import make_stepper
+from heatsim.solver.stepper import Stepper
 
 KERNELS = ("naive", "streamed", "temporal", "boxed")
 # Rows of whole vectors and columns of whole patches, as all kernels take them; steps that the runs do not divide.
@@ -99,7 +100,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
 def test_graphs_are_recorded_once_and_not_kept_without_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, some_gpu: str
 ) -> None:
-    """A run with a new length of step in every interval records anew and forgets the oldest."""
+    """A run with a new length of step in every interval records again and forgets the oldest."""
     monkeypatch.setattr(cuda_graphs, "_MOST_GRAPHS", 3)
     simulation = simulate(tmp_path / "run", "solver.kernel=streamed", "output.probe_every=1.3")
     assert len(simulation.plan.problem.timeline.step_lengths) > 3

@@ -20,7 +20,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import cuda_graphs, launch, structs
 from heatsim.kernels.autotune import Task, in_three_steps
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.ensemble.launches import Stack, Turn, padded
+from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps, padded
 from heatsim.physics.coefficients import Scheme
 
 EVERY_KERNEL = pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
@@ -58,12 +58,12 @@ class Member:
         self.zones.append(memory)
         return array
 
-    def turn(self, steps: int) -> Turn:
+    def turn(self, steps: int) -> MemberSteps:
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in self.ledger],), structs.LEDGER)
         coefficients = np.array((self.steps.c,), structs.coefficients_dtype(self.precision))
         sweeps = self.steps.sweeps(self.precision)[self.done : self.done + steps]
         self.done += steps
-        return Turn(self.T, self.T_new, coefficients, pointers.reshape(()), sweeps, steps)
+        return MemberSteps(self.T, self.T_new, coefficients, pointers.reshape(()), sweeps, steps)
 
     def result(self) -> Result:
         for memory in map(self.device.to_host, self.zones):
@@ -81,14 +81,14 @@ def stacked(
     turns: Sequence[Sequence[int]] = TURNS,
     kind: type[Member] = Member,
 ) -> list[Result]:
-    """What the kernel makes of members, in turns of so many steps of each."""
+    """The fields of members after several calls, each with a number of steps for every member."""
     precision, scheme = variant
     members = [kind(where, case, precision) for case in cases]
     grid, periodic = cases[0].grid, cases[0].periodic
     builds = launch.builds(spec, precision, scheme, grid, periodic, where.block_memory(), members=True)
-    stack = Stack(where, builds, grid, periodic, None, len(members), True)
+    launches = EnsembleLaunches(where, builds, grid, periodic, None, len(members), True)
     for counts in turns:
-        buffers = stack.advance([member.turn(count) for member, count in zip(members, counts, strict=True)])
+        buffers = launches.advance([member.turn(count) for member, count in zip(members, counts, strict=True)])
         for member, (T, T_new) in zip(members, buffers, strict=True):
             member.T, member.T_new = T, T_new
     return [member.result() for member in members]
@@ -103,7 +103,7 @@ def different(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], se
 
 
 def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Scheme]) -> Result:
-    """The same steps by launches of its own."""
+    """The same steps in single launches."""
     precision, scheme = variant
     member = Member(where, case, precision)
     turn = member.turn(len(case.f))
@@ -119,7 +119,7 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
 def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: KernelSpec) -> None:
     """In both precisions and with every scheme, on grids of whole patches and on one that few kernels suit.
 
-    On the host only what sums in a way of its own does so with every scheme: compiling takes time.
+    On the host only kernels with their own summation run with every scheme: compiling takes time.
     """
     on_gpu_or_own = some_gpu.name != HOST or spec.name == "temporal"
     whole, odd = ((12, 8, 6), (False, False, True)), ((5, 3, 4), (True, False, False))
@@ -190,7 +190,7 @@ def test_steps_that_are_alike_are_told_once(some_gpu: Device, spec: KernelSpec) 
     cases = [*constant[:-1], cases[-1]]
 
     class Told(Member):
-        def turn(self, steps: int) -> Turn:
+        def turn(self, steps: int) -> MemberSteps:
             turn = super().turn(steps)
             alike = len(self.steps.f) > 1 and bool((self.steps.f == self.steps.f[0]).all())
             return replace(turn, sweeps=self.steps.sweeps(self.precision)[:1]) if alike else turn
@@ -242,23 +242,23 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     where, case = device.choose("cuda"), random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
     builds = launch.builds(spec, "float32", "seven_term", grid, case.periodic, where.block_memory(), members=True)
-    stack = Stack(where, builds, grid, case.periodic, None, members, False)
+    launches = EnsembleLaunches(where, builds, grid, case.periodic, None, members, False)
     coefficients = np.array((case.c,), structs.coefficients_dtype("float32"))
     first = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     zeros, last = cupy.zeros_like(first), first.copy()
     new = {id(T): cupy.full_like(T, cupy.nan) for T in (first, zeros, last)}
-    nobody = np.zeros((), structs.LEDGER)
+    no_ledger = np.zeros((), structs.LEDGER)
     sweeps = case.sweeps("float32")
     turns = [
-        Turn(T, new[id(T)], coefficients, nobody, sweeps, spec.steps)
+        MemberSteps(T, new[id(T)], coefficients, no_ledger, sweeps, spec.steps)
         for T in (first, *(zeros for _ in range(members - 2)), last)
     ]
-    buffers = stack.advance(turns)
+    buffers = launches.advance(turns)
     assert bool((buffers[0][0] == buffers[-1][0]).all())
     assert not bool((buffers[0][0] == buffers[1][0]).all())
     alone_T = cupy.full_like(first, cupy.nan)
     table = cupy.asarray(sweeps.view(np.uint8))
     build = launch.builds(spec, "float32", "seven_term", grid, case.periodic, where.block_memory())[0]
     launches = launch.launches(build, grid, case.periodic)
-    launch.compile_kernel(build)(launches, first, alone_T, coefficients, table.data.ptr, nobody)
+    launch.compile_kernel(build)(launches, first, alone_T, coefficients, table.data.ptr, no_ledger)
     assert bool((alone_T == buffers[0][0]).all())

@@ -46,7 +46,7 @@ def bar(cells: int, initial: float | str, end: float, boundaries: str) -> HeatPr
 def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSteps:
     """All steps of a bar that begins with temperatures ``initial`` in K."""
     timeline = derived.timeline
-    contents = derived.materials.laws[0].content_at(initial - derived.reference)
+    contents = derived.materials.enthalpies[0].content_at(initial - derived.reference)
     steps, dt = timeline.last_step, float(timeline.dts[0])
     return CompositeSteps(
         medium=derived.materials,
@@ -62,8 +62,8 @@ def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSte
 
 
 def temperatures(derived: HeatProblem, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-    law = derived.materials.laws[0]
-    return derived.reference + np.interp(contents.reshape(-1), law.contents, law.temperatures)
+    enthalpy = derived.materials.enthalpies[0]
+    return derived.reference + np.interp(contents.reshape(-1), enthalpy.contents, enthalpy.temperatures)
 
 
 def exact_temperature(potential: NDArray[np.float64]) -> NDArray[np.float64]:

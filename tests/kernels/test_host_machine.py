@@ -34,7 +34,7 @@ def test_threads_see_each_others_values_behind_a_barrier(order: Order, switch: t
 def test_a_missing_barrier_gives_poison_and_depends_on_the_order() -> None:
     forward, expected = reversal("forward", "-DBARRIER=")
     backward, _ = reversal("reverse", "-DBARRIER=")
-    # The half that runs first finds what nobody has written; the half that runs last finds everything.
+    # The half that runs first finds unwritten memory; the half that runs last finds everything.
     early = np.arange(expected.size) % 256 < 128
     assert np.isnan(forward[early]).all()
     assert np.isnan(backward[~early]).all()

@@ -170,7 +170,7 @@ def rounding_bound(steps: Steps, exact: Result, precision: str) -> float:
 
 def assert_close(actual: NDArray[Any], exact: NDArray[Any], bound: float, what: str) -> None:
     assert actual.shape == exact.shape, what
-    assert np.isfinite(actual).all(), f"{what}: cells that nobody wrote"
+    assert np.isfinite(actual).all(), f"{what}: cells that were not written"
     if exact.size:
         worst = np.abs(actual.astype(np.float64) - exact).max()
         assert worst <= bound, f"{what}: off by {worst}, rounding explains {bound}"

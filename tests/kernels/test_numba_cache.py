@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import pytest
 
-from heatsim.kernels import numba_cache
+from heatsim import numba_cache
 
 SOURCE = "def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n"
 
@@ -64,8 +64,8 @@ def test_damaged_files_are_replaced(
             if suffix == ".nbc" or harm in ("empty", "half", "text"):
                 assert found == 0
                 assert err.count("\n") == 1
-                assert err.startswith(f"heatsim: warning: compiled code in {cache}")
-                assert err.endswith("; it is compiled and kept again\n")
+                assert err.startswith(f"heatsim: warning: cached code in {cache}")
+                assert err.endswith("; compiling it again\n")
             assert start(cache) == 3
             assert capsys.readouterr() == ("", "")
 
@@ -84,13 +84,13 @@ def test_a_folder_that_cannot_be_written_to(
         assert start(tmp_path / "cache") == 0
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert err.startswith("heatsim: warning: compiled code cannot be kept (RuntimeError: cannot cache function")
+        assert err.startswith("heatsim: warning: cannot cache compiled code (RuntimeError: cannot cache function")
     with monkeypatch.context() as patch:
         patch.setattr("numba.core.caching.IndexDataCacheFile._save_index", full)
         assert start(tmp_path / "cache") == 0
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
-        assert "cannot be kept in" in err
+        assert "cannot cache compiled code in" in err
         assert "No space left on device" in err
     # An index that can neither be read nor replaced.
     assert start(tmp_path / "cache") == 0

@@ -13,7 +13,7 @@ from heatsim.kernels.source_key import source_key
 KEPT = ["heatsim.kernels.cpu.blocked", "heatsim.kernels.cpu.composite"]
 NOT_COMPILED = {
     *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.physics"),
-    *("heatsim.kernels.numba_cache", "heatsim.kernels.source_key"),
+    *("heatsim.numba_cache", "heatsim.kernels.source_key"),
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
@@ -35,6 +36,7 @@ def box(low: Sequence[float], high: Sequence[float]) -> str:
 
 def write_turned_box(path: Path, size: Sequence[float], degrees: Sequence[float], inwards: Sequence[int] = ()) -> None:
     """An STL file of a box around (0.5, 0.5, 0.5), turned around x, then z, some of its twelve triangles inside out."""
+    pytest.importorskip("vtkmodules", reason="VTK, which reads STL files, is not installed")
     a, b = np.radians(degrees)
     turn = np.array([[np.cos(b), -np.sin(b), 0.0], [np.sin(b), np.cos(b), 0.0], [0.0, 0.0, 1.0]]) @ np.array(
         [[1.0, 0.0, 0.0], [0.0, np.cos(a), -np.sin(a)], [0.0, np.sin(a), np.cos(a)]]

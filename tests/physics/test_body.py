@@ -12,7 +12,7 @@ from heatsim.kernels.catalog import KERNELS
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.stepper import make_stepper
+from heatsim.solver.make_stepper import make_stepper
 
 MATERIALS = """
 [materials.copper]

@@ -1,4 +1,4 @@
-"""Laws of materials that change with temperature: contents, potentials and what is made of them."""
+"""EnthalpyTables of materials that change with temperature: contents, potentials and what is made of them."""
 
 from math import log2
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heatsim.physics.enthalpy import STEPS, Law, Thermometer, constant, tabulate
+from heatsim.physics.enthalpy import STEPS, EnthalpyTable, Thermometer, constant, tabulate
 from heatsim.scenario import Material
 
 LINEAR = Material(conductivity="10*(1 + 0.002*(T - 300))", density=1000.0, specific_heat="500*(1 + 0.001*(T - 300))")  # type: ignore[arg-type]
@@ -22,65 +22,67 @@ WAX = Material(
 
 
 def test_contents_and_potentials_are_the_integrals() -> None:
-    law = tabulate(LINEAR, 300.0, 250.0, 800.0)
-    assert (law.conductivity, law.heat_capacity, law.followed) == ((10.0,) * 3, 5e5, (250.0, 800.0))
+    enthalpy = tabulate(LINEAR, 300.0, 250.0, 800.0)
+    assert (enthalpy.conductivity, enthalpy.heat_capacity, enthalpy.followed) == ((10.0,) * 3, 5e5, (250.0, 800.0))
     u = np.linspace(-50.0, 500.0, 1001)
-    span = float(np.ptp(law.contents))
-    np.testing.assert_allclose(law.content_at(u), u + 0.0005 * u**2, atol=2e-6 * span)
-    np.testing.assert_allclose(law.potential_at(u), u + 0.001 * u**2, atol=4e-6 * span)
-    np.testing.assert_allclose(law.conductivity_at(u), 1.0 + 0.002 * u, atol=1e-3)
-    assert law.conductivity_range == pytest.approx((9.0, 20.0), rel=1e-12)
-    assert law.specific_heat_range == pytest.approx((475.0, 750.0), rel=1e-12)
+    span = float(np.ptp(enthalpy.contents))
+    np.testing.assert_allclose(enthalpy.content_at(u), u + 0.0005 * u**2, atol=2e-6 * span)
+    np.testing.assert_allclose(enthalpy.potential_at(u), u + 0.001 * u**2, atol=4e-6 * span)
+    np.testing.assert_allclose(enthalpy.conductivity_at(u), 1.0 + 0.002 * u, atol=1e-3)
+    assert enthalpy.conductivity_range == pytest.approx((9.0, 20.0), rel=1e-12)
+    assert enthalpy.specific_heat_range == pytest.approx((475.0, 750.0), rel=1e-12)
 
 
 def test_beyond_what_is_followed_the_last_values_hold() -> None:
-    law = tabulate(LINEAR, 300.0, 300.0, 400.0)
+    enthalpy = tabulate(LINEAR, 300.0, 300.0, 400.0)
     hotter = np.array([150.0, 160.0, 1000.0])
-    contents, potentials = law.content_at(hotter), law.potential_at(hotter)
+    contents, potentials = enthalpy.content_at(hotter), enthalpy.potential_at(hotter)
     assert np.diff(contents) / np.diff(hotter) == pytest.approx([1.1, 1.1], rel=1e-9)
     assert np.diff(potentials) / np.diff(hotter) == pytest.approx([1.2, 1.2], rel=1e-9)
-    assert law.conductivity_at(hotter) == pytest.approx([1.2] * 3)
+    assert enthalpy.conductivity_at(hotter) == pytest.approx([1.2] * 3)
     colder = np.array([-200.0, -50.0])
-    assert law.content_at(colder) == pytest.approx(colder, rel=1e-9)
-    assert law.potential_at(colder) == pytest.approx(colder, rel=1e-9)
+    assert enthalpy.content_at(colder) == pytest.approx(colder, rel=1e-9)
+    assert enthalpy.potential_at(colder) == pytest.approx(colder, rel=1e-9)
 
 
 def test_melting_takes_up_the_latent_heat_between_solidus_and_liquidus() -> None:
-    law = tabulate(WAX, 300.0, 300.0, 360.0)
-    solid, molten, hot = law.content_at(np.array([24.0, 30.0, 40.0])) * law.heat_capacity
+    enthalpy = tabulate(WAX, 300.0, 300.0, 360.0)
+    solid, molten, hot = enthalpy.content_at(np.array([24.0, 30.0, 40.0])) * enthalpy.heat_capacity
     assert molten - solid == pytest.approx(850.0 * (2500.0 * 6.0 + 190e3), rel=1e-9)
     assert hot - molten == pytest.approx(850.0 * 2500.0 * 10.0, rel=1e-9)
-    half = law.content_at(np.array([27.0]))[0] - law.content_at(np.array([25.0]))[0]
+    half = enthalpy.content_at(np.array([27.0]))[0] - enthalpy.content_at(np.array([25.0]))[0]
     assert half == pytest.approx(2.0 + 190e3 / 2500.0 / 2.0, rel=2e-3)  # a step of the table at the bend
     # The slower temperature follows the content, the slower does potential: nothing is stiffer than the solid.
-    assert law.warming == pytest.approx(1.0, rel=1e-9)
-    assert law.driving == pytest.approx(1.0, rel=1e-9)
+    assert enthalpy.warming == pytest.approx(1.0, rel=1e-9)
+    assert enthalpy.driving == pytest.approx(1.0, rel=1e-9)
 
 
 def test_tables_are_as_short_as_precision_allows() -> None:
     smooth, bent = tabulate(LINEAR, 300.0, 300.0, 800.0), tabulate(WAX, 300.0, 300.0, 360.0)
     assert smooth.steps < STEPS / 2 < bent.steps <= STEPS
-    for law in (smooth, bent):
-        assert log2(law.step).is_integer()
-        assert law.contents[-law.first] == 0.0
-        assert law.temperatures[-law.first] == 0.0 == law.potentials[-law.first]
+    for enthalpy in (smooth, bent):
+        assert log2(enthalpy.step).is_integer()
+        assert enthalpy.contents[-enthalpy.first] == 0.0
+        assert enthalpy.temperatures[-enthalpy.first] == 0.0 == enthalpy.potentials[-enthalpy.first]
 
 
 def test_what_does_not_change_is_left_as_it_is_to_the_bit() -> None:
-    law = constant((1.0, 2.0, 3.0), 4.0)
+    enthalpy = constant((1.0, 2.0, 3.0), 4.0)
     rng = np.random.default_rng(1)
     contents = rng.uniform(-1e3, 1e3, (3, 4, 5))
-    assert (law.content_at(contents) == contents).all()
-    thermometer = Thermometer(np, (law,), lambda place: 0)
+    assert (enthalpy.content_at(contents) == contents).all()
+    thermometer = Thermometer(np, (enthalpy,), lambda place: 0)
     assert (thermometer(contents, ...) == contents).all()
 
 
 def test_a_thermometer_reads_every_kind_by_its_own_law() -> None:
-    laws = (tabulate(WAX, 300.0, 300.0, 360.0), constant((1.0,) * 3, 2.0), tabulate(LINEAR, 300.0, 300.0, 800.0))
+    enthalpies = (tabulate(WAX, 300.0, 300.0, 360.0), constant((1.0,) * 3, 2.0), tabulate(LINEAR, 300.0, 300.0, 800.0))
     kinds = np.array([0, 1, 2, 2, 1, 0], dtype=np.uint8)
     temperatures = np.array([26.0, -7.0, 250.0, -20.0, 900.0, 70.0])
-    contents = np.array([laws[kind].content_at(np.array([T]))[0] for kind, T in zip(kinds, temperatures, strict=True)])
-    thermometer = Thermometer(np, laws, lambda place: kinds[place])
+    contents = np.array(
+        [enthalpies[kind].content_at(np.array([T]))[0] for kind, T in zip(kinds, temperatures, strict=True)]
+    )
+    thermometer = Thermometer(np, enthalpies, lambda place: kinds[place])
     np.testing.assert_allclose(thermometer(contents, slice(None)), temperatures, rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(thermometer(contents[2:4], slice(2, 4)), temperatures[2:4], rtol=1e-12)
     strange = thermometer(np.array([np.nan, np.inf]), slice(0, 2))
@@ -89,7 +91,7 @@ def test_a_thermometer_reads_every_kind_by_its_own_law() -> None:
 
 
 @st.composite
-def laws(draw: st.DrawFn) -> Law:
+def enthalpies(draw: st.DrawFn) -> EnthalpyTable:
     nodes = sorted(draw(st.lists(st.integers(20, 1500), min_size=2, max_size=8, unique=True)))
     values = st.floats(0.05, 50.0)
     table = [draw(st.lists(values, min_size=len(nodes), max_size=len(nodes))) for _ in range(2)]
@@ -109,20 +111,22 @@ def laws(draw: st.DrawFn) -> Law:
 
 
 @settings(max_examples=40)
-@given(laws(), st.integers(0, 2**31))
-def test_laws_ascend_and_reading_undoes_writing(law: Law, seed: int) -> None:
-    assert law.steps <= STEPS + 2
-    assert (np.diff(law.temperatures) > 0.0).all()
-    assert (np.diff(law.potentials) > 0.0).all()
-    span = float(np.ptp(law.temperatures)) + 1.0
-    temperatures = np.random.default_rng(seed).uniform(law.temperatures[0] - span, law.temperatures[-1] + span, 50)
-    contents = law.content_at(temperatures)
-    read = Thermometer(np, (law,), lambda place: 0)(contents, slice(None))
+@given(enthalpies(), st.integers(0, 2**31))
+def test_laws_ascend_and_reading_undoes_writing(enthalpy: EnthalpyTable, seed: int) -> None:
+    assert enthalpy.steps <= STEPS + 2
+    assert (np.diff(enthalpy.temperatures) > 0.0).all()
+    assert (np.diff(enthalpy.potentials) > 0.0).all()
+    span = float(np.ptp(enthalpy.temperatures)) + 1.0
+    temperatures = np.random.default_rng(seed).uniform(
+        enthalpy.temperatures[0] - span, enthalpy.temperatures[-1] + span, 50
+    )
+    contents = enthalpy.content_at(temperatures)
+    read = Thermometer(np, (enthalpy,), lambda place: 0)(contents, slice(None))
     np.testing.assert_allclose(read, temperatures, rtol=1e-9, atol=1e-9 * span)
     # What limits the time step bounds every difference.
     order = np.argsort(contents)
     rise = np.diff(contents[order])
-    assert (np.diff(temperatures[order]) <= law.warming * rise * (1 + 1e-9) + 1e-9 * span).all()
-    potentials = law.potential_at(temperatures[order])
-    assert (np.diff(potentials) <= law.driving * rise * (1 + 1e-9) + 1e-9 * np.ptp(potentials)).all()
-    assert (law.conductivity_at(temperatures) <= law.conducting).all()
+    assert (np.diff(temperatures[order]) <= enthalpy.warming * rise * (1 + 1e-9) + 1e-9 * span).all()
+    potentials = enthalpy.potential_at(temperatures[order])
+    assert (np.diff(potentials) <= enthalpy.driving * rise * (1 + 1e-9) + 1e-9 * np.ptp(potentials)).all()
+    assert (enthalpy.conductivity_at(temperatures) <= enthalpy.conducting).all()

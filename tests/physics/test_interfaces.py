@@ -1,10 +1,12 @@
 """Probes near an interface follow the resistances on the way, and lie on the side that owns the point."""
 
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 from exact import held
+from painted import write_turned_box
 
 from heatsim import Simulation
 from heatsim.storage import folder
@@ -169,3 +171,34 @@ def test_a_line_goes_through_an_interface_as_points_do(tmp_path: Path) -> None:
     inner = [(x, value) for (x, _, _), value in zip(points, found[:13], strict=True) if 0.025 <= x <= 0.275]
     for x, value in inner:
         assert value == pytest.approx(300.0 + 600.0 * x if x < 0.15 else 389.1 + 6.0 * x, abs=1e-10)
+
+
+@pytest.mark.parametrize("cells", [16, 32])
+def test_beside_a_sloping_contact_the_jump_has_its_size(tmp_path: Path, cells: int) -> None:
+    """A plate at 30°, heat flows normal to it; across a face of its staircase T jumps by R·q as across the plane."""
+    write_turned_box(tmp_path / "part.stl", (6.0, 6.0, 0.25), (30.0, 0.0))
+    slope, jump, d = (-0.5, sqrt(0.75)), 0.7, 1.0 / cells
+    along = f"({slope[0]!r}*(y - 0.5) + {slope[1]!r}*(z - 0.5))"
+    field = f"400 - {along} - {jump}*where({along} > -0.125, 1, 0) - {jump}*where({along} > 0.125, 1, 0)"
+    text = bodies(0, (1.0, 1.0), jump, 3, field, "").replace(
+        f"{list(SIZE)}, cells = [3, 4, 2]", "[1, 1, 1], cells = CELLS"
+    )
+    text = text.replace("CELLS", f"[3, {cells}, {cells}]")
+    start = text.index("box = ")
+    text = text[:start] + 'stl = "part.stl"' + text[text.index("\n", start) :]
+
+    def plates_below(y: float, z: float) -> int:
+        height = slope[0] * (y - 0.5) + slope[1] * (z - 0.5)
+        return (height > -0.125) + (height > 0.125)
+
+    centres = (np.arange(cells) + 0.5) * d
+    points, expected = [], []
+    for y in centres[cells // 2 - 3 : cells // 2 + 3].tolist():
+        for z in centres[:-1].tolist():
+            below, above = plates_below(y, z), plates_below(y, z + d)
+            if below != above:
+                for share, plates in ((0.25, below), (0.75, above)):
+                    points.append((0.5, y, z + share * d))
+                    expected.append(400.0 - slope[0] * (y - 0.5) - slope[1] * (z + share * d - 0.5) - jump * plates)
+    assert len(points) == 24
+    np.testing.assert_allclose(first_row(tmp_path, text, points), expected, rtol=0.0, atol=1e-5)

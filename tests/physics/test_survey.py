@@ -62,8 +62,8 @@ def test_of_a_law_the_largest_diffusivity_counts():
     steel, wood = survey(scenario, body.materials.palette, body.reference)
     # From 310 to 490 K: k from 59 to 41 W/(m K), cp from 505 to 595 J/(kg K); the middle is 400 K.
     assert (steel.at, steel.conductivity, steel.specific_heat) == (400.0, (50.0,) * 3, 550.0)
-    assert steel.law is not None
-    assert steel.law.followed == pytest.approx((310.0, 490.0))
+    assert steel.enthalpy is not None
+    assert steel.enthalpy.followed == pytest.approx((310.0, 490.0))
     assert steel.rates[0] == pytest.approx(59.0 / (8000.0 * 505.0) / 1e-4, rel=2e-3)
     assert steel.coefficients(1.0)[1] == pytest.approx(steel.rates[0])
     assert steel.least_coefficients(1.0)[1] == pytest.approx(41.0 / (8000.0 * 595.0) / 1e-4, rel=2e-3)

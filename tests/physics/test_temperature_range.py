@@ -34,9 +34,9 @@ def scenario(*changes: tuple[str, str], extra: str = "") -> Scenario:
 
 def followed(read: Scenario) -> tuple[float, float]:
     body = HeatProblem.from_scenario(read)
-    law = body.materials.palette[0].law
-    assert law is not None
-    return law.followed
+    enthalpy = body.materials.palette[0].enthalpy
+    assert enthalpy is not None
+    return enthalpy.followed
 
 
 def test_without_heat_set_free_it_stays_between_field_and_surroundings() -> None:
@@ -118,10 +118,10 @@ def test_a_range_says_how_far_an_expression_holds() -> None:
     read = scenario(("20 + 0.01*T", "20 - 0.01*T"), limited, extra="[[sources]]\npower_density = 1e9\n")
     assert followed(read) == pytest.approx((313.15, 800.0))
     body = HeatProblem.from_scenario(read)
-    law = body.materials.palette[0].law
-    assert law is not None
-    assert law.conductivity_range == pytest.approx((12.0, 20.0 - 3.1315))
-    assert law.specific_heat_range == pytest.approx((300.0 + 313.15, 1100.0))
+    enthalpy = body.materials.palette[0].enthalpy
+    assert enthalpy is not None
+    assert enthalpy.conductivity_range == pytest.approx((12.0, 20.0 - 3.1315))
+    assert enthalpy.specific_heat_range == pytest.approx((300.0 + 313.15, 1100.0))
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,7 @@ def test_wrong_table_is_refused_at_its_place(table, place, fragment):
         (read("where(abs(t - 3) < 1, 5, 6)", FLUX), 4.0),
         (read("5 + sin(t)", FLUX), 10.0),
         (read("7", FLUX), 0.0),
+        (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),  # narrower than the samples lie apart
     ],
 )
 def test_the_last_change(function, last):

@@ -190,5 +190,5 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08
-        # Laws are tabulated to 1e-6 of the range.
+        # EnthalpyTables are tabulated to 1e-6 of the range.
         assert np.abs(equations.temperature.ravel() - known).max() <= 1e-6 * 500.0

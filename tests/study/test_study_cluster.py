@@ -158,6 +158,6 @@ def test_a_scheduler_that_dies_is_one_message(
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (1, "")
     assert err == (
-        f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; go on with the same `heatsim study` "
+        f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same `heatsim study` "
         "command again\n"
     )

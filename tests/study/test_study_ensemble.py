@@ -8,7 +8,7 @@ import runs
 import study_text
 from cuda_host import gpu
 
-from heatsim.kernels.ensemble.launches import Turn
+from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.run import time_loop
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
@@ -66,7 +66,7 @@ def test_runs_of_a_group_are_advanced_together(
     sizes: set[int] = set()
     advance = EnsembleStepper.advance
 
-    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         sizes.add(len(turns))
         advance(stepper, turns)
 
@@ -87,7 +87,7 @@ def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_tabl
     for rounds in (5, 40):
         stop, left = Stop(), rounds
 
-        def advance_and_end(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, Turn]]) -> None:
+        def advance_and_end(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
             nonlocal left
             advance(stepper, turns)
             left -= 1

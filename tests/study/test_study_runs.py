@@ -142,7 +142,7 @@ def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsy
     (out / "runs" / "0002").write_text("mine")
     command = ["study", str(tmp_path / "plate.toml"), "--output", str(out), "--workers", "1"]
     assert main([*command, "--quiet"]) == 1
-    assert capsys.readouterr().err == f"heatsim: 1 of 6 runs failed; results.csv in {out} says why\n"
+    assert capsys.readouterr().err == f"heatsim: 1 of 6 runs failed; results.csv in {out} has the reasons\n"
     table = pyarrow.parquet.read_table(out / "results.parquet")
     assert table.column("status").to_pylist() == ["done", "failed", "done", "done", "done", "done"]
     message = table.column("message").to_pylist()

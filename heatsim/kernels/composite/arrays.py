@@ -1,4 +1,4 @@
-"""What kernels consume of a composite body: the tables of composite/composite.cuh, on the host and on a device."""
+"""The arrays of a composite body that kernels read (composite/composite.cuh), on the host and on a device."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import structs
-from heatsim.kernels.composite.tables import Laws, make_laws
-from heatsim.kernels.cpu.composite_oracle import Body as HostBody
-from heatsim.kernels.cpu.composite_oracle import Entries, Row, Tables
+from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
+from heatsim.kernels.cpu.composite_oracle import Entries, HostBody, LinkTables, StepRow
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
@@ -20,31 +19,31 @@ from heatsim.physics.rows import Rows
 KIND = np.uint8(INTERIOR - 1)
 
 
-def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> Tables:
-    """What depends on the length of the steps.
+def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
+    """The tables that depend on the time step.
 
     Args:
-        medium: the kinds of cells.
+        medium: the types of cells.
         c: c0…c6, for a body of one kind.
-        dt: in s.
-        precision: of the tables.
+        dt: the time step in s.
+        precision: the precision of the tables.
     """
     links = medium.coefficients(dt).astype(precision, order="C")
     inner = np.zeros((len(medium.kinds), 4), dtype=precision)
     inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
     halves = np.zeros((len(medium.kinds), 3, 4), dtype=precision)
     halves[:, :, :3] = medium.half_cells(dt)
-    return Tables(np.array(c, dtype=precision), inner, links, halves)
+    return LinkTables(np.array(c, dtype=precision), inner, links, halves)
 
 
 @dataclass(frozen=True, eq=False)
 class SweepTable:
-    """Steps as kernels read them on a device.
+    """The data of several steps on a device.
 
     Attributes:
         table: struct Sweep of each step, an array of bytes on the device.
         itemsize: bytes of a struct.
-        arrays: what the structs point to.
+        arrays: the arrays that the structs point to.
     """
 
     table: Any
@@ -61,11 +60,11 @@ class SweepTable:
 
 
 class CompositeArrays:
-    """A body's arrays on a device.
+    """The arrays of a body on a device.
 
     Attributes:
-        device: where they are.
-        body: the arrays, as the CPU's kernels take them; on a GPU they are the device's.
+        device: the device.
+        body: the arrays in the form that CPU kernels take; on a GPU they are device arrays.
         open_faces: which faces of the box let heat through.
         mixed: whether several conditions share cells at faces.
     """
@@ -83,7 +82,7 @@ class CompositeArrays:
     ) -> None:
         xp, exposure = device.xp, medium.exposure
         nothing = np.zeros(0, dtype=np.uint32)
-        laws = make_laws(medium, precision)
+        enthalpies = make_enthalpy_tables(medium, precision)
         self.device = device
         self.precision = precision
         self.medium = medium
@@ -103,20 +102,26 @@ class CompositeArrays:
             first_heated=medium.first_heated,
             void=-1 if medium.void is None else medium.void,
             void_condition=-1 if void_condition is None or not medium.exposed_cells else void_condition,
-            laws=Laws(
+            enthalpies=EnthalpyTables(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
-                    for table in (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances)
+                    for table in (
+                        enthalpies.places,
+                        enthalpies.bases,
+                        enthalpies.potentials,
+                        enthalpies.states,
+                        enthalpies.resistances,
+                    )
                 )
             ),
         )
 
-    def coefficients(self, tables: Tables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        laws = body.laws
-        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, laws.vary, self.mixed))
+        enthalpies = body.enthalpies
+        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed))
         struct["c"] = tables.c
         medium = struct["medium"]
         medium["cells"] = address(body.cells)
@@ -127,12 +132,18 @@ class CompositeArrays:
         medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
         medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
         medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
-        if laws.vary:
-            of_kind = np.zeros(len(tables.inner), dtype=structs.law_dtype(self.precision))
-            of_kind["place"], of_kind["base"] = self.device.to_host(laws.places), self.device.to_host(laws.bases)
+        if enthalpies.vary:
+            of_kind = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
+            of_kind["place"], of_kind["base"] = (
+                self.device.to_host(enthalpies.places),
+                self.device.to_host(enthalpies.bases),
+            )
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
             medium["held"] = 6 * conditions
-            medium["laws"] = [address(table) for table in (arrays[-1], laws.potentials, laws.states, laws.resistances)]
+            medium["enthalpies"] = [
+                address(table)
+                for table in (arrays[-1], enthalpies.potentials, enthalpies.states, enthalpies.resistances)
+            ]
         if self.mixed:
             mixed = body.mixed
             parts = np.zeros(len(mixed.numbers), dtype=structs.part_dtype(self.precision))
@@ -146,7 +157,7 @@ class CompositeArrays:
     def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device."""
         xp = self.device.xp
-        # Potentials of held conditions stand behind the conditions of each step.
+        # The potentials of held conditions follow the conditions of each step.
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
         conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
@@ -171,8 +182,8 @@ class CompositeArrays:
             table["beams"] = _pointers(on_device, count)
         return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
 
-    def row(self, rows: Rows, step: int, grid: Grid) -> Row:
-        """What a CPU kernel reads for step number ``step`` of ``rows``."""
+    def row(self, rows: Rows, step: int, grid: Grid) -> StepRow:
+        """The data of step ``step`` of ``rows`` for a CPU kernel."""
         number = np.dtype(self.precision).type
         beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
         for beam in rows.beams:
@@ -182,7 +193,7 @@ class CompositeArrays:
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
-        return Row(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+        return StepRow(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:
@@ -195,13 +206,13 @@ def ledger_struct(entries: Entries) -> NDArray[Any]:
 
 
 def address(array: Any) -> int:
-    """Where an array's memory is, 0 for one that is empty."""
+    """The address of an array's memory; 0 if it is empty."""
     if not array.size:
         return 0
     return int(array.ctypes.data) if isinstance(array, np.ndarray) else int(array.data.ptr)
 
 
 def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
-    """The addresses of the rows of an array, the only one as often as there are steps."""
+    """The addresses of an array's rows, one for each step; the same for all if there is a single row."""
     stride = rows.strides[0] if len(rows) > 1 else 0
     return (address(rows) + stride * np.arange(count)).astype(np.uint64)

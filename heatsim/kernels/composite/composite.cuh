@@ -1,26 +1,27 @@
-// What a cell does where materials meet, and at faces that hold more than f - g T. Needs composite/materials.cuh; included by stencil.cuh.
+// One cell's step in a composite body: links between materials, and faces that need more than f - g T. Included by stencil.cuh
+// after composite/materials.cuh.
 //
-// Each cell has a byte: its kind, which is a material together with the sources in it, and INTERIOR where every neighbour
-// that it has is of the same kind. Interior cells, nearly all, need three coefficients of their kind. The others look at
-// the bytes around them, and each pair of kinds has its own coefficient:
+// Each cell has one byte: its kind (a material together with the sources in it) and the bit INTERIOR, set if all its neighbours
+// have the same kind. Interior cells, nearly all, need three coefficients of their kind. The others read the bytes of their
+// neighbours; each pair of kinds has its own coefficient:
 //
 //        kind a | kind b          T_a += c_ab (T_b - T_a),   c_ab = dt / (C_a d) . 1 / (d/2k_a + R_contact + d/2k_b)
 //           ●---+---●
 //         d/2k_a R d/2k_b
 //
-// A face holds a condition. Half a cell of conduction lies between it and the cell; the surface's own temperature is where
-// what arrives from outside is what flows on to the cell:
+// A face has a condition. Half a cell of conduction lies between surface and cell centre. The surface temperature T_s balances
+// the heat from outside with the heat that flows on to the cell:
 //
 //        outside | surface        film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4)  =  K (T_s - T),   K = 2k/d
 //                ○---●  T         held: T_s = T_amb
 //               T_s
 //
-// Towards void, surface and flux are those of the smooth surface: of a voxel's face with the area A it has the part w A, so that
-// in K its half cell counts as 2k/(d w), and the face's part of the heat is that of its own half cell, 2k/d A (T_s - T).
+// Towards void, surface and flux belong to the smooth surface. A voxel face of area A stands for a part w A of it. So K takes
+// 2k/(d w) for the half cell, and the heat of this face is that of its own half cell, 2k/d A (T_s - T).
 //
-// The unknown is T_s - T, so that neither a good nor a bad conductor loses digits in float32.
+// The unknown is T_s - T, so that float32 loses no digits, neither in good nor in bad conductors.
 
-#define NEWTON_STEPS 16  // at the most; more than two only where surface and surroundings differ by a factor
+#define NEWTON_STEPS 16  // upper bound; more than two occur only if surface and surroundings differ by a factor
 
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
@@ -31,11 +32,14 @@ __device__ __forceinline__ double root(double a) { return sqrt(a); }
 __device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
 __device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
 
-// Surface minus cell. Where conduction leaves the surface near the cell, Newton's step from the cell's temperature and a second
-// one with the same slope find it: the second, as a part of the first, is all that the fourth power adds to its tangent, and
-// what is left is at most four times its square. Nothing radiates below absolute zero. Elsewhere the first guess takes radiation as linear between cell and surroundings; Newton's steps
-// square its error until it is below rounding. No surface is hotter than cell, ambient and surroundings, unless radiation alone
-// carries the flux away: beyond that a step is cut, since the fourth power would bring it back by quarters only.
+// Solves film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4) = K (T_s - T) for T_s - T (absolute temperatures in the
+// fourth powers).
+// 1. No radiation: linear, one division.
+// 2. Weak radiation: one Newton step from T_s = T, and a second with the same slope. `second` is the size of the second relative
+//    to the first; the remaining error is at most 4 second^2, relative to the step. Below absolute zero nothing radiates.
+// 3. Otherwise: at most NEWTON_STEPS steps. The first guess takes radiation as linear between cell and surroundings; each step
+//    squares the error. Every guess is capped at the hottest possible surface: cell, ambient, or the temperature at which
+//    radiation alone balances flux and surroundings. Above it Newton's method on T^4 would come back by a quarter per step only.
 __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
 {
     const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
@@ -68,7 +72,7 @@ __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductan
     return rise;
 }
 
-// The pointer of one of the first FIRST_FACES faces; kernel parameters cannot be indexed without a copy in local memory.
+// pointers[face], for one of the first FIRST_FACES faces. Indexing a kernel parameter would copy the array to local memory.
 template <int FIRST_FACES, class Pointer>
 __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int face)
 {
@@ -79,13 +83,13 @@ __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int fac
     return one;
 }
 
-// The kind of the cell that stands in a place, which may lie beyond a face.
+// The kind of the cell at a position, which may lie outside the grid: as neighbour().
 __device__ __forceinline__ int kind_at(const Grid& grid, const Medium& medium, int x, int y, int z)
 {
     return medium.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
 }
 
-// What beams bring to cell (u, v) of a face, W/m2.
+// Flux of all beams into cell (u, v) of a face, W/m2.
 __device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* sweep, int face, int u, int v)
 {
     Real flux = Real(0);
@@ -109,31 +113,33 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
     return faces;
 }
 
-// Heat into a cell in K, as the product of a share and a difference in K.
+// Heat into a cell, share * difference, in kelvin of the cell. The difference is in K.
 struct Drop {
     Real share, difference;
 };
 
-// What comes from the surface of a cell that has condition `number`. Of the cell, `conducting` is the conductivity over that at
-// the reference temperature, `driving` the potential; `weight` is how much larger the surface is than the one it stands for.
+// Heat from a surface with condition `number` into its cell. `conducting` = k(T)/k(T_ref) of the cell, `driving` its potential,
+// `weight` = area of the voxel surface / area of the smooth surface.
 __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Sweep* sweep, int number, int kind,
                                                 const HalfCell& half, Real T, Real beam, Real conducting, Real driving,
                                                 Real weight = Real(1))
 {
     const Condition& condition = sweep->conditions[number];
+    Real rise;
 #if MATERIALS == 2
-    // The surface's temperature is known, and so its potential: the integral of the conductivity over the half cell is exact.
+    // A held surface has a known potential, so the integral of the conductivity over the half cell is exact.
     if (condition.free == Real(0)) {
-        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.laws.held;
-        return {half.share, held[number * medium.kinds + kind] - driving};
-    }
+        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.enthalpies.held;
+        rise = held[number * medium.kinds + kind] - driving;
+        conducting = Real(1);  // no return from here: that would take more registers
+    } else
 #endif
-    const Real rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
-    return {half.share * conducting, rise};  // in this order: the share takes no register meanwhile
+        rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
+    return {half.share * conducting, rise};  // loaded after the solution, so the share takes no register during it
 }
 
 #if MIXED
-// Which of the mixed cells is the i-th of a face.
+// Index among the mixed cells of cell i of a face: binary search.
 __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, size_t i)
 {
     const long long place = ((long long)face << 40) + (long long)i;
@@ -147,15 +153,15 @@ __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, siz
 }
 #endif
 
-// Heat through one of the first faces of the box into cell (u, v) of it, which is its i-th, entered into the ledger by the thread
-// that owns the cell; `conducting` and `driving` as above.
+// Heat through a face of the box into its cell (u, v), which has index i. The thread that owns the cell adds it to the ledger.
+// `face` < FIRST_FACES; `conducting` and `driving` as above.
 template <int FIRST_FACES>
 __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* sweep, const Ledger& ledger, int face, int u,
                                              int v, size_t i, int kind, Real T, bool owned, Real conducting, Real driving)
 {
     const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
     const Real beam = beam_flux(medium, sweep, face, u, v);
-    const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // loaded one by one, for the registers that it would take
+    const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // a reference: each member is loaded at its use
     if (half.conductance == Real(0)) return -Real(0);
 #if MIXED
     const Real from_beam = half.gain * beam;
@@ -206,22 +212,22 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
     return sum;
 }
 
-// What sources give to a cell of a kind. Added to anything, -0 changes no bit of it.
+// Heat of the sources in a cell of a kind, in K per step. Without sources -0: adding it changes no bit of any number.
 __device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
 {
     return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
-// The weights of a cell that has some: how much larger a surface made of voxels is than the smooth one that it stands for, which
-// the half cell's conductance is multiplied with towards void, or a contact's resistance; 0 towards void where no smooth surface
-// belongs to the face. Where conductivities are constant, that of a contact is what it makes of the coefficient of the link.
+// Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
+// surface. Towards void it multiplies the half cell's conductance, and is 0 if no smooth surface belongs to the face. At a
+// contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient.
 __device__ __forceinline__ size_t rank_of(const Medium& medium, size_t cell)
 {
     const size_t word = cell / 32;
     return medium.before[word] + __popc(medium.weighted[word] & ((1u << cell % 32) - 1u));
 }
 
-// What weighs a cell's links, null where nothing does.
+// The six weights of a cell; null if it has none.
 __device__ __forceinline__ const Real* weights_of(const Medium& medium, size_t cell)
 {
 #if CONTACTS
@@ -230,7 +236,7 @@ __device__ __forceinline__ const Real* weights_of(const Medium& medium, size_t c
     return nullptr;
 }
 
-// Coefficients of a cell's links, weighted; those towards void are 0.
+// Multiplies the coefficients of a cell's links by their weights. Those towards void are 0.
 __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
 {
     if (!weights) return;
@@ -242,7 +248,7 @@ __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
     own.c6 *= weights[5];
 }
 
-// sum, plus the heat through a cell's surfaces towards void: bit n of `sides` where the neighbour in direction n is.
+// sum, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
@@ -263,7 +269,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
     return sum + heat;
 }
 
-// The coefficients of a kind among its own; of the only one where there is one material.
+// The coefficients of a kind's interior cells; with one material there is only one kind.
 __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int kind)
 {
 #if MATERIALS
@@ -274,11 +280,11 @@ __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c
 #endif
 }
 
-// From position i of an axis of n cells to the neighbours in it, as neighbour() has them.
+// Offsets from position i of an axis of n cells to its neighbours, as neighbour().
 __device__ __forceinline__ int step_down(int i, int n, bool periodic) { return i > 0 ? -1 : periodic ? n - 1 : 0; }
 __device__ __forceinline__ int step_up(int i, int n, bool periodic) { return i < n - 1 ? 1 : periodic ? 1 - n : 0; }
 
-// The byte of a cell; a body of one kind has none.
+// The byte of a cell. A body of one kind stores no bytes.
 __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
 {
 #if MATERIALS == 2
@@ -293,8 +299,8 @@ __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cel
 #if MATERIALS == 2
 #include "composite/varying.cuh"
 #else
-// The temperature of a cell, as a deviation, from what the field holds, its conductivity over that at the reference
-// temperature, and its potential.
+// The temperature of a cell (as a deviation) from its value in the field; also conducting = k(T)/k(T_ref) and driving, its
+// potential. Here all are trivial.
 __device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting, Real& driving)
 {
     conducting = Real(1);
@@ -302,7 +308,7 @@ __device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conduc
     return T;
 }
 
-// As update(), for any cell.
+// update() for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
@@ -333,7 +339,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     return finish(sweep, x, y, z, T, sum);
 }
 
-// The same from the neighbours' kinds and values, in the order of the directions.
+// The same; the neighbours' kinds and values are arguments, in the order x-, x+ ... z+.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)
@@ -360,7 +366,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     return finish(sweep, x, y, z, T, sum);
 }
 
-// The same with the values loaded from the field, all that is needed at once: what takes time is waiting for them.
+// The same; the values are loaded from the field. All loads start together, because their latency is what takes time.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
                                                    const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
 {

@@ -1,8 +1,8 @@
-// What kernels are told of materials, conditions and sources; composite/composite.cuh says what is made of it.
+// Materials, conditions and sources as kernels receive them; composite/composite.cuh uses them.
 
-#define INTERIOR 0x80u  // bit of a cell's byte; the others are its kind
+#define INTERIOR 0x80u  // bit of a cell's byte; the other bits are its kind
 
-// What a condition holds during a step; temperatures are deviations.
+// A boundary condition during one step; temperatures are deviations.
 struct Condition {
     Real film;          // W/(m2 K); 1 where the temperature is held
     Real ambient;       // K
@@ -12,22 +12,22 @@ struct Condition {
     Real free;          // 0 where the temperature is held, else 1
 };
 
-// Part of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.
+// The rectangle of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.
 struct Beam {
     const Real* weight_u;  // flux = weight_u . weight_v, W/m2
     const Real* weight_v;
     int face, first_u, first_v, count_u, count_v;
 };
 
-// What changes from step to step; the arrays may be shared by many steps.
+// Data that change from step to step; several steps may share an array.
 struct Sweep {
     const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
-    const Real* heat;             // K a step that sources give to the cells of each kind
+    const Real* heat;             // heat of the sources in a cell of each kind, K per step
     const Beam* beams;
     unsigned int step;
 };
 
-// Coefficients of a kind among its own.
+// Coefficients of a kind's interior cells.
 struct __align__(16) Inner {
     Real x, y, z, unused;
 };
@@ -35,42 +35,42 @@ struct __align__(16) Inner {
 // A cell at a face, for one kind and axis.
 struct __align__(16) HalfCell {
     Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
-    Real share;        // dt K / (C d): what a kelvin between surface and cell gives to the cell
+    Real share;        // dt K / (C d): heat into the cell for each kelvin between surface and cell
     Real gain;         // dt / (C d), K m2/W
     Real unused;
 };
 
 #if MATERIALS == 2
-struct Law;
+struct EnthalpyTable;
 struct Potential;
 struct State;
 
 // How materials change with temperature: composite/varying.cuh.
-struct Laws {
-    const Law* of_kind;
+struct EnthalpyTables {
+    const EnthalpyTable* of_kind;
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
-    int held;                 // numbers from a step's first condition to the potentials at its ambients, [condition][kind]
+    int held;                 // where the potentials at the ambients are, [condition][kind], in Reals after the first condition
 };
 #endif
 
 #if MIXED
-// Part of the face of a cell that several conditions share.
+// One condition's part of a cell face that several conditions share.
 struct Part {
     int number;     // of its condition
     Real fraction;  // of the cell's face
 };
 
-// Cells at faces of the box that several conditions share.
+// Cells at faces of the box whose face several conditions share.
 struct MixedCells {
-    const long long* places;    // the face times 2^40 plus the cell's place on it, ascending
-    const unsigned int* first;  // the first part of each, and the number of parts
+    const long long* places;    // face * 2^40 + index of the cell on the face, ascending
+    const unsigned int* first;  // the first part of each cell, then the number of parts
     const Part* parts;
     int cells;
 };
 
-#define MIXED_CELL 255  // in place of a condition's number
+#define MIXED_CELL 255  // stands for a mixed cell instead of a condition's number
 #endif
 
 struct Medium {
@@ -78,17 +78,17 @@ struct Medium {
     const Inner* inner;               // of each kind
     const Real* links;                // c_ab, [axis][a][b]
     const HalfCell* halves;           // [kind][axis]
-    const unsigned char* patches[6];  // the number of each face cell's condition; null where all have their face's own
-    const unsigned int* weighted;     // a bit a cell: whether it has weights
-    const unsigned int* before;       // such cells before each word of bits
-    const Real* weights;              // six a cell, in the order x-, x+ ... z+: composite.cuh says of what
+    const unsigned char* patches[6];  // the number of each face cell's condition; null for a face without patches
+    const unsigned int* weighted;     // one bit per cell: set if it has weights
+    const unsigned int* before;       // number of weighted cells before each word of bits
+    const Real* weights;              // six per weighted cell, x-, x+ ... z+; rank_of() in composite.cuh defines them
     Real reference;                   // the absolute temperature of a deviation of 0
-    int kinds, first_heated;          // kinds from first_heated on have sources
+    int kinds, first_heated;          // number of kinds; kinds >= first_heated have sources
     int beams;
-    int void_kind, void_condition;    // -1 where there are none
-    int open;                         // a bit for each face of the box that lets heat through
+    int void_kind, void_condition;    // -1 if there is none
+    int open;                         // one bit for each face of the box: set if it lets heat through
 #if MATERIALS == 2
-    Laws laws;
+    EnthalpyTables enthalpies;
 #endif
 #if MIXED
     MixedCells mixed;
@@ -96,8 +96,8 @@ struct Medium {
 };
 
 struct Ledger {
-    double* face[6];  // sums of the heat through each face, a beam's left out; null where nobody asked
-    double* beam[6];  // sums of what beams gave to the cells of each face
-    double* exposed;  // sums of the heat through surfaces towards void, for each cell that has weights
-    double* parts;    // sums of the heat through each part of mixed cells, which is among the face's, a beam's left out
+    double* face[6];  // heat through each face, without beams; null if not recorded
+    double* beam[6];  // heat of the beams, for each face
+    double* exposed;  // heat through surfaces towards void, for each weighted cell
+    double* parts;    // heat through each part of the mixed cells, without beams; `face` contains it too
 };

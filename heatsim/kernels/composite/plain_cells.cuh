@@ -1,12 +1,12 @@
 // composite/composite.cuh for kernels that load vectors of cells; included by vector.cuh.
 //
-// Most cells are plain: of their vector's kind, among their like, and at no face. Kernels update whole vectors as if all cells
-// were plain, and the others again afterwards.
+// Most cells are plain: interior, of the same kind as the first cell of their vector, and at no face. Kernels update whole
+// vectors as if all cells were plain, and update the others again afterwards.
 
-// The bytes of a vector's cells, the first one lowest.
+// The bytes of a vector's cells; the first cell has the lowest byte.
 typedef unsigned int Kinds;
 
-// A bit, and the highest bit, of the byte of each cell.
+// Masks: the lowest bit (ONES) and the highest bit (HIGHEST) of each cell's byte.
 #if VECTOR == 4
 #define ONES 0x01010101u
 typedef unsigned int Bytes;
@@ -33,14 +33,14 @@ __device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
 
 __device__ __forceinline__ int first_kind(Kinds kinds) { return kinds & 0xFFu & ~INTERIOR; }
 
-// The highest bit of the byte of each cell that is not interior, or not of the first one's kind.
+// The highest bit of each cell's byte: set if the cell is not interior, or not of the first cell's kind.
 __device__ __forceinline__ unsigned int not_plain(Kinds kinds)
 {
     const unsigned int differs = kinds ^ (ONES * first_kind(kinds) | HIGHEST);
     return ((differs & ~HIGHEST) + ~HIGHEST | differs) & HIGHEST;
 }
 
-// What plain cells of a kind need.
+// Data of the plain cells of a kind.
 struct Own {
     int kind;
 #if MATERIALS
@@ -58,7 +58,7 @@ __device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep,
 #endif
 }
 
-// What a vector of plain cells has from its neighbours and sources; `west` and `east` are the values beside it.
+// Heat of a vector of plain cells from neighbours and sources; `west` and `east` are the values next to the vector.
 __device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own, const Cells& T, Real west, Real east,
                                            const Cells& south, const Cells& north, const Cells& below, const Cells& above)
 {
@@ -76,7 +76,7 @@ __device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own
     return sum;
 }
 
-// As finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
+// finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
 __device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
 {
     Cells updated;

@@ -1,18 +1,21 @@
-// 06 for bodies of several materials, general faces and sources: its march along z, a row of vectors a thread, which leaves
-// registers for faces and materials.
+// 06 for composite bodies: the same march along z, with one row of vectors per thread, which leaves registers for faces and
+// materials.
 //
 //        above      registers, just loaded
-//        current    registers; x neighbours from the lanes beside by shuffle, y neighbours from L1
+//        current    registers; x neighbours by shuffle from the adjacent lanes, y neighbours from L1
 //        below      registers
 //
-// Every vector is updated as if all its cells were plain: of one type, among their own, and at no face. Cells that are not are
-// deferred and updated once more when the block has marched (deferred_cells.cuh).
+// Every vector is updated as if all its cells were plain: interior, of one kind, and at no face. The other cells are deferred
+// and updated again after the march (deferred_cells.cuh). Traffic and expected speed: as 06, plus one byte per cell and the
+// deferred cells.
 
 #include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
-// Threads on a multiprocessor: what the noted cells take is not to cost the march its warps.
-#if __CUDA_ARCH__ == 750
+// Threads per multiprocessor: the code for deferred cells must not reduce the number of warps.
+#if MIXED && __CUDA_ARCH__ < 1000
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
+#elif __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1152 : 1280) : __CUDA_ARCH__ == 900 ? 1024 : 896)
@@ -26,18 +29,18 @@ extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    __shared__ Noted noted_cells;
+    __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
-    // The blocks at z_max, whose noted cells take longest, come first: last, nothing would be left to do beside them.
+    // The blocks at z_max start first: their deferred cells take longest, and other blocks can run beside them.
     const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
     const int z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
 
-    // 1. Rows end where they end: lanes beyond take part in shuffles with a copy of the first vector, which on a periodic axis
-    //    is what the last one meets, and store nothing.
+    // 1. Lanes beyond the end of a row hold a copy of the first vector for the shuffles (on a periodic axis it is the last
+    //    vector's neighbour) and store nothing.
     const int x_load = x < grid.nx ? x : 0, y_load = min(y, grid.ny - 1);
     size_t cell = cell_index(grid, x_load, y_load, z_begin);
     const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
@@ -52,16 +55,16 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells below = load(T + cell - (z_begin > 0 ? plane : over_the_end));
     Cells current = load(T + cell);
 
-    unsigned int noted = 0;
+    unsigned int deferred = 0;
     Own own = own_of(c, sweep, 0);
 #pragma unroll 1
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above.
+        // 3. Load the plane above.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
 
-        // 4. Neighbours in y from L1, in x from the lanes beside; the outer lanes have none and load.
+        // 4. Neighbours in y come from L1, in x from the adjacent lanes; the outermost lanes load theirs.
         const Cells south = load(here + to_south), north = load(here + to_north);
         Real west = __shfl_up_sync(ALL_LANES, current.at[VECTOR - 1], 1);
         Real east = __shfl_down_sync(ALL_LANES, current.at[0], 1);
@@ -71,10 +74,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (tasks & LOADS_EAST) east = outer;
         if (tasks & ENDS) east = current.at[VECTOR - 1];
 
-        // 5. Update the vector as if all its cells were plain, and note those that are not.
+        // 5. Update the vector as if all its cells were plain; defer the others.
         const Kinds kinds = load_kinds(c.medium, cell);
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
-        noted |= not_plain(kinds) >> (7 - (z - z_begin));
+        deferred |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.kind);
         if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, current, sum));
@@ -85,7 +88,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         cell = next;
     }
 
-    // 7. What is not plain.
-    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+    // 7. Update the deferred cells.
+    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

@@ -1,4 +1,4 @@
-"""The laws of materials that change with temperature, as kernels look them up: the tables of composite/varying.cuh."""
+"""Enthalpy tables of materials that change with temperature, laid out for kernels (composite/varying.cuh)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import Medium
-from heatsim.physics.enthalpy import Law
+from heatsim.physics.enthalpy import EnthalpyTable
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Laws:
-    """Tables in a precision; empty arrays where nothing changes.
+class EnthalpyTables:
+    """Enthalpy tables of all kinds in one precision; empty arrays if no material varies.
 
     Attributes:
-        places: steps in a kelvin of content, the first and the last of the steps, of each kind; shape (kinds, 3).
-        bases: of step 0 of each kind, in entries; the same for kinds of one material and no others, by which kernels
-            tell materials apart. Shape (kinds,), int64.
-        potentials: at the lower end of each step and across it, shape (entries, 2).
-        states: temperature and conductivity likewise: value, rise, value, rise; shape (entries, 4).
-        resistances: of contacts in m² K/W, shape (kinds, kinds).
+        places: for each kind (steps per kelvin of content, first step, last step); shape (kinds, 3).
+        bases: entry of step 0 of each kind, shape (kinds,), int64. Kinds have the same base exactly if they are of one
+            material: kernels compare bases to distinguish materials.
+        potentials: value at the lower end of each step, and rise across it; shape (entries, 2).
+        states: temperature and conductivity in the same form: value, rise, value, rise; shape (entries, 4).
+        resistances: contact resistances in m² K/W, shape (kinds, kinds).
     """
 
     places: Array
@@ -34,43 +34,46 @@ class Laws:
 
     @property
     def vary(self) -> bool:
-        """Whether there are any."""
+        """Whether any material varies with temperature."""
         return bool(self.bases.size)
 
 
-def make_laws(medium: Medium, precision: str) -> Laws:
+def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
     """The tables of a body's kinds of cells."""
     if not medium.varies:
         nothing = np.zeros((0, 0), dtype=precision)
-        return Laws(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    laws = medium.laws
-    starts = _starts(list(dict.fromkeys(laws)))
-    return Laws(
-        places=np.array([(1.0 / law.step, law.first, law.first + law.steps - 1) for law in laws], dtype=precision),
-        bases=np.array([starts[law] - law.first for law in laws], dtype=np.int64),
+        return EnthalpyTables(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+    enthalpies = medium.enthalpies
+    starts = _starts(list(dict.fromkeys(enthalpies)))
+    return EnthalpyTables(
+        places=np.array(
+            [(1.0 / enthalpy.step, enthalpy.first, enthalpy.first + enthalpy.steps - 1) for enthalpy in enthalpies],
+            dtype=precision,
+        ),
+        bases=np.array([starts[enthalpy] - enthalpy.first for enthalpy in enthalpies], dtype=np.int64),
         potentials=_entries(starts, "potentials").astype(precision),
         states=np.hstack([_entries(starts, name) for name in ("temperatures", "conductivities")]).astype(precision),
         resistances=medium.resistance.astype(precision),
     )
 
 
-def _starts(laws: Sequence[Law]) -> dict[Law, int]:
-    """Where the table of each law starts, so that no two have the same base; entries may be left out for that."""
-    starts: dict[Law, int] = {}
+def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
+    """The first entry of each table. No two tables get the same base; entries may stay unused for this."""
+    starts: dict[EnthalpyTable, int] = {}
     end, bases = 0, set[int]()
-    for law in laws:
-        while end - law.first in bases:
+    for enthalpy in enthalpies:
+        while end - enthalpy.first in bases:
             end += 1
-        bases.add(end - law.first)
-        starts[law] = end
-        end += law.steps
+        bases.add(end - enthalpy.first)
+        starts[enthalpy] = end
+        end += enthalpy.steps
     return starts
 
 
-def _entries(starts: Mapping[Law, int], name: str) -> NDArray[np.float64]:
-    """For each step of each table its value at the lower end and its rise across it, shape (entries, 2)."""
-    entries = np.zeros((max(start + law.steps for law, start in starts.items()), 2))
-    for law, start in starts.items():
-        values = getattr(law, name)
-        entries[start : start + law.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
+def _entries(starts: Mapping[EnthalpyTable, int], name: str) -> NDArray[np.float64]:
+    """Value at the lower end and rise across each step of all tables, shape (entries, 2)."""
+    entries = np.zeros((max(start + enthalpy.steps for enthalpy, start in starts.items()), 2))
+    for enthalpy, start in starts.items():
+        values = getattr(enthalpy, name)
+        entries[start : start + enthalpy.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
     return entries

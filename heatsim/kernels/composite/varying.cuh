@@ -1,35 +1,35 @@
-// Materials that change with temperature. Included by composite/composite.cuh.
+// Materials that vary with temperature. Included by composite/composite.cuh.
 //
-// The field holds contents: the heat of a cell in kelvins of a constant heat capacity (heatsim/physics/enthalpy.py). Tables
-// with equal steps of content give, linear in between,
+// The field holds contents: the enthalpy of a cell, in kelvins of a constant heat capacity (heatsim/physics/enthalpy.py).
+// Tables with equal steps of content, linear in between, give
 //
 //        content ──► potential                    within a material: heat = c (potential_b - potential_a), c constant
-//        content ──► temperature, conductivity    at faces and between materials: as in composite/composite.cuh, each half cell with
-//                                                 the conductivity that its own cell has; held faces by potential
+//        content ──► temperature, conductivity    at faces and between materials: as in composite/composite.cuh; each half cell
+//                                                 has the conductivity of its own cell; held faces use potentials
 //
-// Steps are powers of two, so finding the place in a table rounds nothing, and a table of one step of 1 K is the identity:
-// what a material that does not change has.
+// Steps are powers of two, so the index into a table is computed without rounding. A material that does not vary has a
+// table of one step of 1 K, the identity.
 
-// Where in the tables a kind's law stands, in steps of its content.
-struct __align__(16) Law {
-    Real per_kelvin;   // steps in a kelvin
-    Real first, last;  // of the steps; beyond them the tables go on straight
-    int base;          // of step 0, in entries; kinds of one material have the same
+// A kind's table: its place among all entries, and its steps of content.
+struct __align__(16) EnthalpyTable {
+    Real per_kelvin;   // steps per kelvin
+    Real first, last;  // first and last step; beyond them the table is extrapolated linearly
+    int base;          // entry of step 0; the same for all kinds of one material
 };
 
-// Potential: at the lower end of a step, and across it.
+// Potential at the lower end of a step, and its rise across the step.
 struct __align__(2 * sizeof(Real)) Potential {
     Real value, rise;
 };
 
-// Temperature as a deviation, and conductivity over that at the reference temperature, likewise.
+// Temperature (a deviation) and k(T)/k(T_ref): each at the lower end of a step, and its change across the step.
 struct __align__(16) State {
     Real temperature, warming;
     Real conductivity, change;
 };
 
-// The largest whole number that is no more than a, as an integer too: added to 1.5 times a power of two, rounded down, it is
-// what the lowest bits hold. Conversions are an eighth as fast. For magnitudes below 2^22.
+// floor(a), also as an integer, for |a| < 2^22. Adding 1.5 times a power of two, rounded down, leaves the integer in the lowest
+// bits. A conversion instruction has an eighth of this speed.
 __device__ __forceinline__ float whole(float a, int& integer)
 {
     const float shifted = __fadd_rd(a, 12582912.0f);
@@ -43,7 +43,7 @@ __device__ __forceinline__ double whole(double a, int& integer)
     return shifted - 6755399441055744.0;
 }
 
-// Not by fmax and fmin, which in double take several instructions.
+// In double precision fmax and fmin would take several instructions each.
 __device__ __forceinline__ float held_between(float least, float most, float a) { return fminf(fmaxf(a, least), most); }
 __device__ __forceinline__ double held_between(double least, double most, double a)
 {
@@ -51,67 +51,68 @@ __device__ __forceinline__ double held_between(double least, double most, double
     return held < most ? held : most;
 }
 
-// The step of the table that holds for a content, and how far into it the content lies, in steps.
-__device__ __forceinline__ int step_of(const Law& law, Real content, Real& into)
+// The table entry for a content; `into` is the distance from the start of its step, in steps.
+__device__ __forceinline__ int step_of(const EnthalpyTable& table, Real content, Real& into)
 {
-    const Real steps = content * law.per_kelvin;
+    const Real steps = content * table.per_kelvin;
     int step;
-    into = steps - whole(held_between(law.first, law.last, steps), step);
-    return law.base + step;
+    into = steps - whole(held_between(table.first, table.last, steps), step);
+    return table.base + step;
 }
 
-__device__ __forceinline__ Real potential(const Laws& laws, const Law& law, Real content)
+__device__ __forceinline__ Real potential(const EnthalpyTables& tables, const EnthalpyTable& table, Real content)
 {
     Real into;
-    const Potential entry = laws.potentials[step_of(law, content, into)];
+    const Potential entry = tables.potentials[step_of(table, content, into)];
     return multiply_add(entry.rise, into, entry.value);
 }
 
-__device__ __forceinline__ Real temperature(const Laws& laws, const Law& law, Real content, Real& conducting)
+__device__ __forceinline__ Real temperature(const EnthalpyTables& tables, const EnthalpyTable& table, Real content,
+                                            Real& conducting)
 {
     Real into;
-    const State entry = laws.states[step_of(law, content, into)];
+    const State entry = tables.states[step_of(table, content, into)];
     conducting = multiply_add(entry.change, into, entry.conductivity);
     return multiply_add(entry.warming, into, entry.temperature);
 }
 
-// The same of a cell of a kind, and its potential.
+// Temperature, conducting = k(T)/k(T_ref) and potential (driving) of a cell of a kind.
 __device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting, Real& driving)
 {
-    const Law law = medium.laws.of_kind[kind];
-    driving = potential(medium.laws, law, content);
-    return temperature(medium.laws, law, content, conducting);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    driving = potential(medium.enthalpies, table, content);
+    return temperature(medium.enthalpies, table, content, conducting);
 }
 
-// Heat between the centres of two kinds of different materials, in K of the first; the second is beside `cell` in direction `side`.
+// Heat from the neighbour in direction `side`, of another material, into a cell, in kelvin of the cell.
 __device__ __forceinline__ Drop drop_between(const Medium& medium, size_t cell, int side, int kind, Real content, int other,
                                              Real beside)
 {
-    const Laws& laws = medium.laws;
+    const EnthalpyTables& tables = medium.enthalpies;
     const HalfCell half = medium.halves[3 * kind + (side >> 1)], further = medium.halves[3 * other + (side >> 1)];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
-    const Real T = temperature(laws, laws.of_kind[kind], content, conducting);
-    const Real T_there = temperature(laws, laws.of_kind[other], beside, conducting_there);
+    const Real T = temperature(tables, tables.of_kind[kind], content, conducting);
+    const Real T_there = temperature(tables, tables.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    Real contact = laws.resistances[kind * medium.kinds + other];
+    Real contact = tables.resistances[kind * medium.kinds + other];
 #if CONTACTS
     if (const Real* const weights = weights_of(medium, cell)) contact *= weights[side];
 #endif
     return {half.gain / (resistance + contact), T_there - T};
 }
 
-// sum, plus what comes from a neighbour, whose potential by the cell's own law is `there`: the law of nearly all neighbours too.
-__device__ __forceinline__ Real add_neighbour(const Medium& medium, const Law& law, size_t cell, int side, int kind, Real T,
-                                              Real here, int other, Real beside, Real there, Real sum)
+// sum, plus the heat from a neighbour. `there` is its potential by the cell's own table, which nearly all neighbours share.
+__device__ __forceinline__ Real add_neighbour(const Medium& medium, const EnthalpyTable& table, size_t cell, int side, int kind,
+                                              Real T, Real here, int other, Real beside, Real there, Real sum)
 {
     Drop drop = {medium.links[((side >> 1) * medium.kinds + kind) * medium.kinds + other], there - here};
-    if (other != kind && medium.laws.of_kind[other].base != law.base)
+    if (other != kind && medium.enthalpies.of_kind[other].base != table.base)
         drop = drop_between(medium, cell, side, kind, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
-// The new content from the sum over neighbours; `here` is the potential, bit n of `sides` is set where the neighbour in
+// The new content from the sum over neighbours. `here` is the cell's potential; bit n of `sides` is set if the neighbour in
 // direction n is void.
 __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real here, Real sum,
@@ -122,7 +123,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real warmth = temperature(medium.laws, medium.laws.of_kind[kind], T, conducting);
+        const Real warmth = temperature(medium.enthalpies, medium.enthalpies.of_kind[kind], T, conducting);
         if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
         if (at_face)
             sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
@@ -130,31 +131,31 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
     return finish(sweep, x, y, z, T, sum);
 }
 
-// The new content of a cell from the kinds and contents of its neighbours, in the order of the directions. All potentials
-// are looked up at once.
+// The new content of a cell from the kinds and contents of its neighbours, in the order x-, x+ ... z+. All potentials are
+// looked up together.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true)
 {
     const Medium& medium = c.medium;
-    const Law law = medium.laws.of_kind[kind];
-    const Real here = potential(medium.laws, law, T);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    const Real here = potential(medium.enthalpies, table, T);
     Real there[6];
 #pragma unroll
-    for (int n = 0; n < 6; ++n) there[n] = potential(medium.laws, law, values[n]);
+    for (int n = 0; n < 6; ++n) there[n] = potential(medium.enthalpies, table, values[n]);
     unsigned int sides = 0;
     Real sum = Real(0);
     const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(medium, law, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
+        sum = add_neighbour(medium, table, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == medium.void_kind) << n;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
 }
 
-// The same with the values loaded from the field, axis by axis: all at once would be faster, but for the registers it takes,
-// which more warps are worth more than.
+// The same; the values are loaded from the field, axis by axis. Loading all together would need more registers, and the warps
+// lost to them would cost more than it gains.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
                                                    const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
 {
@@ -162,8 +163,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     const size_t cell = cell_index(grid, x, y, z);
     const unsigned int byte = byte_of(medium, cell);
     const int kind = byte & ~INTERIOR;
-    const Law law = medium.laws.of_kind[kind];
-    const Real T = field[cell], here = potential(medium.laws, law, T);
+    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
+    const Real T = field[cell], here = potential(medium.enthalpies, table, T);
     unsigned int sides = 0;
     Real sum = Real(0);
 #pragma unroll 1
@@ -178,9 +179,10 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
             kind_below = byte_of(medium, below) & ~INTERIOR;
             kind_above = byte_of(medium, above) & ~INTERIOR;
         }
-        const Real there_below = potential(medium.laws, law, lower), there_above = potential(medium.laws, law, upper);
-        sum = add_neighbour(medium, law, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(medium, law, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
+        const Real there_below = potential(medium.enthalpies, table, lower),
+                   there_above = potential(medium.enthalpies, table, upper);
+        sum = add_neighbour(medium, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(medium, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
         sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
     }
     return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);

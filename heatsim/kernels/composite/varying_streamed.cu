@@ -1,20 +1,20 @@
-// 06 for materials that change with temperature: its march along z, with potentials in place of temperatures.
+// 06 for materials that vary with temperature: the same march along z, with potentials in place of temperatures.
 //
 //        above      contents, just loaded, and their potentials
-//        current    contents and potentials in registers; the potentials of y neighbours from the warps beside through shared
-//                   memory, of x neighbours from the lanes beside; from their contents where these look up by other laws
+//        current    contents and potentials in registers; potentials of y neighbours from the adjacent warps through shared
+//                   memory, of x neighbours from the adjacent lanes, or from their contents if these lanes use another table
 //        below      potentials in registers
 //
-// A cell's potential is looked up once, and once more for each column beside it that another block or lane owns: loads of 8
-// or 16 bytes from a table that L1 holds. From memory a cell comes once and goes once, and cells that are not plain are noted
-// and made anew, as in 06. Expected: some ten operations and a gather a cell more than 06, two thirds of its speed.
+// A cell's potential is looked up once, plus once for each adjacent column that another block or lane owns: loads of 8 or 16
+// bytes from a table in L1. Memory traffic: each cell is read once and written once. Cells that are not plain are deferred, as
+// in composite/streamed.cu. Expected: some ten operations and one gather per cell more than 06, two thirds of its speed.
 
 #include "vector.cuh"
 #include "composite/deferred_cells.cuh"
 
-// Threads on a multiprocessor.
+// Threads per multiprocessor.
 #if __CUDA_ARCH__ == 900
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : 768)
+#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : MIXED || CONTACTS ? 640 : 768)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
 #else
@@ -23,11 +23,11 @@
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 
-__device__ __forceinline__ Cells potentials(const Laws& laws, const Law& law, const Cells& contents)
+__device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const EnthalpyTable& table, const Cells& contents)
 {
     Cells found;
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) found.at[i] = potential(laws, law, contents.at[i]);
+    for (int i = 0; i < VECTOR; ++i) found.at[i] = potential(tables, table, contents.at[i]);
     return found;
 }
 
@@ -35,18 +35,18 @@ extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the one before
-    __shared__ Noted noted_cells;
+    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the previous one
+    __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x, row = threadIdx.y;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
     const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
-    const Laws& laws = c.medium.laws;
+    const EnthalpyTables& tables = c.medium.enthalpies;
 
-    // 1. Rows end where they end: lanes beyond take part with a copy of the first vector, which on a periodic axis is what the
-    //    last one meets, and store nothing.
+    // 1. Lanes beyond the end of a row hold a copy of the first vector (on a periodic axis it is the last vector's neighbour)
+    //    and store nothing.
     const int x_load = x < grid.nx ? x : 0, y_load = min(y, grid.ny - 1);
     size_t cell = cell_index(grid, x_load, y_load, z_begin);
     const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
@@ -56,19 +56,19 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
-    // The rows beside that other warps of the block have: not across the ends of a periodic axis.
+    // Whether a warp of this block has the adjacent row. Across the ends of a periodic axis it has not.
     const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
 
-    // 2. The plane before the march, and what the column is known of: the kind whose law its potentials are from.
+    // 2. The plane before the march. `table` is the one that the column's potentials are from, `kind` its kind.
     Cells current = load(T + cell), below, driving;
     int kind = INTERIOR;
-    Law law = {};
-    bool one_law = false;
-    unsigned int noted = 0;
+    EnthalpyTable table = {};
+    bool one_table = false;
+    unsigned int deferred = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. The plane above, and the kind. Where it changes, what is carried along is looked up anew. Potentials of cells
-        //    of other kinds are wrong, and reach none but noted cells.
+        // 3. Load the plane above and the kind. If the kind changes, look up the column's potentials again. Potentials of
+        //    cells of other kinds are wrong, but only deferred cells use them.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
@@ -76,38 +76,38 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const bool changes = first_kind(kinds) != kind;
         if (changes) {
             kind = first_kind(kinds);
-            law = laws.of_kind[kind];
-            below = potentials(laws, law, load(here - (z > 0 ? plane : over_the_end)));
-            driving = potentials(laws, law, current);
+            table = tables.of_kind[kind];
+            below = potentials(tables, table, load(here - (z > 0 ? plane : over_the_end)));
+            driving = potentials(tables, table, current);
         }
         if (__any_sync(ALL_LANES, changes))
-            one_law = __all_sync(ALL_LANES, law.base == __shfl_sync(ALL_LANES, law.base, 0));
+            one_table = __all_sync(ALL_LANES, table.base == __shfl_sync(ALL_LANES, table.base, 0));
         const unsigned int strange = not_plain(kinds);
-        noted |= strange >> (7 - (z - z_begin));
+        deferred |= strange >> (7 - (z - z_begin));
 
-        // 4. Neighbours in y, which a vector of interior cells has of its own kind. In x potentials where all lanes look up by
-        //    one law, and the outer lanes have one each to look up; else contents.
+        // 4. Neighbours. In y, a vector of interior cells has neighbours of its own kind. In x, lanes exchange potentials if
+        //    all use one table (the outermost lanes look up one each), otherwise contents.
         rows[z & 1][row][lane] = driving;
         __syncthreads();  // read below; written again two planes on, after the next barrier
         const Cells south = south_beside && !strange ? rows[z & 1][row - 1][lane]
-                                                     : potentials(laws, law, load(here + to_south));
+                                                     : potentials(tables, table, load(here + to_south));
         const Cells north = north_beside && !strange ? rows[z & 1][row + 1][lane]
-                                                     : potentials(laws, law, load(here + to_north));
-        Real west = __shfl_up_sync(ALL_LANES, one_law ? driving.at[VECTOR - 1] : current.at[VECTOR - 1], 1);
-        Real east = __shfl_down_sync(ALL_LANES, one_law ? driving.at[0] : current.at[0], 1);
+                                                     : potentials(tables, table, load(here + to_north));
+        Real west = __shfl_up_sync(ALL_LANES, one_table ? driving.at[VECTOR - 1] : current.at[VECTOR - 1], 1);
+        Real east = __shfl_down_sync(ALL_LANES, one_table ? driving.at[0] : current.at[0], 1);
         Real outer = Real(0);
         if (tasks & (LOADS_WEST | LOADS_EAST)) {
             outer = here[to_outer];
-            if (one_law) outer = potential(laws, law, outer);
+            if (one_table) outer = potential(tables, table, outer);
         }
         if (tasks & LOADS_WEST) west = outer;
         if (tasks & LOADS_EAST) east = outer;
-        if (!one_law) {
-            west = potential(laws, law, west);
-            east = potential(laws, law, east);
+        if (!one_table) {
+            west = potential(tables, table, west);
+            east = potential(tables, table, east);
         }
         if (tasks & ENDS) east = driving.at[VECTOR - 1];
-        const Cells driving_above = potentials(laws, law, above);
+        const Cells driving_above = potentials(tables, table, above);
 
         // 5. Update the vector.
         const Coefficients inner = inner_coefficients(c, kind);
@@ -128,7 +128,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         cell = next;
     }
 
-    // 7. What is not plain.
-    noted = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, noted) : 0u;
-    update_noted(T, T_new, grid, c, sweep, ledger, noted_cells, sides, tasks, noted, z_begin, z_end);
+    // 7. Update the deferred cells.
+    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

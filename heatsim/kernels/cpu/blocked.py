@@ -1,25 +1,25 @@
-"""The CPU's fast kernel: tiles of rows march along z, several steps at a time, inside a core's own cache.
+"""The fast CPU kernel: tiles of rows march along z, several steps at a time, inside the cache of a core.
 
-A tile owns some rows in y and planes in z, whole in x. Level s holds the tile after s steps, as three planes of a ring.
-When plane p arrives from memory at level 0, in the same iteration
+A tile owns rows in y and planes in z, and is whole in x. Level s holds the tile after s steps, as a ring of three
+planes. In the iteration in which plane p arrives from memory at level 0,
 
-        stage 0    turns plane p - 1 from 0 to 1 steps; the plane above it is the one that has just arrived
-        stage 1    turns plane p - 2 from 1 to 2 steps; the plane above it has just left stage 0
+        stage 0    advances plane p - 1 from 0 to 1 steps; the plane above it has just arrived
+        stage 1    advances plane p - 2 from 1 to 2 steps; the plane above it has just left stage 0
         ...
-        stage S-1  turns plane p - S from S-1 to S steps, which go to memory
+        stage S-1  advances plane p - S from S-1 to S steps and writes it to memory
 
-        y   h h h h h h h h h h h h h h h h     halo: rows beyond the tile that each stage needs one fewer of; computed
-            +-------------------------------+   here and by the tile beside, so that no thread waits for another
+        y   h h h h h h h h h h h h h h h h     halo rows: each stage needs one fewer; they are computed here and by the
+            +-------------------------------+   adjacent tile, so that threads do not wait for each other
             |  rows that the tile writes    |
             +-------------------------------+
-            h h h h h h h h h h h h h h h h     at an end of the box: one row, the outermost cells once more
+            h h h h h h h h h h h h h h h h     at an end of the box: one row, a copy of the outermost cells
 
-A row in the ring has a cell more at both ends, what its first and last cell see beyond them, and is padded to whole
-cache lines. So a plane is one run of cells for the compiler to vectorise, without a special case at its ends.
+A row in the ring has one more cell at each end, the neighbour of its first or last cell, and is padded to whole cache
+lines. So a plane is one contiguous run of cells, which the compiler vectorises without special cases at row ends.
 
-Memory is read once and written once for S steps. Results equal those of the NumPy oracle to the bit, whatever the
-tiles, the threads and the steps that a call is asked for: neither fastmath nor fma, and a cell's heat is added to the
-ledger once a step, in the order of steps, by the tile that owns the cell.
+Memory is read once and written once for S steps. Results have the same bits as the NumPy oracle, for all tiles, threads
+and numbers of steps per call: no fastmath, no fma, and the tile that owns a cell adds its heat to the ledger once per
+step, in the order of steps.
 """
 
 from typing import Any, NamedTuple
@@ -42,28 +42,28 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
-from heatsim.kernels.numba_cache import kept
 from heatsim.kernels.source_key import source_key
+from heatsim.numba_cache import kept
 
 _OTHER_SOURCES = source_key((rows,))
 
 
-class Plan(NamedTuple):
-    """What all sweeps of a call share.
+class BlockPlan(NamedTuple):
+    """Data that all sweeps of a call share.
 
     Attributes:
-        nz, ny, nx: cells.
+        nz, ny, nx: number of cells.
         periodic_x, periodic_y, periodic_z: which axes wrap.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
         first_step: the number of the call's first step.
         c: c0…c6.
         f, g: the faces' terms, shape (steps, 6).
-        x_min, x_max, y_min, y_max, z_min, z_max: the ledger's sums; empty where nobody asked.
-        sweeps: that share the steps.
-        workers: threads that share the tiles.
+        x_min, x_max, y_min, y_max, z_min, z_max: the ledger's sums; empty if not recorded.
+        sweeps: number of sweeps that share the steps.
+        workers: number of threads that share the tiles.
         tile_y, tile_z: rows and planes that a tile writes.
-        rows: that are summed, then finished while they are still in the first-level cache.
-        stride: cells from a row to the next in the ring.
+        rows: rows that are summed, then finished while they are still in the first-level cache.
+        stride: cells from one row to the next in the ring.
         margin: cells before the first row of the ring.
     """
 
@@ -93,8 +93,8 @@ class Plan(NamedTuple):
     margin: int
 
 
-class Tile(NamedTuple):
-    """The rows and planes that a tile writes, and the steps of the call that a sweep does."""
+class BlockTile(NamedTuple):
+    """The rows and planes that a tile writes, and the steps of the call that the sweep does."""
 
     first_y: int
     end_y: int
@@ -106,7 +106,7 @@ class Tile(NamedTuple):
 
 @kept(**OPTIONS)
 def advance(
-    plan: Plan,
+    plan: BlockPlan,
     T: Any,
     T_new: Any,
     first_sweep: int,
@@ -115,24 +115,24 @@ def advance(
     worker: int,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
-    """One worker's share of some sweeps; after each of them it has to wait for the other workers, if there are any.
+    """Do one worker's share of some sweeps. With several workers, all must finish a sweep before the next begins.
 
     Args:
-        plan: the call.
-        T: the field before the call's first sweep, as a run of cells. Even sweeps read it, odd ones write it.
-        T_new: as many cells, the other way round.
-        first_sweep: the first of the sweeps.
-        end_sweep: the one after the last.
-        ring: room for a tile's levels, zeros at first.
+        plan: the data of the call.
+        T: the field before the call's first sweep, a 1-d array. Even sweeps read it, odd ones write it.
+        T_new: an array of the same size. Even sweeps write it, odd ones read it.
+        first_sweep: the first sweep.
+        end_sweep: one after the last sweep.
+        ring: memory for a tile's levels, initially zero.
         worker: the worker's number.
-        other_sources: not to be given.
+        other_sources: part of numba's cache key; do not pass it.
     """
     steps, tiles_y, tiles_z = len(plan.f), -(-plan.ny // plan.tile_y), -(-plan.nz // plan.tile_z)
     for sweep in range(first_sweep, end_sweep):
         for number in range(worker, tiles_y * tiles_z, plan.workers):
             y, z = number % tiles_y * plan.tile_y, number // tiles_y * plan.tile_z
             ends = (min(y + plan.tile_y, plan.ny), min(z + plan.tile_z, plan.nz))
-            tile = Tile(y, ends[0], z, ends[1], steps * sweep // plan.sweeps, steps * (sweep + 1) // plan.sweeps)
+            tile = BlockTile(y, ends[0], z, ends[1], steps * sweep // plan.sweeps, steps * (sweep + 1) // plan.sweeps)
             if sweep % 2 == 0:
                 _march(plan, tile, T, T_new, ring)
             else:
@@ -140,22 +140,22 @@ def advance(
 
 
 @compiled
-def _march(plan: Plan, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
-    """One tile through all planes."""
+def _march(plan: BlockPlan, tile: BlockTile, T: Any, T_new: Any, ring: Any) -> None:
+    """Move one tile through all planes."""
     nz, ny, nx, periodic_y, periodic_z = plan.nz, plan.ny, plan.nx, plan.periodic_y, plan.periodic_z
     first_y, end_y, first_z, end_z, first_step, end_step = tile
     stride, steps = plan.stride, end_step - first_step
-    # A level is three planes; row y of a plane begins y * stride behind the plane's origin.
+    # A level has three planes; row y of a plane begins at origin + y * stride.
     plane = (end_y - first_y + 2 * steps + 2) * stride
     origin = plan.margin - (first_y - steps - 1) * stride
 
     for p in range(first_z - steps, end_z + steps):
-        # 1. Plane p arrives at level 0, with all of the halo.
+        # 1. Load plane p to level 0, with the whole halo.
         if periodic_z or 0 <= p < nz:
             from_y, to_y = _rows(first_y, end_y, steps, ny, periodic_y)
             _load_rows(plan, T, wrap(p, nz), ring, origin + p % 3 * plane, from_y, to_y)
 
-        # 2. Each stage makes a plane one step older, the plane below that of the stage before.
+        # 2. Each stage advances one plane by one step: the plane below that of the previous stage.
         for stage in range(steps):
             z, halo = p - 1 - stage, steps - 1 - stage
             if z < first_z - halo or z >= end_z + halo or not (periodic_z or 0 <= z < nz):
@@ -174,7 +174,8 @@ def _march(plan: Plan, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
                     _sum_rows(plan, ring, planes, T_new, new, nx, (rows, nx))
                     _finish_rows(plan, tile, step, ring, here + at, T_new, new, nx, z, y, rows)
                 else:
-                    # 4. The others write to the next level, in one run with what lies between rows, which nobody reads.
+                    # 4. The others write to the next level in one run; the padding between rows is written but not
+                    # read.
                     new = here + 3 * plane + at
                     _sum_rows(plan, ring, planes, ring, new, stride, (1, (rows - 1) * stride + nx))
                     _finish_rows(plan, tile, step, ring, here + at, ring, new, stride, z, y, rows)
@@ -185,15 +186,15 @@ def _march(plan: Plan, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
 
 @njit(inline="always")
 def _rows(first: int, end: int, halo: int, n: int, periodic: bool) -> Any:
-    """The rows of a tile with so many more at both sides, as far as there are any."""
+    """The rows of a tile with ``halo`` more at both sides, clipped to the grid if it is not periodic."""
     if periodic:
         return first - halo, end + halo
     return max(first - halo, 0), min(end + halo, n)
 
 
 @compiled
-def _load_rows(plan: Plan, T: Any, z: int, ring: Any, plane: int, from_y: int, to_y: int) -> None:
-    """Rows of a plane of the field to level 0."""
+def _load_rows(plan: BlockPlan, T: Any, z: int, ring: Any, plane: int, from_y: int, to_y: int) -> None:
+    """Copy rows of a plane of the field to level 0."""
     for y in range(from_y, to_y):
         copy_row(T, (z * plan.ny + wrap(y, plan.ny)) * plan.nx, ring, plane + y * plan.stride, plan.nx)
     _set_row_ends(plan, ring, plane + from_y * plan.stride, to_y - from_y)
@@ -201,8 +202,8 @@ def _load_rows(plan: Plan, T: Any, z: int, ring: Any, plane: int, from_y: int, t
 
 
 @compiled
-def _set_row_ends(plan: Plan, ring: Any, start: int, rows: int) -> None:
-    """The cells before and after each row: what its first and last cell see beyond them."""
+def _set_row_ends(plan: BlockPlan, ring: Any, start: int, rows: int) -> None:
+    """Set the cells before and after each row: the neighbours of its first and last cell."""
     nx, stride, periodic = plan.nx, plan.stride, plan.periodic_x
     for row in range(start, start + rows * stride, stride):
         first, last = ring[row], ring[row + nx - 1]
@@ -211,8 +212,8 @@ def _set_row_ends(plan: Plan, ring: Any, start: int, rows: int) -> None:
 
 
 @compiled
-def _set_end_rows(plan: Plan, ring: Any, plane: int, from_y: int, to_y: int) -> None:
-    """At the ends of a box that is not periodic in y, the outermost rows once more."""
+def _set_end_rows(plan: BlockPlan, ring: Any, plane: int, from_y: int, to_y: int) -> None:
+    """Copy the outermost rows beyond the ends in y, unless y is periodic."""
     nx, stride, first, last = plan.nx, plan.stride, plane, plane + (plan.ny - 1) * plan.stride
     if not plan.periodic_y and from_y == 0:
         copy_row(ring, first, ring, first - stride, nx)
@@ -221,8 +222,8 @@ def _set_end_rows(plan: Plan, ring: Any, plane: int, from_y: int, to_y: int) -> 
 
 
 @compiled
-def _sum_rows(plan: Plan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
-    """Sums over neighbours; ``planes`` is where the rows begin in the planes below, here and above."""
+def _sum_rows(plan: BlockPlan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
+    """Sum over neighbours; ``planes`` are the starts of the rows in the planes below, here and above."""
     below, here, above = planes
     around = (below, here - plan.stride, here, here + plan.stride, above)
     if plan.scheme == SEVEN_TERM:
@@ -233,8 +234,8 @@ def _sum_rows(plan: Plan, ring: Any, planes: Any, T_new: Any, new: int, new_stri
 
 @compiled
 def _finish_rows(
-    plan: Plan,
-    tile: Tile,
+    plan: BlockPlan,
+    tile: BlockTile,
     step: int,
     T: Any,
     here: int,
@@ -245,11 +246,11 @@ def _finish_rows(
     y: int,
     rows: int,
 ) -> None:
-    """Turn the sums of some rows into new values; the heat of rows that the tile owns goes to the ledger."""
+    """Make new values from the sums of some rows. The heat of rows that the tile owns is added to the ledger."""
     nz, ny, nx, stride, f, g = plan.nz, plan.ny, plan.nx, plan.stride, plan.f[step], plan.g[step]
     first_owned, end_owned = (tile.first_y, tile.end_y) if tile.first_z <= z < tile.end_z else (0, 0)
     z = wrap(z, nz)
-    # Faces in the order of stencil.cuh, so that edges and corners add up alike.
+    # Faces in the order of stencil.cuh, so that edges and corners have the same bits.
     add_face_column(f[0], g[0], T, here, stride, T_new, new, new_stride, rows)
     add_face_column(f[1], g[1], T, here + nx - 1, stride, T_new, new + nx - 1, new_stride, rows)
     inside = 0 < z < nz - 1 and y > 0 and y + rows < ny

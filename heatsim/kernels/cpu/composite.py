@@ -1,8 +1,7 @@
-"""The CPU's fast kernel for composite bodies: rows of x in parallel.
+"""The fast CPU kernel for composite bodies: rows of x in parallel.
 
-Runs of interior cells of one kind, nearly all, are vectorised by the compiler; the other cells look around themselves.
-Arrays of cells are runs of cells, and a cell's place in them is one number. Results equal those of the NumPy oracle to
-the bit: neither fastmath nor fma.
+The compiler vectorises runs of interior cells of one kind, nearly all cells; the others read their neighbours' kinds.
+Arrays of cells are 1-d, and a cell is one index. Results have the same bits as the NumPy oracle: no fastmath, no fma.
 """
 
 from typing import Any
@@ -11,7 +10,16 @@ import numpy as np
 from numba import njit, prange
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, rows
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.composite_cells import (
+    CONDUCTANCE,
+    GAIN,
+    KIND,
+    CompiledBody,
+    CompiledTables,
+    Step,
+    inlined,
+    state,
+)
 from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void, rank_of
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
@@ -23,8 +31,8 @@ from heatsim.kernels.cpu.rows import (
     sum_increments,
     sum_seven_term,
 )
-from heatsim.kernels.numba_cache import kept
 from heatsim.kernels.source_key import source_key
+from heatsim.numba_cache import kept
 from heatsim.physics import boundary, cell_types, mixed_cells
 from heatsim.physics.cell_types import INTERIOR
 
@@ -36,8 +44,8 @@ def advance(
     T: Any,
     driving: Any,
     T_new: Any,
-    body: Body,
-    tables: Tables,
+    body: CompiledBody,
+    tables: CompiledTables,
     step: Step,
     maps: Any,
     beams: Any,
@@ -50,19 +58,19 @@ def advance(
     """One step of the whole field.
 
     Args:
-        T: the field, a run of cells.
-        driving: T, or where materials change with temperature the memory for what drives heat in place of it.
-        T_new: gets the new field.
+        T: the field, a 1-d array.
+        driving: T; if materials vary with temperature, memory for the potentials.
+        T_new: the new field, written.
         body: the cells.
-        tables: what they pass on.
-        step: what holds in this step.
+        tables: the coefficients of each kind.
+        step: the data of this step.
         maps: for each face the number of each cell's condition, or an empty array.
         beams: for each face the flux of beams in W/m², or an empty array.
-        sums: the ledger's sums over time for each face, those of beams left out; empty where nobody asked.
-        beam_sums: the same of what beams gave.
-        exposed: the same of each exposed cell.
-        parts: the same of each part of mixed cells, those of beams left out.
-        other_sources: not to be given.
+        sums: the ledger's heat through each face, without beams; empty if not recorded.
+        beam_sums: the heat of beams, for each face.
+        exposed: the heat through surfaces towards void, for each exposed cell.
+        parts: the heat through each part of mixed cells, without beams.
+        other_sources: part of numba's cache key; do not pass it.
     """
     if tables.bases.size:
         for row in prange(body.nz * body.ny):
@@ -71,7 +79,7 @@ def advance(
         z = row // body.ny
         y = row - z * body.ny
         _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
-        # Faces in the order of composite/composite.cuh, so that edges and corners add up alike.
+        # Faces in the order of composite/composite.cuh, so that edges and corners have the same bits.
         for face in range(6):
             of_face = (maps[face], beams[face], sums[face], beam_sums[face], parts)
             add_face(T, driving, T_new, body, tables, step, of_face, face, z, y)
@@ -91,8 +99,8 @@ def _neighbour(i: int, n: int, periodic: bool) -> int:
 
 
 @inlined
-def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> None:
-    """Potentials of a row, one run of cells of one kind after the other."""
+def _look_up_row(T: Any, driving: Any, body: CompiledBody, tables: CompiledTables, row: int) -> None:
+    """Look up the potentials of a row, one run of cells of one kind after the other."""
     start, last = row * body.nx, (row + 1) * body.nx
     while start < last:
         kind, end = 0, last
@@ -105,7 +113,7 @@ def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> 
         for i in range(np.uint64(start), np.uint64(end)):
             steps = T[i] * per_kelvin
             step = np.floor(steps)
-            step = step if step > first_step else first_step  # NaN finds its place too
+            step = step if step > first_step else first_step  # also for NaN
             step = step if step < last_step else last_step
             entry = np.uint64(base + np.int64(step))
             driving[i] = tables.potentials[entry, 0] + tables.potentials[entry, 1] * (steps - step)
@@ -114,9 +122,17 @@ def _look_up_row(T: Any, driving: Any, body: Body, tables: Tables, row: int) -> 
 
 @inlined
 def _sum_row(
-    T: Any, driving: Any, T_new: Any, body: Body, tables: Tables, step: Step, exposed: Any, z: int, y: int
+    T: Any,
+    driving: Any,
+    T_new: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    z: int,
+    y: int,
 ) -> None:
-    """What the cells of a row get from their neighbours, from sources and through surfaces towards void."""
+    """Sum the heat of a row's cells from neighbours, from sources and through surfaces towards void."""
     nz, ny, nx = body.nz, body.ny, body.nx
     start = (z * ny + y) * nx
     south = (z * ny + _neighbour(y - 1, ny, body.periodic_y)) * nx
@@ -148,8 +164,8 @@ def _sum_row(
 
 
 @inlined
-def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around: Any) -> None:
-    """The same where all cells are of one kind; ``around`` is where the rows below to above begin."""
+def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: Step, around: Any) -> None:
+    """The same if all cells are of one kind; ``around`` are the starts of the rows below … above."""
     nx = body.nx
     below, south, start, north, above = around
     for x in (0, nx - 1):
@@ -178,9 +194,17 @@ def _sum_uniform_row(T: Any, T_new: Any, body: Body, c: Any, step: Step, around:
 
 @inlined
 def _sum_cell(
-    T: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, beside: Any
+    T: Any,
+    driving: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    i: int,
+    kind: int,
+    beside: Any,
 ) -> Any:
-    """What a cell gets that looks around itself."""
+    """The heat of one cell from its neighbours, from sources and through surfaces towards void."""
     cells, links, here, void = body.cells, tables.links, driving[i], body.void
     west, east, south, north, below, above = beside
     west_kind, east_kind = cells[west] & KIND, cells[east] & KIND
@@ -232,7 +256,7 @@ def _sum_cell(
 
 
 @inlined
-def _weights_of(body: Body, i: int) -> Any:
+def _weights_of(body: CompiledBody, i: int) -> Any:
     """The weights of a cell's links towards x−, x+, …, z+."""
     w = body.weights[rank_of(body.bits, body.before, i)]
     return w[0], w[1], w[2], w[3], w[4], w[5]
@@ -240,9 +264,9 @@ def _weights_of(body: Body, i: int) -> Any:
 
 @inlined
 def _pass_between(
-    T: Any, driving: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, driving: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
-    """What a neighbour gives to a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
+    """The heat from a neighbour into a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
     if tables.bases[kind] == tables.bases[other]:
         return tables.links[axis, kind, other] * (driving[there] - driving[i])
     return _pass_between_materials(T, tables, axis, kind, other, i, there, weight)
@@ -250,7 +274,7 @@ def _pass_between(
 
 @compiled
 def _pass_between_materials(
-    T: Any, tables: Tables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
     half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
     if half == 0 or further == 0:

@@ -1,4 +1,4 @@
-"""Composite bodies as the CPU's compiled functions see them: arrays of cells are runs of cells."""
+"""Arguments of the compiled CPU functions for composite bodies. Arrays of cells are 1-d."""
 
 from typing import Any, NamedTuple
 
@@ -10,22 +10,23 @@ from heatsim.physics.cell_types import INTERIOR
 
 KIND = INTERIOR - 1
 CONDUCTANCE, SHARE, GAIN = 0, 1, 2
-# What takes tuples of arrays: a call would hand over every array's shape and strides, which takes longer than a cell.
+# For functions that take tuples of arrays: a call would pass the shape and strides of every array, which takes longer
+# than updating a cell.
 inlined: Any = njit(forceinline=True, **OPTIONS)
 
 
-class Body(NamedTuple):
-    """What a body's steps have in common; see :class:`heatsim.kernels.cpu.composite_oracle.Body`.
+class CompiledBody(NamedTuple):
+    """Data that all steps of a body share; see :class:`heatsim.kernels.cpu.composite_oracle.HostBody`.
 
     Attributes:
-        nz, ny, nx: cells.
+        nz, ny, nx: number of cells.
         periodic_x, periodic_y, periodic_z: which axes wrap.
-        cells: the bytes, a run of cells, or an empty array where there is one kind.
+        cells: the bytes, a 1-d array; empty if there is one kind.
         bits, before, weights: the cells with weighted surfaces.
         scale: the reference temperature and the tolerance of surface temperatures, in K.
         contacts: whether some of these surfaces are contacts.
         first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
         places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
     """
 
@@ -50,14 +51,14 @@ class Body(NamedTuple):
     fractions: Any
 
 
-class Tables(NamedTuple):
-    """What cells pass on, by their kinds; see the classes Tables and Laws beside the NumPy oracle.
+class CompiledTables(NamedTuple):
+    """The coefficients of each kind; see the classes LinkTables and EnthalpyTables of the NumPy oracle.
 
     Attributes:
         c: c0…c6 of a body of one kind.
         links: c_ab, shape (3, kinds, kinds).
         halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
-        places, bases, potentials, states, resistances: of materials that change with temperature, or empty arrays.
+        places, bases, potentials, states, resistances: tables of materials that vary with temperature, or empty arrays.
         one: 1 in the field's precision.
     """
 
@@ -73,13 +74,13 @@ class Tables(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What changes from step to step.
+    """Data that change from step to step.
 
     Attributes:
         conditions: the six numbers of each condition.
-        held: potential in K of each kind at the ambient of each condition; no kinds where nothing changes.
-        heat: what sources give to the cells of each kind, in K.
-        number: of the step.
+        held: potential in K of each kind at the ambient of each condition; no kinds if no material varies.
+        heat: heat of the sources in a cell of each kind, in K.
+        number: number of the step.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
     """
 
@@ -91,8 +92,8 @@ class Step(NamedTuple):
 
 
 @inlined
-def state(tables: Tables, kind: int, content: Any) -> Any:
-    """Temperature as a deviation, and conductivity over that at the reference temperature."""
+def state(tables: CompiledTables, kind: int, content: Any) -> Any:
+    """(T − T_ref, k(T)/k(T_ref)) of a cell."""
     if tables.bases.size == 0:
         return content, tables.one[0]
     places, states = tables.places, tables.states

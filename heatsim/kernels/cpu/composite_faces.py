@@ -1,10 +1,20 @@
-"""What cells of a composite body exchange through the faces of the box and through surfaces towards void."""
+"""Heat of a composite body through the faces of the box and through surfaces towards void."""
 
 from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, KIND, SHARE, Body, Step, Tables, inlined, state
+from heatsim.kernels.cpu.composite_cells import (
+    CONDUCTANCE,
+    GAIN,
+    KIND,
+    SHARE,
+    CompiledBody,
+    CompiledTables,
+    Step,
+    inlined,
+    state,
+)
 from heatsim.kernels.cpu.rows import compiled
 from heatsim.physics import mixed_cells
 from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
@@ -15,9 +25,20 @@ place_of: Any = inlined(mixed_cells.place_of)
 
 @inlined
 def pass_to_void(
-    content: Any, driving: Any, body: Body, tables: Tables, step: Step, exposed: Any, i: int, kind: int, surfaces: Any
+    content: Any,
+    driving: Any,
+    body: CompiledBody,
+    tables: CompiledTables,
+    step: Step,
+    exposed: Any,
+    i: int,
+    kind: int,
+    surfaces: Any,
 ) -> Any:
-    """What a cell gets through surfaces towards void, 1 for x−, x+, …, z+ where there is one; entered in the ledger."""
+    """The heat into a cell through surfaces towards void, also added to the ledger.
+
+    ``surfaces`` has six flags, x−, x+, …, z+.
+    """
     rank, number = rank_of(body.bits, body.before, i), body.void_condition
     degrees, conducting = state(tables, kind, content)
     gained = content - content
@@ -39,7 +60,7 @@ def pass_to_void(
 def _from_surface(
     half: Any,
     conductance: Any,
-    body: Body,
+    body: CompiledBody,
     step: Step,
     number: int,
     kind: int,
@@ -48,9 +69,9 @@ def _from_surface(
     driving: Any,
     beam: Any,
 ) -> Any:
-    """What a cell gets from its surface with condition ``number``: a share and a difference in K.
+    """The heat from a surface with condition ``number`` into its cell, as (share, difference in K).
 
-    ``conductance`` is that of the half cell, over the area of the smooth surface.
+    ``conductance`` is that of the half cell, divided by the area of the smooth surface.
     """
     condition = step.conditions[number]
     if step.held.size and condition[FREE] == 0:
@@ -60,7 +81,7 @@ def _from_surface(
 
 @inlined
 def rank_of(bits: Any, before: Any, cell: int) -> Any:
-    """How many cells with weights there are before one."""
+    """Number of cells with weights before a cell."""
     word = bits[cell // 32]
     earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
     count = np.int64(before[cell // 32])
@@ -75,18 +96,18 @@ def add_face(
     T: Any,
     driving: Any,
     T_new: Any,
-    body: Body,
-    tables: Tables,
+    body: CompiledBody,
+    tables: CompiledTables,
     step: Step,
     of_face: Any,
     face: int,
     z: int,
     y: int,
 ) -> None:
-    """Add the heat through a face to the cells of a row that are a part of it.
+    """Add the heat through a face to the cells of a row that lie at it.
 
-    ``of_face`` are the numbers of the conditions of its cells, the flux of beams, and the ledger's sums of the face, of
-    beams and of all parts of mixed cells.
+    ``of_face``: the numbers of the cells' conditions, the flux of beams, and the ledger's sums of the face, of beams,
+    and of all parts of mixed cells.
     """
     numbers, beams, sums, beam_sums, parts = of_face
     axis, far, first, end = face // 2, face % 2, 0, body.nx
@@ -129,8 +150,8 @@ def add_face(
 
 
 @compiled
-def _pass_parts(body: Body, step: Step, place: int, cell: Any, parts: Any) -> Any:
-    """What a cell gets through the parts of its face; it is entered in the ledger."""
+def _pass_parts(body: CompiledBody, step: Step, place: int, cell: Any, parts: Any) -> Any:
+    """The heat into a cell through the parts of its face, also added to the ledger."""
     half, kind, degrees, conducting, driving, beam, from_beam = cell
     low, high = 0, len(body.places) - 1
     while low < high:

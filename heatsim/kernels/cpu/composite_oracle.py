@@ -1,7 +1,6 @@
-"""The CPU's kernels for composite bodies: NumPy, the oracle, written to be read; numba, in composite.py.
+"""CPU kernels for composite bodies: the NumPy oracle, which defines the result, and numba (composite.py).
 
-Both do what composite/composite.cuh does, operation by operation in the same order and without fma, so they agree
-to the bit.
+Both do the operations of composite/composite.cuh in the same order and without fma, so their bits agree.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.composite.tables import Laws
+from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
 from heatsim.physics.boundary import FREE, TOLERANCES, surface_rise
 from heatsim.physics.cell_types import INTERIOR
@@ -20,25 +19,25 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]
-# Where numba puts the potentials of a body whose materials change with temperature.
-_potentials_of: WeakKeyDictionary["Body", Field] = WeakKeyDictionary()
+# Memory of the numba kernel for the potentials of a body whose materials vary with temperature.
+_potentials_of: WeakKeyDictionary["HostBody", Field] = WeakKeyDictionary()
 Sums = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
-    """What all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
+class HostBody:
+    """Data that all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
 
     Attributes:
-        cells: the bytes, or an empty array where there is one kind.
+        cells: the bytes; empty if there is one kind.
         maps: for each face the number of each cell's condition, or an empty array.
         mixed: the cells at faces that several conditions share.
         bits, before, weights: the cells with weighted surfaces; see composite.cuh.
         contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 where there are none.
-        laws: of materials that change with temperature; the field holds contents then.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
+        enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
     """
 
     cells: NDArray[np.uint8]
@@ -52,16 +51,16 @@ class Body:
     first_heated: int
     void: int
     void_condition: int
-    laws: Laws
+    enthalpies: EnthalpyTables
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
-    """What depends on the length of the steps; see composite/materials.cuh. Numbers are in the field's precision.
+class LinkTables:
+    """Data that depend on the time step; see composite/materials.cuh. Numbers are in the field's precision.
 
     Attributes:
         c: c0…c6 of a body of one kind.
-        inner: (cx, cy, cz, 0) of each kind among its own, shape (kinds, 4).
+        inner: (cx, cy, cz, 0) of each kind's interior cells, shape (kinds, 4).
         links: c_ab, shape (3, kinds, kinds).
         halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
     """
@@ -73,14 +72,14 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """What changes from step to step. Numbers are in the field's precision.
+class StepRow:
+    """Data that change from step to step. Numbers are in the field's precision.
 
     Attributes:
         conditions: the six numbers of each condition, shape (conditions, 6).
         held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
-            where nothing changes with temperature.
-        heat: what sources give to the cells of each kind in K, shape (kinds,).
+            if no material varies with temperature.
+        heat: heat of the sources in a cell of each kind in K, shape (kinds,).
         beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
     """
 
@@ -92,13 +91,13 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The ledger's sums; arrays that nobody asked for are empty.
+    """The ledger's sums; arrays that are not recorded are empty.
 
     Attributes:
-        faces: heat through each face, that of beams left out.
-        beams: what beams gave to the cells of each face.
+        faces: heat through each face, without beams.
+        beams: heat of beams, for each face.
         exposed: heat through the surfaces of each exposed cell towards void.
-        parts: heat through each part of mixed cells, that of beams left out; it is among that of faces.
+        parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
     """
 
     faces: Sequence[Sums]
@@ -108,10 +107,7 @@ class Entries:
 
 
 class Inside(NamedTuple):
-    """Cells: their kinds, temperatures as deviations, conductivities over those at the reference, potentials in K.
-
-    Arrays of equal shapes.
-    """
+    """Cells: kind, T − T_ref in K, k(T)/k(T_ref), potential in K. Arrays of equal shapes."""
 
     kind: NDArray[np.uint8]
     T: Field
@@ -123,9 +119,9 @@ def advance_numpy(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     step: int,
     ledger: Entries,
     scheme: Scheme,
@@ -136,9 +132,9 @@ def advance_numpy(
     beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
 
     cells = Inside(kind, T, np.ones_like(T), T)
-    if body.laws.vary:
-        cells = Inside(kind, *temperatures(body.laws, kind, T), _potentials(body.laws, kind, T))
-        total = _conduct_by_laws(cells, around, beside, _link_weights(body, T), body, tables)
+    if body.enthalpies.vary:
+        cells = Inside(kind, *temperatures(body.enthalpies, kind, T), _potentials(body.enthalpies, kind, T))
+        total = _conduct_by_enthalpy(cells, around, beside, _link_weights(body, T), body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
@@ -150,7 +146,7 @@ def advance_numpy(
         for n, neighbour in enumerate(around):
             link = tables.links[n // 2, kind, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
-    # Added to anything, -0 changes no bit of it.
+    # Adding -0 changes no bit of any number.
     total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
 
     if body.void_condition >= 0:
@@ -167,34 +163,34 @@ def advance_numpy(
         T_new[...] = rounded_sum(T, total, step)
 
 
-def temperatures(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
-    """Temperatures as deviations in K, and conductivities over those at the reference temperature."""
-    entry, into = _steps(laws, kind, contents)
-    temperature, warming, conductivity, change = np.moveaxis(laws.states[entry], -1, 0)
+def temperatures(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
+    """T − T_ref in K, and k(T)/k(T_ref)."""
+    entry, into = _steps(enthalpies, kind, contents)
+    temperature, warming, conductivity, change = np.moveaxis(enthalpies.states[entry], -1, 0)
     return temperature + warming * into, conductivity + change * into
 
 
-def _potentials(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> Field:
-    entry, into = _steps(laws, kind, contents)
-    value, rise = np.moveaxis(laws.potentials[entry], -1, 0)
+def _potentials(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> Field:
+    entry, into = _steps(enthalpies, kind, contents)
+    value, rise = np.moveaxis(enthalpies.potentials[entry], -1, 0)
     return np.asarray(value + rise * into)
 
 
-def _steps(laws: Laws, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
-    """The entries of the tables that hold for contents, and how far into their steps these lie."""
-    per_kelvin, first, last = np.moveaxis(laws.places[kind], -1, 0)
+def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
+    """The table entries for contents, and the distances from the start of their steps, in steps."""
+    per_kelvin, first, last = np.moveaxis(enthalpies.places[kind], -1, 0)
     steps = contents * per_kelvin
     step = np.fmin(np.fmax(np.floor(steps), first), last)
-    return laws.bases[kind] + step.astype(np.int64), steps - step
+    return enthalpies.bases[kind] + step.astype(np.int64), steps - step
 
 
-def _weighted_cells(body: Body, count: int) -> NDArray[np.int64]:
-    """The cells with weights, in the order of these."""
+def _weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
+    """The cells with weights, in the order of the weights."""
     return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
 
 
-def _link_weights(body: Body, T: Field) -> Field:
-    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) where all are 1."""
+def _link_weights(body: HostBody, T: Field) -> Field:
+    """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) if all are 1."""
     if not body.contacts:
         return np.ones((6, 1, 1, 1), dtype=T.dtype)
     weights = np.ones((6, T.size), dtype=T.dtype)
@@ -202,45 +198,52 @@ def _link_weights(body: Body, T: Field) -> Field:
     return weights.reshape(6, *T.shape)
 
 
-def _conduct_by_laws(
+def _conduct_by_enthalpy(
     cells: Inside,
     around: Sequence[Field],
     beside: Sequence[NDArray[np.uint8]],
     weights: Field,
-    body: Body,
-    tables: Tables,
+    body: HostBody,
+    tables: LinkTables,
 ) -> Field:
-    """The sum over neighbours of materials that change with temperature; see composite/varying.cuh."""
-    laws, kind, one = body.laws, cells.kind, cells.T.dtype.type(1.0)
+    """The sum over neighbours if materials vary with temperature; see composite/varying.cuh."""
+    enthalpies, kind, one = body.enthalpies, cells.kind, cells.T.dtype.type(1.0)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
-        alike = laws.bases[kind] == laws.bases[other]
-        inner = tables.links[n // 2, kind, other] * (_potentials(laws, other, contents) - cells.potential)
+        alike = enthalpies.bases[kind] == enthalpies.bases[other]
+        inner = tables.links[n // 2, kind, other] * (_potentials(enthalpies, other, contents) - cells.potential)
         conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
         further = tables.halves[other, n // 2, 0]
         conducts = (conductance > 0) & (further > 0)
-        degrees_there, conducting_there = temperatures(laws, other, contents)
+        degrees_there, conducting_there = temperatures(enthalpies, other, contents)
         own, its = (
             np.where(conducts, half, one) for half in (conductance * cells.conducting, further * conducting_there)
         )
-        share = gain / (one / own + one / its + laws.resistances[kind, other] * weights[n])
+        share = gain / (one / own + one / its + enthalpies.resistances[kind, other] * weights[n])
         between = np.where(conducts, share * (degrees_there - cells.T), cells.T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
 
 
 def _from_surface(
-    body: Body, tables: Tables, row: Row, number: Any, axis: int, cells: Inside, beam: Any = 0.0, weight: Any = 1.0
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
+    number: Any,
+    axis: int,
+    cells: Inside,
+    beam: Any = 0.0,
+    weight: Any = 1.0,
 ) -> tuple[Field, Field]:
-    """What cells of any shape get from their surfaces with condition ``number``: a share and a difference in K.
+    """The heat from surfaces with condition ``number`` into their cells, as (share, difference in K).
 
-    ``weight`` is how much larger the surface is than the smooth one that it stands for.
+    ``weight`` = area of the voxel surface / area of the smooth surface.
     """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.kind, axis], -1, 0)
     condition = np.moveaxis(row.conditions[number], -1, 0)
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
     difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
-    if not body.laws.vary:
+    if not body.enthalpies.vary:
         return share, difference
     held = condition[FREE] == 0
     difference = np.where(held, row.held[number, cells.kind] - cells.potential, difference)
@@ -250,9 +253,9 @@ def _from_surface(
 def _add_exposed(
     inside: Inside,
     beside: Sequence[NDArray[np.uint8]],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     ledger: Entries,
     total: Field,
 ) -> None:
@@ -271,7 +274,9 @@ def _add_exposed(
         ledger.exposed[...] += heat
 
 
-def _add_face(face: int, inside: Inside, body: Body, tables: Tables, row: Row, ledger: Entries, total: Field) -> None:
+def _add_face(
+    face: int, inside: Inside, body: HostBody, tables: LinkTables, row: StepRow, ledger: Entries, total: Field
+) -> None:
     """Add the heat through a face of the box."""
     place = FACE_SLICES[face]
     cells = Inside(*(values[place] for values in inside))
@@ -303,20 +308,21 @@ def advance_numba(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
-    body: Body,
-    tables: Tables,
-    row: Row,
+    body: HostBody,
+    tables: LinkTables,
+    row: StepRow,
     step: int,
     ledger: Entries,
     scheme: Scheme,
 ) -> None:
-    """One step of the whole field, T to T_new; numba's import takes half a second, so it waits until here."""
+    """One step of the whole field, T to T_new."""
+    # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
     from heatsim.kernels.cpu import composite_cells as compiled
 
     choose_threads(T.size)
-    laws, c, driving = body.laws, tables.c, T
-    if laws.vary:
+    enthalpies, c, driving = body.enthalpies, tables.c, T
+    if enthalpies.vary:
         c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
         if body not in _potentials_of:
             _potentials_of[body] = np.empty_like(T)
@@ -326,12 +332,19 @@ def advance_numba(
     numbers = (body.contacts, body.first_heated, body.void, body.void_condition)
     mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
     cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.weights, scale, *numbers, *mixed)
-    of_laws = (laws.places, laws.bases, laws.potentials, laws.states, laws.resistances, np.ones(1, dtype=T.dtype))
+    of_enthalpies = (
+        enthalpies.places,
+        enthalpies.bases,
+        enthalpies.potentials,
+        enthalpies.states,
+        enthalpies.resistances,
+        np.ones(1, dtype=T.dtype),
+    )
     advance: Any = composite.advance
     advance(
         *(field.reshape(-1) for field in (T, driving, T_new)),
-        compiled.Body(nz, ny, nx, *periodic, *cells),
-        compiled.Tables(c, tables.links, tables.halves, *of_laws),
+        compiled.CompiledBody(nz, ny, nx, *periodic, *cells),
+        compiled.CompiledTables(c, tables.links, tables.halves, *of_enthalpies),
         compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme)),
         tuple(body.maps),
         tuple(row.beams),

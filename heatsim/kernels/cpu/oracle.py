@@ -1,8 +1,8 @@
-"""The CPU's kernels: NumPy, the oracle, written to be read; numba, compiled, several steps at a time in cache.
+"""CPU kernels: the NumPy oracle, which defines the result, and numba, which does several steps at a time in cache.
 
-Both do what stencil.cuh says, operation by operation in the same order and without fma, so they agree to the bit.
-Arrays are [z, y, x]; ``c`` holds c0…c6, ``f`` and ``g`` the six faces' terms, all in the field's precision; ``ledger``
-holds a float64 array for each face that somebody asked for, else an empty one.
+Both do the operations of stencil.cuh in the same order and without fma, so their bits agree. Arrays are [z, y, x];
+``c`` holds c0…c6, ``f`` and ``g`` the terms of the six faces, all in the field's precision. ``ledger`` holds one
+float64 array per face; it is empty if the face is not recorded.
 """
 
 import os
@@ -20,8 +20,8 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 
-# Cells below which a step of a composite body is done before a second core has woken up: threads wait for each other 50
-# to 250 µs a step on a busy two-core machine.
+# With fewer cells, a step of a composite body ends before a second core has started: on a busy two-core machine threads
+# wait 50 to 250 µs per step for each other.
 _CELLS_FOR_THREADS = 2**16
 
 # Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
@@ -35,7 +35,7 @@ FACE_SLICES: tuple[tuple[Any, ...], ...] = (
 )
 
 
-# What overflows shows in the field, where the run's watchdog finds it and says so.
+# Overflow needs no warning here: the run's watchdog finds it in the field.
 @np.errstate(over="ignore", invalid="ignore")
 def advance_numpy(
     T: Field,
@@ -78,7 +78,7 @@ def advance_numpy(
 
 
 def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
-    """The values before and after each cell along an axis; beyond an end the cell itself, or the other end."""
+    """The values before and after each cell along an axis; at an end the cell itself or, if periodic, the other end."""
     n = T.shape[axis]
     positions = np.arange(n)
     if periodic:
@@ -87,7 +87,7 @@ def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
 
 
 def rounded_sum(T: Field, increment: Field, step: int) -> Field:
-    """T + increment, rounded up or down by a hash of (step, cell) with probabilities that make the mean exact."""
+    """T + increment, rounded stochastically by a hash of (step, cell), so that the mean is exact."""
     x, y, z = (np.arange(n, dtype=np.uint32) for n in reversed(T.shape))
     h = (
         (x * np.uint32(0x9E3779B1))[None, None, :]
@@ -142,7 +142,7 @@ def _advance_numba(
     nz, ny, nx = T.shape
     periodic_x, periodic_y, periodic_z = periodic
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    plan = blocked.Plan(
+    plan = blocked.BlockPlan(
         *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
         *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
         *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
@@ -163,7 +163,7 @@ def _advance_numba(
 
 
 def choose_threads(cells: int) -> None:
-    """Let numba use all cores where there are cells enough for them."""
+    """Let numba use all cores if the grid is large enough, else one."""
     import numba
 
     numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
@@ -188,7 +188,7 @@ def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
 def steps_a_sweep(
     name: str, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int
 ) -> int:
-    """Steps that a kernel does for one read and one write of the field, where it is asked for so many."""
+    """Steps that a kernel does per read and write of the field, when it is called for ``steps`` steps."""
     return 1 if name == "numpy" else tiling.choose(shape, periodic, itemsize, steps, _thread_count()).depth
 
 
@@ -200,22 +200,22 @@ def _thread_count() -> int:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Threads beside the calling one; compiled code runs without the interpreter's lock."""
+    """Additional threads; compiled code runs without the interpreter's lock."""
     if hasattr(os, "register_at_fork"):
-        # A forked process has none of its parent's threads.
+        # A forked process does not inherit threads.
         os.register_at_fork(after_in_child=_threads.cache_clear)
     return ThreadPoolExecutor(os.cpu_count(), "heatsim-cpu")
 
 
 def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
-    """Zeros that begin with a cache line."""
+    """An array of zeros that begins at a cache line."""
     line = tiling.LINE // dtype.itemsize
     memory = np.zeros(shape[0] * shape[1] + line, dtype)
     first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
     return memory[first : first + shape[0] * shape[1]].reshape(shape)
 
 
-# kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does as many steps as f and g have rows, the first of them
-# numbered ``step``, and returns the array that holds the result and the other one, which holds nothing of use.
-# With one row, or f and g of shape (6,), the result is in T_new and T is as it was.
+# kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does one step for each row of f and g, beginning with number
+# ``step``. It returns (result, other array); the other array has no useful contents. With one row, or f and g of shape
+# (6,), the result is in T_new and T is unchanged.
 CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -1,9 +1,8 @@
-"""What the CPU does with rows of cells in cache: sums over neighbours, faces, rounding.
+"""Operations on rows of cells for the CPU kernels: sums over neighbours, faces, rounding.
 
-The functions do for a row what stencil.cuh does for a cell, with neither fastmath nor fma, so that results equal those
-of the NumPy oracle to the bit. Arrays are runs of cells; a row begins at ``here`` in T, the values before the step,
-and at ``new`` in the array that gets the new ones. Loops count unsigned: an index that might be negative would keep
-the compiler from vectorising them.
+The functions do for a row what stencil.cuh does for a cell, without fastmath and fma, so that results have the same
+bits as the NumPy oracle. Arrays are 1-d; a row begins at ``here`` in T, the values before the step, and at ``new`` in
+the array of new values. Loop indices are unsigned: the compiler does not vectorise loops whose index may be negative.
 """
 
 from typing import Any
@@ -14,8 +13,8 @@ from numba.extending import intrinsic as _intrinsic
 
 SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 
-# Nothing is allocated here, so arrays need no counting of references (nrt), which atomic operations would do at every
-# call. Division as NumPy's needs no check for zero.
+# The functions allocate nothing, so reference counting (nrt), which would cost atomic operations at each call, is off.
+# NumPy's error model needs no check for division by zero.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled: Any = njit(**OPTIONS)
 intrinsic: Any = _intrinsic
@@ -23,10 +22,10 @@ intrinsic: Any = _intrinsic
 
 @intrinsic
 def _whole_vectors(typing_context: Any) -> Any:
-    """Let the loops of the calling function use 64-byte vectors where the CPU has them: LLVM prefers half of that."""
+    """Let the loops of the calling function use 64-byte vectors if the CPU has them: LLVM prefers 32 bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # llvmlite refuses attributes that it does not know; LLVM knows this one.
+        # llvmlite rejects attributes that it does not know, so this adds it directly; LLVM knows it.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
@@ -35,7 +34,7 @@ def _whole_vectors(typing_context: Any) -> Any:
 
 @intrinsic
 def _hash(typing_context: Any, of_row: Any, x: Any) -> Any:
-    """24 bits that follow from a row's hash and x, mixed as in stencil.cuh; numba would multiply in 64 bits, slowly."""
+    """24 bits from a row's hash and x, as in stencil.cuh. Plain numba would multiply in 64 bits, which is slower."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         h, x = arguments
@@ -49,7 +48,7 @@ def _hash(typing_context: Any, of_row: Any, x: Any) -> Any:
 
 @njit(inline="always")
 def wrap(i: int, n: int) -> int:
-    """Position i of a periodic axis of n cells, as often around as it takes."""
+    """Position i of a periodic axis of n cells, wrapped into 0 … n − 1."""
     return i if 0 <= i < n else i % n
 
 
@@ -59,13 +58,13 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
 
     Args:
         c: c0…c6.
-        T: where all neighbours are.
-        around: what lies beside the first cell in z− and y−, the cell itself, what lies beside it in y+ and z+.
-        stride: from a run to the next in T.
-        T_new: gets the sums.
-        new: the first of them.
-        new_stride: from a run to the next.
-        runs: how many runs of cells, and how long they are.
+        T: the array of values.
+        around: indices of the first cell's neighbours in z− and y−, of the cell, and of its neighbours in y+ and z+.
+        stride: cells from one run to the next in T.
+        T_new: the array for the sums.
+        new: index of the first sum.
+        new_stride: cells from one run to the next in T_new.
+        runs: number of runs, and their length in cells.
     """
     _whole_vectors()
     below, south_of, here, north_of, above = around
@@ -114,7 +113,7 @@ def sum_increments(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
 def add_face_column(
     f: Any, g: Any, T: Any, here: int, stride: int, total: Any, new: int, new_stride: int, n: int
 ) -> None:
-    """A face of which one cell a row is a part, the first of n at ``here``."""
+    """Add a face across x: one cell per row for n rows, the first at ``here``."""
     for row in range(n):
         total[np.uint64(new + row * new_stride)] += f - g * T[np.uint64(here + row * stride)]
 
@@ -123,7 +122,7 @@ def add_face_column(
 def add_face_row(
     f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, row: int, owned: bool
 ) -> None:
-    """A face of which all n cells of a row are a part; heat of cells owned is added to a row of the face's sums."""
+    """Add a face that contains all n cells of a row. If ``owned``, add the heat to a row of the face's sums."""
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
         total[out + x] += f - g * T[i + x]
@@ -134,7 +133,7 @@ def add_face_row(
 
 @compiled
 def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
-    """T + total of a row."""
+    """Set total = T + total in a row."""
     _whole_vectors()
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
@@ -143,7 +142,7 @@ def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
 
 @compiled
 def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
-    """T + total of a row, rounded up or down by a hash of (step, cell)."""
+    """Set total = T + total in a row, rounded stochastically by a hash of (step, cell)."""
     _whole_vectors()
     scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
     i, out = np.uint64(here), np.uint64(new)
@@ -156,7 +155,7 @@ def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y:
 
 @compiled
 def copy_row(source: Any, start: int, target: Any, new: int, n: int) -> None:
-    """So many cells from one array to the other."""
+    """Copy n cells from one array to the other."""
     i, out = np.uint64(start), np.uint64(new)
     for x in range(np.uint64(n)):
         target[out + x] = source[i + x]

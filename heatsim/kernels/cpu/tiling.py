@@ -1,23 +1,23 @@
-"""How the CPU's blocked kernel cuts a grid into tiles; no result depends on it."""
+"""Tiles of the blocked CPU kernel. The results do not depend on them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-# A core's own cache where the operating system does not tell, in bytes.
+# Cache of a core in bytes, if the operating system does not report it.
 _USUAL_CACHE = 2**20
 
-# The part of that cache which a tile's levels may take: the field passes through it too.
+# Fraction of that cache for a tile's levels: the field passes through the cache too.
 _SHARE = 0.75
 
-# Time to bring a cell from memory and back, in updates of a cell in cache.
+# Time to read a cell from memory and write it back, in units of one update of a cell in cache.
 _MEMORY_COST = 4.0
 
-# Cells that are summed and then finished, in first-level cache.
+# Cells that are summed and then finished while they are in the first-level cache.
 _RUN = 4096
 
-# Cells of work that a worker has before it waits for the others, who on a busy machine are 50 to 250 µs late.
+# Minimum cells of a worker's share: on a busy machine workers wait 50 to 250 µs for each other.
 _CELLS_A_WORKER = 2**19
 
 LINE = 64  # bytes of a cache line
@@ -31,12 +31,12 @@ class Tiling:
 
     Attributes:
         workers: threads that share the tiles.
-        depth: steps that a sweep does at most.
-        tile_y, tile_z: rows and planes that a tile writes; rows are whole.
-        rows: that are summed, then finished while they are still in the first-level cache.
-        stride: cells from a row to the next in a worker's ring.
-        margin: cells before its first row.
-        ring: cells that a worker needs.
+        depth: the most steps that a sweep does.
+        tile_y, tile_z: rows and planes that a tile writes; it is whole in x.
+        rows: rows that are summed, then finished while they are still in the first-level cache.
+        stride: cells from one row to the next in a worker's ring.
+        margin: cells before the first row of the ring.
+        ring: cells of a worker's ring.
     """
 
     workers: int
@@ -58,8 +58,8 @@ def choose(
         shape: cells along z, y, x.
         periodic: which of x, y, z wrap.
         itemsize: bytes of a cell.
-        steps: that are to be done in one call.
-        threads: that may be used.
+        steps: steps of one call.
+        threads: available threads.
     """
     return _choose(shape, periodic, itemsize, min(steps, _MOST_STEPS), threads)
 
@@ -72,7 +72,7 @@ def _choose(
     workers = max(1, min(threads, cells * depth // _CELLS_A_WORKER))
     candidates = list(_candidates(shape, itemsize, depth, workers))
     budget = _SHARE * _core_cache()
-    # Where not even the smallest fits, it is the one that fits best.
+    # If none fits, take the smallest.
     fitting = [tiling for tiling in candidates if tiling.ring * itemsize <= budget]
     fitting = fitting or [min(candidates, key=lambda tiling: tiling.ring)]
     return min(fitting, key=lambda tiling: _estimate(tiling, shape, periodic))
@@ -82,7 +82,7 @@ def _candidates(shape: tuple[int, int, int], itemsize: int, most: int, workers: 
     nz, ny, nx = shape
     line = LINE // itemsize
     whole_lines = -(-(nx + 2) // line) * line
-    # Rows that begin with a cache line are faster, but not by more than a quarter.
+    # Rows that begin at a cache line are faster, but by a quarter at most.
     stride = whole_lines if 4 * whole_lines <= 5 * (nx + 2) else nx + 2
     rows = max(1, _RUN // stride)
     for depth in range(1, most + 1):
@@ -95,7 +95,7 @@ def _candidates(shape: tuple[int, int, int], itemsize: int, most: int, workers: 
 
 
 def _estimate(tiling: Tiling, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool]) -> float:
-    """Time a step, in updates of a cell in cache."""
+    """Time per step, in units of one update of a cell in cache."""
     nz, ny, _ = shape
     tiles_y, tiles_z = -(-ny // tiling.tile_y), -(-nz // tiling.tile_z)
     rounds = -(-tiles_y * tiles_z // tiling.workers)
@@ -109,7 +109,7 @@ def _estimate(tiling: Tiling, shape: tuple[int, int, int], periodic: tuple[bool,
 
 @cache
 def _core_cache() -> int:
-    """Bytes of the second-level cache that a core has for itself."""
+    """Bytes of a core's second-level cache."""
     try:
         size = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text(encoding="ascii").strip()
         return int(size.removesuffix("K")) * 1024

@@ -1,4 +1,4 @@
-// The kernel `advance` for an ensemble, from the same advance_block() as a run alone.
+// The kernel `advance` for an ensemble. It calls the same advance_block() as the kernel for one run.
 
 #include "ensemble/members.cuh"
 

@@ -1,17 +1,16 @@
-"""Sweeps of an ensemble on a GPU: fields on equal grids, stepped by the same launches, each in its own way.
+"""Sweeps of an ensemble on a GPU: the same launches step fields on equal grids, each with its own coefficients.
 
-What differs between members is in a table on the device, a row (struct Member) for each: its two buffers,
-coefficients, faces' sums, and how many sweeps of its own it is to do. A launch has blocks for all members that still
-have some; members may do different numbers of sweeps, those with most come first, so that whoever is left stands at the
-beginning:
+A table on the device has one row (struct Member) per member: its two buffers, coefficients, ledger, and number of
+sweeps to do. A launch has blocks for all members that still have sweeps to do. Members may do different numbers of
+sweeps; those with the most come first, so that the active members are always the first rows:
 
         sweep        0   1   2   3   4   5   6
         row 0        x   x   x   x   x   x   x
         row 1        x   x   x   x   x
         row 2        x   x   x                      launches of 3, 3, 3, 2, 2, 1, 1 members
 
-Where all of them together are small, sweeps are recorded as in :mod:`heatsim.kernels.cuda_graphs`. A recorded launch
-knows its own number; how many sweeps lie behind the recording's first one is read from the device.
+If all members together are small, sweeps are recorded as CUDA graphs (see :mod:`heatsim.kernels.cuda_graphs`). Each
+recorded launch has a fixed number; the number of sweeps done before the graph is read from device memory.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,23 +27,23 @@ from heatsim.grid import Grid
 from heatsim.kernels import cuda_graphs, launch, structs
 from heatsim.kernels.launch import CudaKernel, Launch
 
-# Launches are made for these numbers of members, their doubles, and fewer; blocks of members that have nothing to do
-# end at once.
+# Launches are made for these numbers of members times powers of two, and for smaller numbers. Blocks of members without
+# work end at once.
 _EIGHTHS = (8, 9, 10, 11, 12, 13, 14, 15)
 _ITEM = np.dtype(np.uint32).itemsize
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What a member does next.
+class MemberSteps:
+    """The next steps of a member.
 
     Attributes:
         T: its field, a device array.
         T_new: the buffer that the first sweep writes.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        sweeps: struct Sweep of each of its steps, on the host; one for all where they are alike.
-        steps: how many there are.
+        sweeps: struct Sweep of each step, on the host; a single one if all are alike.
+        steps: number of steps.
     """
 
     T: Any
@@ -55,15 +54,15 @@ class Turn:
     steps: int
 
 
-def row(turn: Turn, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
-    """Struct Member of a turn.
+def row(turn: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
+    """Struct Member for the next steps of a member.
 
     Args:
-        turn: what the member does next.
-        odd: whether the field is in the second buffer by now.
-        sweeps: device address of its struct Sweep.
-        count: sweeps that it does.
-        stride: steps from the sweeps of one to those of the next.
+        turn: the steps.
+        odd: whether the field is now in the second buffer.
+        sweeps: device address of the first struct Sweep.
+        count: sweeps to do.
+        stride: entries of the Sweep array from one sweep to the next; 0 if all are alike.
     """
     buffers = (turn.T.data.ptr, turn.T_new.data.ptr)
     c, ledger = turn.coefficients["c"], turn.ledger
@@ -71,23 +70,23 @@ def row(turn: Turn, odd: bool, sweeps: int, count: int, stride: int) -> tuple[An
 
 
 def padded(members: int, most: int) -> int:
-    """The number that launches are made for, where so many members of the ensemble's ``most`` have something to do."""
+    """The number of members to launch for: ``members`` rounded up, at most ``most``, so that few launches differ."""
     if members <= _EIGHTHS[-1]:
         return members
     eighth = 1 << (members.bit_length() - 4)
     return min(ceil(members / eighth) * eighth, most)
 
 
-class Stack:
+class EnsembleLaunches:
     """Queues the sweeps of an ensemble.
 
     Args:
         device: a GPU.
-        builds: of kernels for members, the one that does most steps a sweep first, as of :func:`launch.builds`.
-        grid, periodic: of each member.
-        planes: planes that a block of the first build marches through, if not as many as its tile has.
-        members: how many there are at most.
-        recorded: whether heat is entered into ledgers.
+        builds: builds for ensembles, as from :func:`launch.builds`: the one with most steps per sweep comes first.
+        grid, periodic: the grid of each member.
+        planes: planes that a block of the first build marches through; None for the depth of its tile.
+        members: the largest number of members.
+        recorded: whether ledgers record the heat.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Stack:
         self._members = members
         self._recorded = recorded
         self._kernels = [launch.compile_kernel(build) for build in builds]
-        # The shape is that of the first, which does nearly all steps.
+        # `planes` is for the first build, which does nearly all steps.
         self._planes = [planes, *(None for _ in builds[1:])]
         self._launches: dict[tuple[int, int], list[Launch]] = {}
         self._graphs: dict[tuple[int, int, int], Any] = {}
@@ -116,11 +115,11 @@ class Stack:
         self._done: Any = xp.zeros(1, dtype=np.uint32)
         self._numbers: Any = xp.zeros(1, dtype=np.uint32)
 
-    def advance(self, turns: Sequence[Turn]) -> list[tuple[Any, Any]]:
-        """Queue all that the turns ask for.
+    def advance(self, turns: Sequence[MemberSteps]) -> list[tuple[Any, Any]]:
+        """Queue the steps of all members.
 
         Returns:
-            For each the buffer that holds its field afterwards, and the other one.
+            For each member the buffer that will hold its field, and the other one.
         """
         steps = np.array([turn.steps for turn in turns])
         longest = max(kernel.build.spec.steps for kernel in self._kernels)
@@ -144,20 +143,20 @@ class Stack:
             self._queue(number, counts[order])
             steps_done += counts * reach
             swept += counts
-        # Queued work reads the table until it is done; the pool gives its memory to nobody before that.
+        # Queued work still reads the table. The pool reuses its memory only for work queued later on the same stream.
         return [
             (turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)
         ]
 
     def _fill(self, members: Iterable[tuple[Any, ...]]) -> None:
-        """The table of members, empty rows behind those that there are."""
+        """Write the table of members; the remaining rows are empty."""
         table = np.zeros(self._members, structs.member_dtype(self._kernels[0].build.precision))
         for number, member in enumerate(members):
             table[number] = member
         self._table.set(table.view(np.uint8))
 
     def _queue(self, kernel: int, counts: NDArray[np.int64]) -> None:
-        """Sweeps of one kernel; how many each member does falls from row to row."""
+        """Queue the sweeps of one kernel; ``counts`` of the rows are in descending order."""
         first, last = 0, int(counts[0])
         if self._numbers.size <= last:
             self._numbers = self._device.xp.asarray(np.arange(2 * last + 1, dtype=np.uint32))
@@ -175,7 +174,7 @@ class Stack:
             first += count
 
     def _run(self, members: int, left: int) -> int:
-        """Sweeps that are recorded together; 1 where each is launched on its own."""
+        """Number of sweeps to record in one graph; 1 if each is launched separately."""
         if members * self._grid.cell_count > cuda_graphs.LARGEST_GRID:
             return 1
         return next((count for count in cuda_graphs.RUNS if count <= left), 1)
@@ -193,7 +192,7 @@ class Stack:
         return self._launches[kernel, members]
 
     def _graph(self, kernel: int, members: int, count: int) -> Any:
-        """A run of sweeps from any one on, recorded when it is wanted for the second time; None at the first."""
+        """A graph of ``count`` sweeps from any sweep on, recorded at the second request; None at the first."""
         key = (kernel, members, count)
         if key not in self._wanted:
             self._wanted.add(key)
@@ -206,8 +205,10 @@ class Stack:
         self._done.data.copy_from_device_async(self._numbers[sweeps : sweeps + 1].data, _ITEM)
 
 
-def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[Turn]) -> Callable[[], None]:
-    """Queues one sweep of every member when it is called, always the same; T is read and T_new written."""
+def trial(
+    kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[MemberSteps]
+) -> Callable[[], None]:
+    """A function that queues one sweep of every member, always the same one: it reads T and writes T_new."""
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)
     members = np.array(
@@ -215,7 +216,7 @@ def trial(kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns:
     )
     table = device.xp.asarray(members.view(np.uint8))
     done = device.xp.zeros(1, dtype=np.uint32)
-    # What the table points to lives as long as the work.
+    # The function keeps the arrays alive that the table points to.
     return partial(_sweep_once, kernel, launches, table, done, sweeps)
 
 

@@ -1,23 +1,23 @@
-// Where a kernel that steps an ensemble finds the run that a block belongs to.
+// Tells a block which run of the ensemble it steps, and where that run's data are.
 //
-// Each member has a row of a table. Two numbers say which of its sweeps a launch does, so that a recorded launch can be
-// repeated: `number` is the launch's own, `*done` counts the sweeps before the recording.
+// A table has one row per member. The sweep of a launch is `*done` + `number`: `number` is fixed for each launch, and `*done`
+// counts the sweeps before. So a recorded launch can be repeated.
 
 struct Member {
     Real* field[2];
-    const Sweep* sweeps;  // of all its steps; of those of one sweep where they are alike
+    const Sweep* sweeps;  // one for each step; those of one sweep if all sweeps are alike
     Ledger ledger;
     Coefficients c;
-    unsigned int count;   // sweeps that it does
-    unsigned int stride;  // steps from the sweeps of one to those of the next
+    unsigned int count;   // sweeps to do
+    unsigned int stride;  // entries of `sweeps` from one sweep to the next; 0 if all are alike
 };
 
-// Struct Grid of a launch for members: blocks lie along z member after member.
+// Struct Grid of an ensemble's launch: along z come the blocks of one member, then those of the next.
 struct EnsembleGrid : Grid {
-    int layers, first_member;  // blocks along z of a member; the first member of this launch
+    int layers, first_member;  // blocks along z for each member; first member of this launch
 };
 
-// An odd sweep goes back from the second buffer to the first.
+// Even sweeps write from the first buffer to the second, odd sweeps back.
 __device__ __forceinline__ const Real* field_before(const Member& member, unsigned int sweep) { return member.field[sweep & 1]; }
 __device__ __forceinline__ Real* field_after(const Member& member, unsigned int sweep) { return member.field[1 - (sweep & 1)]; }
 

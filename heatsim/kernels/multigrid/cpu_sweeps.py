@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 
 # Unlike in steps, whose bits are compared, sums may be contracted and put into another order.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "fastmath": {"contract", "reassoc"}}

@@ -1,13 +1,13 @@
-// R1 interleaved: a block adds up THREADS values in shared memory, as a tree whose steps grow: first neighbours, then
-// neighbours but one, and so on. Launched again on the blocks' sums until one is left.
+// R1 interleaved: a block sums THREADS values in shared memory, as a tree with growing distances: first adjacent values,
+// then values 2 apart, and so on. Launched again on the sums of the blocks until one is left.
 //
 //        tid   0   1   2   3   4   5   6   7
 //              x + x   x + x   x + x   x + x      s = 1
 //              x   +   x       x   +   x          s = 2
 //              x       +       x                  s = 4
 //
-// Bytes: sizeof(Real) a value read, and one sum a block. Expected: far from the read bandwidth. The threads at work are
-// every 2s-th: in each step all warps are alive for ever fewer lanes, and the remainder `%` is slow arithmetic.
+// Traffic: sizeof(Real) per value read, and one sum per block. Expected: far below the read bandwidth. Every 2s-th thread
+// works, so in each step all warps stay active for fewer and fewer lanes; and the remainder `%` is slow arithmetic.
 
 typedef REAL Real;
 
@@ -18,7 +18,7 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     const unsigned int tid = threadIdx.x;
     const unsigned long long i = (unsigned long long)blockIdx.x * THREADS + tid;
 
-    // 1. A value a thread; beyond the end nothing is added.
+    // 1. One value per thread; 0 beyond the end.
     local[tid] = i < count ? values[i] : (Real)0;
     __syncthreads();
 
@@ -28,6 +28,6 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
         __syncthreads();
     }
 
-    // 3. A sum a block.
+    // 3. One sum per block.
     if (tid == 0) sums[blockIdx.x] = local[0];
 }

@@ -1,13 +1,13 @@
-// R2 non-divergent: the same tree, its additions done by the first threads of the block, so that whole warps have work or
-// none.
+// R2 non-divergent: the same tree, but the first threads of the block do the additions. So a warp works either completely
+// or not at all.
 //
 //        tid   0   1   2   3   4   5   6   7
 //              x + x   x + x   x + x   x + x      s = 1: by threads 0, 1, 2, 3
 //              x   +   x       x   +   x          s = 2: by threads 0, 1
 //              x       +       x                  s = 4: by thread 0
 //
-// Bytes: as R1. Expected: faster than R1. What is left to complain of: neighbouring threads are 2s words apart in shared
-// memory, so that with s = 16 all lanes of a warp ask the same bank.
+// Traffic: as R1. Expected: faster than R1. What remains: adjacent threads access words 2s apart in shared memory, so with
+// s = 16 all lanes of a warp use the same bank.
 
 typedef REAL Real;
 
@@ -18,17 +18,17 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     const unsigned int tid = threadIdx.x;
     const unsigned long long i = (unsigned long long)blockIdx.x * THREADS + tid;
 
-    // 1. A value a thread.
+    // 1. One value per thread.
     local[tid] = i < count ? values[i] : (Real)0;
     __syncthreads();
 
-    // 2. The tree: the place that is added to goes with the thread's number, not the thread with the place.
+    // 2. The tree: the thread's number gives the element that it adds to.
     for (unsigned int s = 1; s < THREADS; s *= 2) {
         const unsigned int place = 2 * s * tid;
         if (place < THREADS) local[place] += local[place + s];
         __syncthreads();
     }
 
-    // 3. A sum a block.
+    // 3. One sum per block.
     if (tid == 0) sums[blockIdx.x] = local[0];
 }

@@ -1,8 +1,8 @@
-// R4 first add during load: a thread loads two values and adds them on the way. Half as many blocks, and no thread that
-// only loads.
+// R4 first add during load: a thread loads two values and adds them. There are half as many blocks, and no thread only
+// loads.
 //
-// Bytes: sizeof(Real) a value read, and half as many sums as R3. Expected: up to twice as fast as R3, because two loads of
-// a thread are under way at a time and the tree serves twice as many values.
+// Traffic: sizeof(Real) per value read, and half as many sums as R3. Expected: up to twice as fast as R3: a thread has two
+// loads in flight, and each tree sums twice as many values.
 
 typedef REAL Real;
 
@@ -13,7 +13,7 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     const unsigned int tid = threadIdx.x;
     const unsigned long long i = (unsigned long long)blockIdx.x * (2 * THREADS) + tid;
 
-    // 1. Two values a thread, THREADS apart, so that each load of a warp is a run of memory.
+    // 1. Two values per thread, THREADS apart, so that each load of a warp is contiguous.
     const Real first = i < count ? values[i] : (Real)0;
     const Real second = i + THREADS < count ? values[i + THREADS] : (Real)0;
     local[tid] = first + second;
@@ -25,6 +25,6 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
         __syncthreads();
     }
 
-    // 3. A sum a block.
+    // 3. One sum per block.
     if (tid == 0) sums[blockIdx.x] = local[0];
 }

@@ -1,7 +1,7 @@
-// R6 complete unroll: the number of threads is known to the compiler, so the tree needs no loop: no counter, no comparison
-// of it, and every address is a constant away from the thread's own.
+// R6 complete unroll: the compiler knows the number of threads, so the tree needs no loop: no counter, no comparison, and
+// every address is at a constant offset from the thread's own.
 //
-// Bytes: as R4. Expected: little faster than R5; the loop has three iterations left.
+// Traffic: as R4. Expected: little faster than R5, whose loop has only three iterations left.
 
 typedef REAL Real;
 
@@ -15,13 +15,13 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     const unsigned int tid = threadIdx.x;
     const unsigned long long i = (unsigned long long)blockIdx.x * (2 * THREADS) + tid;
 
-    // 1. Two values a thread.
+    // 1. Two values per thread.
     const Real first = i < count ? values[i] : (Real)0;
     const Real second = i + THREADS < count ? values[i + THREADS] : (Real)0;
     local[tid] = first + second;
     __syncthreads();
 
-    // 2. The tree, step by step; the preprocessor leaves those that THREADS needs.
+    // 2. The tree, step by step; the preprocessor keeps the steps that THREADS needs.
 #if THREADS >= 1024
     if (tid < 512) local[tid] += local[tid + 512];
     __syncthreads();
@@ -48,6 +48,6 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     sum += __shfl_down_sync(ALL_LANES, sum, 2);
     sum += __shfl_down_sync(ALL_LANES, sum, 1);
 
-    // 4. A sum a block.
+    // 4. One sum per block.
     if (tid == 0) sums[blockIdx.x] = sum;
 }

@@ -1,11 +1,11 @@
-// R7 more work a thread: as many blocks as the device holds at a time, each going through the values in strides of the
-// whole grid. The tree, the barriers and the start of a block are paid once for hundreds of values, not for two.
+// R7 more work per thread: as many blocks as the device holds at once; each visits the values in strides of the whole grid.
+// The tree, the barriers and the start of a block are paid once for hundreds of values, not for two.
 //
 //        values   |  block 0  |  block 1  |  ...  |  block 0  |  block 1  |  ...
 //                 |<-------- a stride of the grid -------->|
 //
-// Bytes: sizeof(Real) a value read, next to nothing written. Expected: a good part of the read bandwidth. What is left to
-// gain: 16 bytes a load instead of sizeof(Real), and more loads under way at a time, which fused.cu has.
+// Traffic: sizeof(Real) per value read, almost nothing written. Expected: a large part of the read bandwidth. Still to gain:
+// loads of 16 bytes instead of sizeof(Real), and more loads in flight; fused.cu has both.
 
 typedef REAL Real;
 
@@ -18,7 +18,7 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     __shared__ Real local[THREADS];
     const unsigned int tid = threadIdx.x;
 
-    // 1. Two values a stride.
+    // 1. Two values per stride.
     Real sum = 0;
     const unsigned long long stride = (unsigned long long)gridDim.x * (2 * THREADS);
     for (unsigned long long i = (unsigned long long)blockIdx.x * (2 * THREADS) + tid; i < count; i += stride) {
@@ -44,6 +44,6 @@ reduce(const Real* __restrict__ values, Real* __restrict__ sums, const unsigned 
     sum += __shfl_down_sync(ALL_LANES, sum, 2);
     sum += __shfl_down_sync(ALL_LANES, sum, 1);
 
-    // 4. A sum a block.
+    // 4. One sum per block.
     if (tid == 0) sums[blockIdx.x] = sum;
 }

@@ -1,1 +1,1 @@
-"""What observers ask of a whole field: the fused pass, and the ladder of textbook sums that leads to it."""
+"""Statistics of a whole field: the fused pass, and the ladder of textbook sums that leads to it."""

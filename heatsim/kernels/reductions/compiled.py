@@ -10,12 +10,12 @@ REAL = {"float32": "float", "float64": "double"}
 
 
 def options(macros: Mapping[str, str | int]) -> tuple[str, ...]:
-    """The compiler's options; no contraction, so that a sum is rounded alike everywhere."""
+    """Options of the compiler. Contraction to fma is off, so that a sum has the same bits everywhere."""
     return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
 def function(source: str, name: str, macros: Mapping[str, str | int]) -> Any:
-    """One function of a file in this folder; CuPy launches it when it is called with blocks, threads and arguments."""
+    """One compiled function of a file in this folder. Call it with blocks, threads and arguments to launch it."""
     return _module(source, options(macros)).get_function(name)
 
 

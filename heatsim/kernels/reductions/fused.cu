@@ -1,21 +1,21 @@
-// fused: all that heatsim asks of a field, in one pass: sum, sum of magnitudes, lowest and highest value, number of values
-// that are not finite and, with COMPARED, the largest difference from a second field.
+// fused: all statistics of a field that heatsim needs, in one pass: sum, sum of magnitudes, lowest and highest value, number
+// of values that are not finite and, with COMPARED, the largest difference from a second field.
 //
-// A block takes a chunk of CHUNK values, the same for every device, and leaves one struct Statistics; a second launch folds
-// those. So each sum has one order, whatever the device and whoever comes first: the same field gives the same bits.
+// A block sums a chunk of CHUNK values, a constant for every device, and writes one struct Statistics; a second launch
+// combines those. So the order of each sum is fixed: the same field gives the same bits on every device.
 //
 //        chunk    |  round 0                          |  round 1   ...
 //                 |  load 0  |  load 1  | ... LOADS   |
 //                 |  THREADS vectors of 16 bytes      |
 //
-// Each of the LOADS has accumulators of its own, so that LOADS * 16 bytes are under way a thread and additions do not wait
-// for each other. Values of either precision are added in float64: a sum over 10^9 cells is then as good as its terms.
-// Bytes: sizeof(Real) a value, with COMPARED twice that. Operations a value: a conversion, two additions in float64, minimum,
-// maximum, the test for finiteness. Expected: the read bandwidth where float64 runs at half or a quarter of the speed of
-// float32 (data-centre GPUs); where it runs at 1/64 additions limit in float32, and no shorter sum would be exact.
+// Each of the LOADS has its own accumulators, so that a thread has LOADS * 16 bytes in flight and additions do not wait for
+// each other. Values of both precisions are added in float64, so a sum over 10^9 cells is as accurate as its terms.
+// Traffic: sizeof(Real) per value, with COMPARED twice that. Operations per value: one conversion, two additions in float64,
+// minimum, maximum, test for finiteness. Expected: the read bandwidth if float64 runs at half or a quarter of the speed of
+// float32 (data-centre GPUs). At 1/64 of it the additions limit float32 fields, and no shorter sum would be exact.
 //
 // Macros: REAL, THREADS, FOLDERS (threads of the second launch), ROUNDS, COMPARED, and ALIGNED: whether arrays start at a
-// multiple of 16 bytes. Without it values come one by one, in the same order.
+// multiple of 16 bytes. If not, values are loaded one by one, in the same order.
 
 typedef REAL Real;
 
@@ -35,7 +35,7 @@ struct Statistics {
     unsigned long long not_finite;
 };
 
-// Of no values at all.
+// The statistics of no values.
 __device__ __forceinline__ Statistics nothing()
 {
     const double infinity = __int_as_float(0x7F800000);
@@ -48,7 +48,7 @@ __device__ __forceinline__ Statistics joined(const Statistics& a, const Statisti
             max(a.highest, b.highest), max(a.change, b.change),       a.not_finite + b.not_finite};
 }
 
-// What lane + delta has; the lanes at the end get something that nobody uses.
+// The statistics of lane + delta. The last lanes get unused values.
 __device__ __forceinline__ Statistics from_lane_above(const Statistics& mine, unsigned int delta)
 {
     return {__shfl_down_sync(ALL_LANES, mine.total, delta),   __shfl_down_sync(ALL_LANES, mine.magnitude, delta),
@@ -56,7 +56,7 @@ __device__ __forceinline__ Statistics from_lane_above(const Statistics& mine, un
             __shfl_down_sync(ALL_LANES, mine.change, delta),  __shfl_down_sync(ALL_LANES, mine.not_finite, delta)};
 }
 
-// The threads' statistics joined, in thread 0.
+// Combines the statistics of all threads; thread 0 has the result.
 template <int threads>
 __device__ __forceinline__ Statistics joined_in_block(Statistics mine)
 {
@@ -73,7 +73,7 @@ __device__ __forceinline__ Statistics joined_in_block(Statistics mine)
     return mine;
 }
 
-// A thread's own, one for each load of a round.
+// A thread's accumulators for one load of a round.
 struct Sums {
     double total[LOADS], magnitude[LOADS];
     Real lowest, highest, change;
@@ -105,12 +105,12 @@ __device__ __forceinline__ Vector load(const Real* values)
 #endif
 }
 
-// What a block leaves of a chunk, which begins at number `chunk` of `count` values.
+// The statistics of the chunk that begins at index `chunk` of `count` values.
 __device__ __forceinline__ void look_at(const Real* __restrict__ values, const Real* __restrict__ before,
                                         const unsigned long long count, const unsigned long long chunk,
                                         Statistics* __restrict__ partial)
 {
-    // 1. The thread's share of the chunk, whole rounds first.
+    // 1. The thread's share of the chunk: whole rounds.
     const Real infinity = __int_as_float(0x7F800000);
     Sums sums = {{}, {}, infinity, -infinity, 0, 0};
     const unsigned long long end = chunk + CHUNK < count ? chunk + CHUNK : count;
@@ -133,7 +133,7 @@ __device__ __forceinline__ void look_at(const Real* __restrict__ values, const R
             for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
     }
 
-    // 2. What is left at the end of the field, value by value.
+    // 2. The remainder at the end of the field, value by value.
     for (unsigned long long i = start + threadIdx.x; i < end; i += THREADS) {
 #if COMPARED
         add(sums, 0, values[i], before[i]);
@@ -142,7 +142,7 @@ __device__ __forceinline__ void look_at(const Real* __restrict__ values, const R
 #endif
     }
 
-    // 3. The block's.
+    // 3. Combine the threads of the block.
     double total = 0.0, magnitude = 0.0;
 #pragma unroll
     for (int k = 0; k < LOADS; ++k) {
@@ -161,7 +161,7 @@ look(const Real* __restrict__ values, const Real* __restrict__ before, const uns
     look_at(values, before, count, (unsigned long long)blockIdx.x * CHUNK, partial + blockIdx.x);
 }
 
-// Of many arrays at once: `chunks` blocks for each, as many as the longest has chunks.
+// The same for many arrays at once: `chunks` blocks for each array, where `chunks` is that of the longest.
 struct Values {
     const Real* values;
     unsigned long long count;
@@ -177,7 +177,7 @@ look_each(const Values* __restrict__ arrays, const unsigned int chunks, Statisti
 }
 #endif
 
-// The chunks' statistics, folded by one block.
+// Combines the statistics of the chunks, in one block.
 __device__ __forceinline__ void fold_all(const Statistics* __restrict__ partial, const unsigned long long count,
                                          Statistics* __restrict__ result)
 {

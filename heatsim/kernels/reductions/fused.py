@@ -1,7 +1,7 @@
-"""Everything that heatsim asks of a field in one pass over it, on a GPU or on the CPU.
+"""All statistics of a field that heatsim needs, in one pass, on a GPU or on the CPU.
 
-Sums are made in float64 in an order that depends on the number of values alone, so that the same field gives the same
-bits on every GPU, and on the CPU with any number of threads. The two orders differ: a GPU's sum and the CPU's agree to
+Sums are computed in float64, in an order that depends only on the number of values. So the same field gives the same
+bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders: their sums agree to
 rounding.
 """
 
@@ -18,8 +18,8 @@ from heatsim.kernels.reductions import compiled
 
 SOURCE = "fused.cu"
 THREADS = 256  # of a block
-FOLDERS = 512  # threads of the one block that folds
-LOADS = 4  # of 16 bytes, in a round
+FOLDERS = 512  # threads of the one block that combines the chunks
+LOADS = 4  # loads of 16 bytes per round
 ROUNDS = 8
 _CHUNK_BYTES = THREADS * 16 * LOADS * ROUNDS
 _CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
@@ -39,15 +39,15 @@ VALUES = np.dtype([("values", np.uint64), ("count", np.uint64)], align=True)
 
 @dataclass(frozen=True)
 class Statistics:
-    """What one pass tells of an array of values.
+    """Statistics of an array of values.
 
     Attributes:
-        total: their sum; not finite if any of them is not.
-        absolute_total: the sum of their magnitudes.
-        lowest, highest: of those that are numbers; inf and −inf if none is.
-        not_finite: how many are NaN or infinite.
-        largest_change: the largest magnitude of the difference from a second array, of those that are numbers; None
-            where there was no second one.
+        total: the sum; not finite if any value is not finite.
+        absolute_total: the sum of the magnitudes.
+        lowest, highest: the extremes, without NaN; inf and −inf if all values are NaN.
+        not_finite: the number of values that are NaN or infinite.
+        largest_change: the largest magnitude of the difference from a second array, without NaN; None if there is no
+            second array.
     """
 
     total: float
@@ -62,9 +62,9 @@ def statistics(device: Device, values: Any, before: Any = None) -> Statistics:
     """One pass over a contiguous float32 or float64 array on its device.
 
     Args:
-        device: where it is.
+        device: the array's device.
         values: the array.
-        before: another of its shape and precision, to take the largest difference from.
+        before: a second array of the same shape and precision, for ``largest_change``.
     """
     if device.backend == "cpu":
         return _on_cpu(values.reshape(-1), None if before is None else before.reshape(-1))
@@ -73,7 +73,7 @@ def statistics(device: Device, values: Any, before: Any = None) -> Statistics:
 
 
 def statistics_of_each(device: Device, arrays: Sequence[Any]) -> list[Statistics]:
-    """The same of several arrays of one precision, on a GPU by two launches for all: the bits that each has alone."""
+    """Statistics of several arrays of one precision: on a GPU by two launches for all, to the same bits."""
     if device.backend == "cpu":
         return [_on_cpu(values.reshape(-1), None) for values in arrays]
     if not arrays:
@@ -95,7 +95,7 @@ def statistics_of_each(device: Device, arrays: Sequence[Any]) -> list[Statistics
 
 
 def _read(found: Any, compared: bool) -> Statistics:
-    """Struct Statistics."""
+    """Convert struct Statistics."""
     return Statistics(
         total=float(found["total"]),
         absolute_total=float(found["magnitude"]),
@@ -107,7 +107,7 @@ def _read(found: Any, compared: bool) -> Statistics:
 
 
 def macros(precision: str, compared: bool, aligned: bool) -> dict[str, str | int]:
-    """What fused.cu wants defined."""
+    """The macros of fused.cu."""
     return {
         "REAL": compiled.REAL[precision],
         "THREADS": THREADS,
@@ -119,7 +119,7 @@ def macros(precision: str, compared: bool, aligned: bool) -> dict[str, str | int
 
 
 def chunks(count: int, precision: str) -> int:
-    """Blocks of the first launch for so many values, a chunk each."""
+    """Blocks of the first launch for ``count`` values: one per chunk."""
     return ceil(count / (_CHUNK_BYTES // np.dtype(precision).itemsize))
 
 
@@ -130,7 +130,7 @@ class Pass:
     Attributes:
         look, fold: the kernels.
         values, before: the arrays; ``before`` may be None.
-        partial, result: room for struct Statistics of every chunk, and for the one that is left, as bytes.
+        partial, result: buffers for struct Statistics of every chunk and of the whole array, as bytes.
     """
 
     look: Any
@@ -142,7 +142,7 @@ class Pass:
 
     @classmethod
     def of(cls, xp: Any, values: Any, before: Any = None) -> "Pass":
-        """Compile the kernels and make room for what they write."""
+        """Compile the kernels and allocate their buffers."""
         precision = str(values.dtype)
         aligned = all(array.data.ptr % 16 == 0 for array in (values, before) if array is not None)
         defined = macros(precision, before is not None, aligned)
@@ -156,7 +156,7 @@ class Pass:
         )
 
     def queue(self) -> Any:
-        """Launch; the device array that will hold the result."""
+        """Launch; return the device array that will hold the result."""
         count = int(self.values.size)
         blocks = self.partial.size // STATISTICS.itemsize
         other = self.values if self.before is None else self.before
@@ -166,7 +166,7 @@ class Pass:
 
 
 def _on_cpu(values: NDArray[Any], before: NDArray[Any] | None) -> Statistics:
-    """Chunk by chunk, so that a value comes from memory once."""
+    """Statistics chunk by chunk, so that each value is read from memory once."""
     totals, magnitudes = [], []
     lowest, highest, change, not_finite = inf, -inf, 0.0, 0
     room = np.empty(min(_CPU_CHUNK, values.size))
@@ -180,7 +180,7 @@ def _on_cpu(values: NDArray[Any], before: NDArray[Any] | None) -> Statistics:
             magnitudes.append(float(exact.sum()))
             if not np.isfinite(magnitudes[-1]):
                 not_finite += chunk.size - int(np.count_nonzero(np.isfinite(chunk)))
-            # Of a number and NaN the number, if there is one.
+            # fmin and fmax ignore NaN.
             low, high = float(np.fmin.reduce(chunk)), float(np.fmax.reduce(chunk))
             lowest, highest = min(lowest, low), max(highest, high)
             if before is not None:

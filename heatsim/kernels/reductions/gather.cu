@@ -1,7 +1,7 @@
-// gather: single values of many fields, each with a list of cells of its own, by one launch.
+// gather: single values of many fields, by one launch. Each field has its own list of cells.
 //
-// A block takes a request: values of one field go one after the other to where the request's results begin. There are a few
-// hundred at most; what counts is that they cost one launch and one copy to the host, not one for each field.
+// A block does one request: it copies the listed values of one field to the request's part of the results. There are a few
+// hundred values at most, so traffic does not matter: all cost one launch and one copy to the host, instead of one per field.
 //
 // Macro: REAL.
 

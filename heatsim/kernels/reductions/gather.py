@@ -1,4 +1,4 @@
-"""Single values of fields on a GPU, of many fields by one launch."""
+"""Single values of many fields on a GPU, with one launch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,11 +17,11 @@ REQUEST = np.dtype([("field", np.uint64), ("cells", np.uint64), ("count", np.uin
 
 
 def gather(device: Device, requests: Sequence[tuple[Any, Any]]) -> list[NDArray[Any]]:
-    """The values of cells of fields, all of one precision, on the host.
+    """The values of selected cells, on the host: one array per request.
 
     Args:
         device: a GPU.
-        requests: fields, and the cells of each as device arrays of their numbers, int64.
+        requests: pairs of a field and the indices of its cells, a device array of int64; all fields of one precision.
     """
     if not requests:
         return []

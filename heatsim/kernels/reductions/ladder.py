@@ -1,6 +1,6 @@
-"""The textbook ladder of sums on a GPU: one file a rung, launched on its own results until one value is left.
+"""The textbook ladder of sums on a GPU: one file per rung, launched again on its results until one value is left.
 
-The sums are made in the precision of the values, as the textbooks do; heatsim itself takes :mod:`.fused`.
+The sums are computed in the precision of the values, as in the textbooks; heatsim itself uses :mod:`.fused`.
 """
 
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ import numpy as np
 from heatsim.kernels.reductions import compiled
 
 THREADS = 256  # of a block
-# Blocks that a multiprocessor holds at a time, where the device is filled once.
+# Blocks that a multiprocessor holds at once, for the rung that fills the device once.
 _RESIDENT = 8
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A sum.
+    """One way to sum.
 
     Attributes:
-        name: what tables call it.
+        name: its name in tables.
         source: its file in this folder.
-        idea: in a few words.
-        loads: values that a thread loads; 0 where the device is filled once and threads share all values.
+        idea: its idea in a few words.
+        loads: values that a thread loads; 0 if the device is filled once and its threads share all values.
     """
 
     name: str
@@ -33,17 +33,17 @@ class Rung:
     loads: int
 
     def macros(self, precision: str) -> dict[str, str | int]:
-        """What its file wants defined."""
+        """The macros of its file."""
         return {"REAL": compiled.REAL[precision], "THREADS": THREADS}
 
     def blocks(self, count: int, multiprocessors: int) -> int:
-        """Blocks of a launch on so many values, each of which leaves one sum."""
+        """Blocks of a launch on ``count`` values; each writes one sum."""
         if self.loads:
             return ceil(count / (THREADS * self.loads))
         return min(ceil(count / (2 * THREADS)), _RESIDENT * multiprocessors)
 
     def depth(self, count: int, multiprocessors: int) -> int:
-        """The most additions that one value goes through; each rounds the sum by half a unit at the most."""
+        """The largest number of additions that a value passes through; each rounds by at most half a unit."""
         depth = 0
         while count > 1:
             blocks = self.blocks(count, multiprocessors)
@@ -68,10 +68,10 @@ class Summing:
     """A rung on one device array.
 
     Attributes:
-        rung: which.
-        function: its kernel.
+        rung: the way to sum.
+        function: its compiled kernel.
         values: the array, contiguous.
-        sums: room for the sums of the first launch and of the second, one behind the other; the last launch's first.
+        sums: buffers for the sums of the first and of the second launch; later launches use them alternately.
     """
 
     rung: Rung
@@ -82,7 +82,7 @@ class Summing:
 
     @classmethod
     def of(cls, rung: Rung, xp: Any, values: Any, multiprocessors: int) -> "Summing":
-        """Compile the rung and make room for its sums."""
+        """Compile the rung and allocate its buffers."""
         precision = str(values.dtype)
         first = rung.blocks(values.size, multiprocessors)
         second = rung.blocks(first, multiprocessors)
@@ -95,7 +95,7 @@ class Summing:
         )
 
     def queue(self) -> Any:
-        """Launch until one sum is left; the device array that will hold it first."""
+        """Launch until one sum is left; return the device array that will hold it in its first element."""
         source, count = self.values, int(self.values.size)
         targets = self.sums
         while True:

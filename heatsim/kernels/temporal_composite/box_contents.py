@@ -1,27 +1,28 @@
-"""Describe the boxes that correction.cu steps: the infos of their vectors, lists of their other cells.
+"""Contents of the boxes that correction.cu steps: infos of their vectors, and lists of their other cells.
 
-Compiled by numba: loops over every cell.
+Compiled by numba, because the loops visit every cell.
 
-A cell is plain where all its neighbours are of its kind. Where they are of its kind or one other, it is one of a pair:
+A cell is plain if all its neighbours are of its own kind. It is a pair if they are of its own kind or of one other:
 
     way     kind | other kind << 8 | directions of the other << 16        plain cells: the kind twice
-    info    which cells of a vector are listed, a bit each | place of the others' way among those of the box << 4
-    entry   place in the box | directions << 16 | owned << 22 | unlisted << 23 | places of both kinds' ways << 24, << 28
+    info    one bit for each cell of the vector that has an entry | index of the way of the other cells << 4
+    entry   index in the box | directions << 16 | owned << 22 | unlisted << 23 | indices of both kinds' ways << 24, <<
+    28
 
-Vectors whose cells meet another kind in the same way are stepped as vectors; what is neither has entries.
+A vector whose cells all have the same way is stepped as a vector. All other cells that are not plain have entries.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 
 LISTED = 16  # ways of a box
-PORTION = 16  # infos that are copied at once
-PAIRS = 16  # numbers of a box before those of its pairs
+PORTION = 16  # infos per asynchronous copy
+PAIRS = 16  # column of a box's row where the numbers of its pairs begin
 _INTERIOR = 0x80
 _KIND = 0x7F
-_MOST_CELLS = 1 << 16  # of a box, as its places have 16 bits
+_MOST_CELLS = 1 << 16  # of a box: an index in the box has 16 bits
 _BANKS = 32  # of shared memory
 
 
@@ -38,25 +39,28 @@ def contents(
     steps: int,
     most_pairs: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint32]]:
-    """What ``temporal_composite/correction.cu`` is to know of each box.
+    """The data of each box that ``temporal_composite/correction.cu`` needs.
 
     Args:
-        boxes: as from ``boxes.cover``, of which the first six columns count.
-        cells: a byte a cell, shape (nz, ny, nx); empty where there is one kind.
-        shape: of the grid in cells.
+        boxes: the first six columns of ``boxes.cover``.
+        cells: one byte per cell, shape (nz, ny, nx); empty if there is one kind.
+        shape: cells of the grid along z, y, x.
         wraps: which of z, y, x are periodic.
         open_faces: which of x_min … z_max let heat through.
-        void: the kind of void, if heat passes its surfaces; else −1.
-        bits: a bit for each cell, 1 where surfaces are weighted; empty where none are.
-        vector: cells that are stepped as what the first of them is.
-        steps: of a sweep.
-        most_pairs: of a box; more than these are among the others.
+        void: the kind of void if heat passes its surfaces, else −1.
+        bits: one bit per cell, 1 for weighted surfaces; empty if there are none.
+        vector: cells per vector.
+        steps: time steps per sweep.
+        most_pairs: largest number of pairs of a box; further ones are listed among the others.
 
     Returns:
-        A row for each box: for x, y, z where its halo begins, cells of the halo before it, its own, all; vectors from
-        one plane to the next; its first entry, its first portion of infos; how many entries are others, how many are
-        pairs in each step. The ways of each box. The infos of all, whole portions for each box. The entries of all; of
-        a box pairs come first, those of the last step before those that only earlier ones need.
+        rows: for each box: for x, y, z the start of its halo, cells of the halo before the box, cells of the box, cells
+            in all; vectors from one plane to the next; first entry; first portion of infos; number of others; number of
+            pairs in each step.
+        ways: the ways of each box.
+        infos: the infos of all boxes, whole portions for each.
+        entries: the entries of all boxes. Pairs come first; those of the last step precede those that only earlier
+            steps need.
     """
     table, used = np.empty(1 << 16, np.uint32), 0
     rows = np.zeros((len(boxes), PAIRS + steps), np.int32)
@@ -165,7 +169,7 @@ def _is_plain(
     y: int,
     first_x: int,
 ) -> bool:
-    """Whether a vector is seen at once to be of plain cells, as nearly all are; none at an end of the grid is."""
+    """A quick test: True for nearly all vectors of plain cells, False for all others and at ends of the grid."""
     if not cells.size or z in (0, shape[0] - 1) or y in (0, shape[1] - 1) or first_x in (0, shape[2] - vector):
         return False
     byte = cells[z, y, first_x]
@@ -189,7 +193,7 @@ def _way(
     x: int,
     first_x: int,
 ) -> tuple[bool, bool, bool, int]:
-    """Whether a cell is not plain, whether it is one of a pair, whether its box lists its kinds; its way."""
+    """(the cell is not plain, it is a pair, its box lists its kinds, its way)."""
     at_face, at_end = False, False
     for axis, i in ((2, x), (1, y), (0, z)):
         if not wraps[axis]:
@@ -249,7 +253,7 @@ def _list_kinds(
     ways: NDArray[np.int32],
     info: NDArray[np.uint8],
 ) -> int:
-    """List the kinds of a box, as many as there is room for, and say so in its infos; how many these are."""
+    """List the kinds of a box, at most LISTED, and write them to its infos; return their number."""
     used = 0
     for bz in range(row[11]):
         z = (row[8] + bz) % shape[0]
@@ -270,7 +274,7 @@ def _list_kinds(
 def _halo(
     axis: int, first: int, size: int, shape: tuple[int, int, int], wraps: tuple[bool, bool, bool], steps: int
 ) -> tuple[int, int]:
-    """Cells of the halo before and behind a box along an axis."""
+    """Cells of the halo before and after a box along an axis."""
     if wraps[axis]:
         return steps, steps
     return min(steps, first), min(steps, shape[axis] - first - size)
@@ -278,7 +282,7 @@ def _halo(
 
 @kept()
 def _deal(found: NDArray[np.uint32], table: NDArray[np.uint32], used: int) -> int:
-    """Put entries into the table so that those beside each other lie in different banks; how many there are then."""
+    """Append entries to the table so that consecutive ones use different banks; return the new number of entries."""
     counts = np.zeros(_BANKS + 1, np.int64)
     for entry in found:
         counts[entry % _BANKS + 1] += 1

@@ -1,19 +1,19 @@
-"""Boxes over the cells of a composite body that 07 gets wrong.
+"""Boxes over the cells of a composite body that are wrong after a sweep of 07.
 
-Compiled by numba: loops over every cell.
+Compiled by numba, because the loops visit every cell.
 
-All positions are counted in bricks of 4 × 4 × 4 cells, the last of an axis shorter where it has to be.
+Positions are in bricks of 4 × 4 × 4 cells; the last brick of an axis may be shorter.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.numba_cache import kept
+from heatsim.numba_cache import kept
 
 BRICK = 4
 _INTERIOR = 0x80
 _KIND = 0x7F
-# An axis of a box grows as long as each brick that is needed costs at most so many cells, halo included.
+# A box grows while each cell that it newly covers costs at most this many cells, including the halo.
 _WORTH = 5.0
 
 
@@ -28,16 +28,16 @@ def mark(
 ) -> None:
     """Mark the bricks with cells that are wrong after a sweep.
 
-    A cell is wrong where it is beside another kind, where a stage of the pipeline takes it for what the first cell of
-    its patch is that many planes above, and as far as either spreads in the steps that follow.
+    A cell is wrong if it is next to another kind, or if stage s of the pipeline uses another kind for it: that of the
+    first cell of its patch s planes above. The error spreads by one cell in each later step.
 
     Args:
-        cells: a byte a cell, shape (nz, ny, nx).
+        cells: one byte per cell, shape (nz, ny, nx).
         patch_x: cells of a patch in x.
         patch_y: cells of a patch in y.
-        steps: of a sweep.
+        steps: time steps per sweep.
         wraps: which of z, y, x are periodic.
-        needed: of each brick whether it has wrong cells; entries are added.
+        needed: one flag per brick; set to True for bricks with wrong cells.
     """
     nz, ny, nx = cells.shape
     for z in range(nz):
@@ -83,7 +83,7 @@ def _mark_around(
 
 @kept()
 def _place(i: int, n: int, wraps: bool) -> int:
-    """A position of an axis of n cells; beyond an end the end, or what is there where it wraps."""
+    """Position i of an axis of n cells, wrapped if the axis is periodic, else clamped."""
     if wraps:
         return i % n
     return min(max(i, 0), n - 1)
@@ -98,18 +98,18 @@ def cover(
     vector: int,
     most_cells: int,
 ) -> NDArray[np.int32]:
-    """Disjoint boxes over all bricks needed, as rows (x, y, z, cells in x, in y, in z, cells with the halo).
+    """Disjoint boxes over all needed bricks, as rows (x, y, z, cells in x, in y, in z, cells with the halo).
 
-    Each begins at the first brick that no other has and grows by the layer that costs least for what it brings, within
-    what fits a block's shared memory.
+    A box begins at the first uncovered brick. It grows by the layer with the lowest cost per newly covered cell, as
+    long as it fits in a block's shared memory.
 
     Args:
-        needed: bricks.
-        shape: of the grid in cells.
+        needed: one flag per brick.
+        shape: cells of the grid along z, y, x.
         wraps: which of z, y, x are periodic.
-        steps: of a sweep.
-        vector: cells that lie together.
-        most_cells: of a box with its halo, as it is stored.
+        steps: time steps per sweep.
+        vector: cells per vector.
+        most_cells: largest number of stored cells of a box with its halo.
     """
     taken = np.zeros(needed.shape, dtype=np.bool_)
     boxes = []
@@ -177,7 +177,7 @@ def _stored(
     steps: int,
     vector: int,
 ) -> int:
-    """Cells that a box with its halo takes room for: a plane is an odd number of vectors."""
+    """Stored cells of a box with its halo: a plane takes an odd number of vectors."""
     rows = _length(1, start, size, shape, wraps, steps)
     plane = rows * _length(2, start, size, shape, wraps, steps) // vector | 1
     return plane * vector * _length(0, start, size, shape, wraps, steps)
@@ -202,7 +202,7 @@ def _length(
 def _layer(
     needed: NDArray[np.bool_], taken: NDArray[np.bool_], start: NDArray[np.int64], size: NDArray[np.int64], axis: int
 ) -> int:
-    """Bricks needed in the layer behind a box along an axis; −1 if another box has one of them."""
+    """Number of needed bricks in the next layer of a box along an axis; −1 if another box has a brick of that layer."""
     low, high = start.copy(), start + size
     low[axis] = high[axis]
     high[axis] += 1

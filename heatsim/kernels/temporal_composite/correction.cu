@@ -1,55 +1,54 @@
-// The mending of 07: where it was wrong, boxes of cells are stepped anew, STEPS steps deep, from the field before the sweep.
+// The correction of 07 for composite bodies: steps boxes of cells again, STEPS steps deep, from the field before the sweep.
 //
-// 07 steps every patch as if it were of one kind and at no face. mending.py lays boxes over the cells that this makes wrong,
-// along interfaces and faces. A block takes one box after the other, each with a halo of STEPS cells, into shared memory, none
-// where the box ends with the grid, and does STEPS steps there on its own; of each step one more layer of the halo is wrong, and
-// after the last the box is right. Boxes are as long and wide as shared memory allows and as thin as what they mend, so that the
-// halo stays small.
+// 07 steps every patch as if it were of one kind and at no face. correction.py covers the cells that this makes wrong, along
+// interfaces and faces, with boxes. A block takes one box after the other, with a halo of STEPS cells (none at an end of the
+// grid), into shared memory and does STEPS steps there without other blocks. Each step makes one more layer of the halo
+// invalid; after the last step exactly the box is valid. Boxes are as long and wide as shared memory allows, and as thin as the
+// wrong region, so that the halo stays small.
 //
 //        0 0 0 0 0 0 0 0 0 0      plain vectors: a thread marches along z with its column
 //        0 1 1 1 1 1 1 1 1 0
-//        0 1 2 a a b b 2 1 0      vectors in which all cells meet another kind in the same way, as those along an interface
+//        0 1 2 a a b b 2 1 0      vectors whose cells all have the same neighbours of another kind, as along an interface
 //        0 1 2 a a b b 2 1 0      across y or z: the same, with other coefficients
 //        0 1 2 2 2 2 2 2 1 0
-//        0 1 1 1 1 1 1 1 1 0      cells that are neither: left out by the marches, one a thread, from a list that is made once
-//                                 for all sweeps. Where two kinds meet, three coefficients of a cell's own kind and three of the
-//                                 pair do; faces and corners between more kinds take the long way.
+//        0 1 1 1 1 1 1 1 1 0      other cells: the marches skip them; one thread per cell updates them from a list that is built
+//                                 once for all sweeps. "Pairs" meet one other kind: three coefficients of their own kind and
+//                                 three of the pair suffice. Faces, and corners between more kinds, take the general code.
 //
-// An info for each vector, a byte, says which coefficients its cells have and which of them are on the list. Each cell is made by
-// one thread, so a step needs one barrier. A thread has the same pairs in all steps and keeps their entries in registers.
+// One byte per vector, its info, tells the coefficients of its cells and which of them are on the list. One thread updates each
+// cell, so a step needs one barrier. A thread has the same pairs in all steps and keeps their entries in registers.
 //
-//        buffer A   [ box 0 | step 1 ... | box 1 arrives ]    the last step goes from B to the grid; meanwhile the
-//        buffer B   [       | step 0 ... | last step     ]    next box comes into A
+//        buffer A   [ box 0 | step 1 ... | box 1 arrives ]    the last step writes from B to the grid; meanwhile the
+//        buffer B   [       | step 0 ... | last step     ]    next box is copied to A
 //
-// In float32 two blocks share a multiprocessor, so that one has work while the other waits; in float64 boxes would be too small.
+// In float32 two blocks share a multiprocessor: one works while the other waits. In float64 the boxes would be too small.
 //
-// Expected: limited by what threads wait for in each step. Neither instructions nor shared memory nor the loads would take more
-// than half of the time alone. With boxes of 8 x 20 x 20 cells 3.9 values are loaded and 2.1 made a step for each that is needed.
+// Expected: limited by latency within each step. Instructions, shared memory and loads would each take less than half of the
+// time alone. With boxes of 8 x 20 x 20 cells, 3.9 values are loaded per needed cell, and 2.1 updated per needed cell and step.
 
 #include "temporal_composite/correction_box.cuh"
 
-#define BLOCKS (sizeof(Real) == 4 ? 2 : 1)  // of a multiprocessor
-#define KEPT (sizeof(Real) == 4 ? 4 : 3)  // pairs of a thread; mending.py puts what is beyond that among the others
+#define BLOCKS (sizeof(Real) == 4 ? 2 : 1)  // per multiprocessor
+#define KEPT (sizeof(Real) == 4 ? 4 : 3)  // pairs per thread; correction.py lists further ones among the others
 
-// An entry: the cell's place in the box in bits 0 to 15, in which directions its neighbour is of another kind in bits 16 to 21,
-// whether the box owns it in bit 22, whether its box does not list its kinds in bit 23, where in that list its own kind is in bits
-// 24 to 27, the other kind in bits 28 to 31.
+// An entry. Bits 0 to 15: index of the cell in the box. 16 to 21: directions in which the neighbour is of another kind. 22: the
+// box owns the cell. 23: its kinds are not in the box's list. 24 to 27: place of its kind in that list. 28 to 31: of the other.
 #define PLACE 0xFFFFu
 #define OWNED (1u << 22)
 #define UNLISTED (1u << 23)
 
-// An info: in the low bits which cells of a vector are on the list, then where in the box's list its way is.
+// An info. Low bits: which cells of the vector are on the list of entries. Above them: the vector's place in the list of ways.
 #define MASK ((1u << VECTOR) - 1u)
 #define WAY_SHIFT 4
 
-// The same number, of which the compiler does not see that it stays the same: what follows from it is to take no registers.
+// The same number, opaque to the compiler: values derived from it are recomputed and take no registers.
 __device__ __forceinline__ unsigned int afresh(unsigned int number)
 {
     asm volatile("" : "+r"(number));
     return number;
 }
 
-// The coefficients of a cell whose neighbours are of its kind or, in the directions `differing`, of one other.
+// The coefficients of a cell whose neighbours are of its own kind or, in the directions `differing`, of one other kind.
 __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c, int kind, int other, unsigned int differing)
 {
     Coefficients own = inner_coefficients(c, kind);
@@ -67,7 +66,7 @@ __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c,
     return own;
 }
 
-// What cells of a kind need, or cells of a kind that meet another in a listed way.
+// Coefficients and heat of the cells of one listed way.
 struct __align__(16) Way {
     Real c1, c2, c3, c4, c5, c6, unused[2];
 #if HEATED
@@ -75,8 +74,8 @@ struct __align__(16) Way {
 #endif
 };
 
-// Looks up what a box lists, a thread for each.
-__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Segment& box, Way* ways)
+// Fills the ways of a box from its list, one thread per entry.
+__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Box& box, Way* ways)
 {
     const int n = threadIdx.x;
     if (n >= LISTED) return;
@@ -95,7 +94,7 @@ __device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* swee
 #endif
 }
 
-// The new values of a vector whose cells are alike; `west` and `east` are the values beside it.
+// The new values of a vector whose cells have the same way; `west` and `east` are the values next to it.
 __device__ __forceinline__ Cells update_alike(const Coefficients& c, const Sweep* sweep, int s, int x, int y, int z,
                                               const Way& way, const Cells& T, Real west, Real east, const Cells& south,
                                               const Cells& north, const Cells& below, const Cells& above)
@@ -118,7 +117,7 @@ __device__ __forceinline__ Cells update_alike(const Coefficients& c, const Sweep
     return sum;
 }
 
-// Stores the cells of a vector that are not on the list.
+// Stores the cells of a vector that are not on the list of entries.
 __device__ __forceinline__ void put(Real* target, unsigned int info, const Cells& cells)
 {
     if ((info & MASK) == 0) store(target, cells);
@@ -129,8 +128,8 @@ __device__ __forceinline__ void put(Real* target, unsigned int info, const Cells
     }
 }
 
-// The entries of the thread's pairs.
-__device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsigned int (&kept)[KEPT])
+// Loads the entries of the thread's pairs.
+__device__ __forceinline__ void keep(const Grid& grid, const Box& box, unsigned int (&kept)[KEPT])
 {
     const unsigned int* const entries = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries;
     const int last = box.pairs[0] - 1;
@@ -138,8 +137,8 @@ __device__ __forceinline__ void keep(const Grid& grid, const Segment& box, unsig
     for (int k = 0; k < KEPT; ++k) kept[k] = last < 0 ? 0 : entries[min((int)threadIdx.x + k * THREADS, last)];
 }
 
-static_assert(STEPS >= 4, "a step each for the next box: its number, what is known of it, its ways, its values");
-static_assert(STEPS % 2 == 0, "the last step leaves buffer A to the next box");
+static_assert(STEPS >= 4, "the next box needs four steps: number, description, ways, values");
+static_assert(STEPS % 2 == 0, "the last step must leave buffer A free for the next box");
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
@@ -149,17 +148,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const Medium& medium = c.medium;
     const size_t grid_plane = (unsigned)grid.nx * grid.ny;
     Work* const work = work_of(grid);
-    const Segment* const boxes = reinterpret_cast<const Segment*>(work + 1);
+    const Box* const boxes = reinterpret_cast<const Box*>(work + 1);
     const int n_boxes = work->boxes, vectors = work->vectors;
     Portion* const both_infos = reinterpret_cast<Portion*>(memory + 2 * vectors);
     const int portions = vectors / (int)sizeof(Portion);
-    Segment* const both_boxes = reinterpret_cast<Segment*>(both_infos + 2 * portions);
+    Box* const both_boxes = reinterpret_cast<Box*>(both_infos + 2 * portions);
     Way* const both_ways = reinterpret_cast<Way*>(both_boxes + 2);
     int* const taken = reinterpret_cast<int*>(both_ways + 2 * LISTED);
 
     // 1. The first box.
     unsigned int kept[KEPT];
-    fetch_segment(boxes + blockIdx.x, both_boxes);
+    fetch_box(boxes + blockIdx.x, both_boxes);
     fetch(T, grid, boxes[blockIdx.x], memory, both_infos);
     commit_copies();
     keep(grid, boxes[blockIdx.x], kept);
@@ -167,16 +166,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
 #pragma unroll 1
     for (int turn = 0;; turn ^= 1) {
-        const Segment &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
+        const Box &box = both_boxes[turn], &next_box = both_boxes[turn ^ 1];
         const Way* const ways = both_ways + turn * LISTED;
         const unsigned char* const infos = reinterpret_cast<const unsigned char*>(both_infos + turn * portions);
         wait_for_copies<0>();
         __syncthreads();
 
         const int row = box.x.all / VECTOR, plane = box.plane;
-        const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours, in cells
+        const int steps[6] = {-1, 1, -row * VECTOR, row * VECTOR, -plane * VECTOR, plane * VECTOR};  // to the neighbours
         const auto spot = [&](int place) {
-            const int vector = place / VECTOR, bz = quotient(vector, box.by_plane), by = quotient(vector - bz * plane, box.by_row);
+            const int vector = place / VECTOR, bz = quotient(vector, box.by_plane);
+            const int by = quotient(vector - bz * plane, box.by_row);
             const int bx = place - (bz * plane + by * row) * VECTOR;
             return Spot{in_grid(box.x, grid.nx, bx), in_grid(box.y, grid.ny, by), in_grid(box.z, grid.nz, bz)};
         };
@@ -187,16 +187,17 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             Cells* const to = memory + (s & 1 ? 0 : vectors);
             const int pairs = box.pairs[s];
 
-            // 2. The next box: its number, which nobody waits for, what is known of it, its values when there is room for them.
+            // 2. Prepare the next box: step 0 takes its number, step 1 copies its description, step 2 looks up its ways, the
+            //    last step copies its values into the free buffer.
             if (s == 0 && threadIdx.x == 0) next = take_box(work);
             if (s > 0 && *taken >= 0) {
-                if (s == 1) fetch_segment(boxes + *taken, both_boxes + (turn ^ 1));
+                if (s == 1) fetch_box(boxes + *taken, both_boxes + (turn ^ 1));
                 if (s == 2) look_up(c, sweep, next_box, both_ways + (turn ^ 1) * LISTED);
                 if (s == STEPS - 1) fetch(T, grid, next_box, to, both_infos + (turn ^ 1) * portions);
             }
             commit_copies();
 
-            // 3. Vectors.
+            // 3. Update whole vectors.
             const Reach& reach = box.reach[s];
 #pragma unroll 1
             for (int number = threadIdx.x; number < reach.marches; number += THREADS) {
@@ -207,7 +208,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 const int at = march.begin * plane + by * row + lane;
                 const Cells* here = from + at;
                 const unsigned char* info_at = infos + at;
-                // No cell that the box owns is beyond an end of the grid.
+                // All cells that the box owns lie in the grid.
                 Real* target = T_new + cell_of(grid, box.x.start + lane * VECTOR, box.y.start + by, box.z.start + march.begin);
                 Cells below = march.begin > 0 ? here[-plane] : here[0], current = here[0];
 #pragma unroll 2
@@ -228,7 +229,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 }
             }
 
-            // 4. Cells where two kinds meet.
+            // 4. Update the pairs: cells next to one other kind.
             const Real* const before = from[0].at;
             Real* const after = to[0].at;
 #pragma unroll
@@ -249,7 +250,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
             }
 
-            // 5. All others. Heat is entered by the box that owns the cell.
+            // 5. Update all other cells. The box that owns a cell records its heat.
             const unsigned int* const others = reinterpret_cast<const unsigned int*>(grid.segments) + box.entries + box.pairs[0];
 #pragma unroll 1
             for (int i = threadIdx.x; i < box.others; i += THREADS) {

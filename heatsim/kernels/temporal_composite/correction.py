@@ -1,11 +1,11 @@
-"""07 on composite bodies: where it is wrong, boxes of cells are stepped anew.
+"""The correction of 07 on composite bodies: boxes of cells where 07 is wrong are stepped again.
 
-07 steps every cell as if its patch were of one kind and at no face. That is wrong in cells that touch another kind, in
-patches of several, and at faces that let heat through; in each step of a sweep but the first it spreads by one cell.
-Boxes over the cells that are wrong after a sweep are stepped anew from the field before it, with all that there is:
+07 steps every cell as if its patch were of one kind and at no face. This is wrong in cells next to another kind, in
+patches of several kinds, and at faces that let heat through; with each further step of the sweep the error spreads by
+one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the sweep:
 
-    07         every cell, plain      T ──► T_new        wrong along interfaces and faces
-    temporal_composite/correction.cu  boxes over those       T ──► T_new        right; enters the ledger
+    07_temporal.cu    every cell, as if plain    T ──► T_new    wrong along interfaces and faces
+    correction.cu     boxes over wrong cells     T ──► T_new    correct; adds heat to the ledger
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch import Build, CudaKernel, Launch
 from heatsim.physics.cell_types import INTERIOR, Medium
 
-# Not on the ladder: it steps no grid on its own.
-MENDER = KernelSpec(
-    "mended",
+# Not on the ladder: it does not step a whole grid.
+CORRECTION = KernelSpec(
+    "corrected",
     "cuda",
     "temporal_composite/correction.cu",
     "boxes of any size, several steps each",
@@ -32,29 +32,30 @@ MENDER = KernelSpec(
     vectorised=True,
 )
 
-# As in correction.cu. A block's threads have enough registers, and the blocks share a multiprocessor's memory.
-_BLOCKS = {"float32": 2, "float64": 1}  # of a multiprocessor
-_THREADS = {"float32": 384, "float64": 640}  # of a block
-_KEPT = {"float32": 4, "float64": 3}  # pairs of a thread
-_RESERVED = 1024  # bytes of shared memory that a GPU keeps of each block
-_BYTES_A_CELL = 13  # of the table for a cell that is not plain: 10 to 17 were counted at 512³
+# As in correction.cu. The threads of a block have enough registers; the blocks share a multiprocessor's shared memory.
+_BLOCKS = {"float32": 2, "float64": 1}  # per multiprocessor
+_THREADS = {"float32": 384, "float64": 640}  # per block
+_KEPT = {"float32": 4, "float64": 3}  # pairs per thread
+_THREADS_OF_MIXED = 512  # per block in float64 where patches share cells, which takes more registers
+_RESERVED = 1024  # bytes of shared memory per block that the GPU reserves
+_BYTES_A_CELL = 13  # of the table for each cell that is not plain: 10 to 17 measured at 512³
 _WORK = 4  # ints of struct Work
 
-# Cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+# Cells of the boxes with halos / cells of the grid: above this, single steps are faster.
 MOST = 0.7
-_MOST_CELLS = 2**31 - 1  # of boxes: places in the table are numbers of 32 bits
+_MOST_CELLS = 2**31 - 1  # of all boxes: positions in the table have 32 bits
 
 
 @dataclass(frozen=True)
-class MendedKernel(CudaKernel):
-    """07, and the mender where 07 is wrong.
+class CorrectedKernel(CudaKernel):
+    """07 followed by its correction.
 
     Attributes:
-        mender: steps boxes.
+        correction: the kernel that steps the boxes.
         boxes: its launches.
     """
 
-    mender: CudaKernel
+    correction: CudaKernel
     boxes: Sequence[Launch]
 
     def __call__(
@@ -66,19 +67,19 @@ class MendedKernel(CudaKernel):
         sweep: int,
         ledger: NDArray[Any],
     ) -> None:
-        """Queue a sweep; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
+        """Queue a sweep and its correction; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
         super().__call__(launches, T, T_new, coefficients, sweep, ledger)
-        self.mender(self.boxes, T, T_new, coefficients, sweep, ledger)
+        self.correction(self.boxes, T, T_new, coefficients, sweep, ledger)
 
 
 def correct(
     build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
 ) -> CudaKernel | None:
-    """A compiled pipeline with the correction that a composite body needs; None where single steps are faster.
+    """07 compiled with the correction for a composite body; None if single steps are faster.
 
     Args:
-        build: of 07.
-        medium: the kinds of cells.
+        build: the build of 07.
+        medium: the types of cells.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
@@ -88,17 +89,27 @@ def correct(
     if found is None:
         return None
     kernel = launch.compile_kernel(build)
-    return MendedKernel(build, kernel.function, kernel.xp, launch.compile_kernel(mender(build, memory)), found)
+    return CorrectedKernel(
+        build, kernel.function, kernel.xp, launch.compile_kernel(correction_build(build, memory)), found
+    )
 
 
-def mender(build: Build, block_memory: int) -> Build:
-    """The build that steps boxes as deep as a build of 07, where a block may have so many bytes of shared memory.
+def _threads(build: Build) -> int:
+    """Threads per block."""
+    if build.variant.mixed and build.precision == "float64":
+        return _THREADS_OF_MIXED
+    return _THREADS[build.precision]
 
-    In float32 two blocks share them: while one waits, the other has work. In float64 boxes would be too small for that.
+
+def correction_build(build: Build, block_memory: int) -> Build:
+    """The build of the correction for a build of 07; ``block_memory`` is the shared memory of a block in bytes.
+
+    In float32 two blocks share a multiprocessor: one works while the other waits. In float64 the boxes would be too
+        small.
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
-    spec = replace(MENDER, block=(_THREADS[build.precision], 1, 1), steps=build.spec.steps)
+    spec = replace(CORRECTION, block=(_threads(build), 1, 1), steps=build.spec.steps)
     return replace(build, spec=spec, vector=build.access, room=room)
 
 
@@ -111,21 +122,21 @@ def boxes(
     multiprocessors: int,
     most: float = MOST,
 ) -> tuple[Launch, ...] | None:
-    """The launches of the mender after one of 07, none if nothing is wrong; None where single steps are faster.
+    """The launches of the correction; an empty tuple if no cell is wrong, None if single steps are faster.
 
     Args:
-        build: of 07.
-        medium: the kinds of cells.
+        build: the build of 07.
+        medium: the types of cells.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
-        block_memory: bytes of shared memory that a block may have.
-        multiprocessors: of the device.
-        most: cells of the boxes, halos included, for each cell of the grid, beyond which single steps are faster.
+        block_memory: shared memory of a block in bytes.
+        multiprocessors: multiprocessors of the device.
+        most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
     """
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = medium.grid
-    second = mender(build, block_memory)
+    second = correction_build(build, block_memory)
     table = cover(build, medium, periodic, open_faces, second.room)
     if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None
@@ -141,7 +152,7 @@ def boxes(
         np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
         build.access,
         build.spec.steps,
-        _KEPT[build.precision] * _THREADS[build.precision],
+        _KEPT[build.precision] * _threads(build),
     )
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
@@ -150,7 +161,7 @@ def boxes(
 
 
 def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Boxes beside each other come together, for what they share is in L2 then; small ones last, to end all at once."""
+    """Order of the boxes: adjacent ones together, to share L2; small ones last, so that all blocks end together."""
     x, y, z, volume = table[:, 0], table[:, 1], table[:, 2], table[:, 6]
     return np.lexsort((x, y, z, volume <= volume.max() / 2))
 
@@ -164,11 +175,11 @@ def _table(
     threads: int,
     vectors: int,
 ) -> NDArray[np.int32]:
-    """The table that correction.cu reads: a struct Work, a struct Segment for each box, infos, entries."""
+    """The table that correction.cu reads: struct Work, struct Box for each box, infos, entries."""
     from heatsim.kernels.temporal_composite.box_contents import PAIRS, PORTION
 
     steps = rows.shape[1] - PAIRS
-    segments = np.zeros(len(rows), _segment_dtype(steps))
+    segments = np.zeros(len(rows), _box_dtype(steps))
     extents = rows[:, :12].reshape(-1, 3, 4)
     before, size, every = extents[:, :, 1], extents[:, :, 2], extents[:, :, 3]
     segments["extents"], segments["pairs"], segments["ways"] = extents, rows[:, PAIRS:], ways
@@ -176,7 +187,7 @@ def _table(
         segments[name] = rows[:, column]
     segments["by_row"], segments["by_plane"] = vector / every[:, 0], 1.0 / rows[:, 12]
     for step in range(steps + 1):
-        more = steps - 1 - step if step < steps else steps  # steps that follow; of all there is as many as the halo
+        more = steps - 1 - step if step < steps else steps  # layers of halo: one per later step; the last reach has all
         low, high = np.maximum(before - more, 0), np.minimum(before + size + more, every)
         low[:, 0], high[:, 0] = low[:, 0] // vector, -(-high[:, 0] // vector)
         lanes, lines, planes = (high - low).T
@@ -194,8 +205,8 @@ def _table(
     return np.concatenate([part.view(np.int32).ravel() for part in (work, segments, infos, entries)])
 
 
-def _segment_dtype(steps: int) -> np.dtype[Any]:
-    """The layout of struct Segment."""
+def _box_dtype(steps: int) -> np.dtype[Any]:
+    """The layout of struct Box."""
     from heatsim.kernels.temporal_composite.box_contents import LISTED
 
     reach: list[Any] = [
@@ -213,19 +224,19 @@ def _segment_dtype(steps: int) -> np.dtype[Any]:
 
 
 def _vectors(build: Build, room: int) -> int:
-    """Vectors that a buffer has room for: there are two of them, of infos too, and of what is known of a box."""
+    """Vectors per buffer. There are two buffers of values, of infos, and of descriptions of a box."""
     from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
 
     way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
-    known = _segment_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
+    known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
     left = room - 2 * known - 16
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
 
 
 def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
-    """Bytes on the device that boxes and their lists take, about: an entry is in the halo of several boxes.
+    """Approximate device memory of the boxes and their lists, in bytes; an entry can be in the halos of several boxes.
 
-    None where there are more cells to mend than boxes may have.
+    0 if more cells need a correction than the boxes may have: then single steps are used.
     """
     nz, ny, nx = medium.grid.shape
     special = 0 if medium.uniform else int(np.count_nonzero(medium.cells < INTERIOR))
@@ -240,7 +251,7 @@ def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
 def cover(
     build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
 ) -> NDArray[np.int32]:
-    """Disjoint boxes over all cells that a sweep of 07 gets wrong.
+    """Disjoint boxes over all cells that are wrong after a sweep of 07.
 
     Returns:
         Rows (x, y, z, cells in x, in y, in z, cells with the halo).

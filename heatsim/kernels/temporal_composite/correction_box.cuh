@@ -1,44 +1,46 @@
-// The boxes of temporal_composite/correction.cu: how mending.py describes one, and how it comes into shared memory.
+// The boxes of temporal_composite/correction.cu: their layout in the table that correction.py writes, and their copy to shared
+// memory.
 //
-//     table      [ work | boxes | infos | entries ]       a box says where in it its infos and entries begin
+//     table      [ work | boxes | infos | entries ]       a box stores where its infos and entries begin
 //
-//     box        x  . . h h h h # # # # # # # # h h h h . .        # the box, h its halo; both are stored: `all`
-//                       |       |                                  before = 4; start is where h begins in the grid
+//     box        x  . . h h h h # # # # # # # # h h h h . .        # box, h halo; both are stored: `all`
+//                       |       |                                  before = 4; `start` is the grid position of the first h
 //                       0       before
 //
-// A step is dealt out in marches: a column of vectors, or a part of one, that a thread takes along z.
+// A step is divided into marches: a thread takes a column of vectors, or a part of one, along z.
 
 #include "vector.cuh"
 
 #define THREADS TILE_X
-#define LISTED 16  // kinds, and ways for two of them to meet, that a box lists
+#define LISTED 16  // entries of a box's list: kinds, and pairs of adjacent kinds with directions ("ways")
 
-// One axis of a box: where its halo begins in the grid, cells of the halo before the box, those of the box, all.
+// One axis of a box: grid position where its halo begins; cells of the halo before the box, of the box, and of both with the
+// halo after it.
 struct Extent {
     int start, before, size, all;
 };
 
-// The vectors of a box that a step makes, and how they are dealt out.
+// The vectors of a box that a step updates, divided into marches.
 struct __align__(16) Reach {
     int first_lane, first_row, first_plane, planes;
-    int lanes, columns, marches, length;  // in x; of a plane; of all; planes of a march
-    float by_lanes, by_columns;           // what to multiply with to divide by them
+    int lanes, columns, marches, length;  // vectors in x; vectors of a plane; number of marches; planes of a march
+    float by_lanes, by_columns;           // reciprocals, for quotient()
 };
 
-struct __align__(16) Segment {
+struct __align__(16) Box {
     Extent x, y, z;
-    int plane;                  // vectors from one plane to the next: odd, so that cells above each other lie in different banks
-    int entries, infos;         // where in the table its entries begin, in numbers, and its infos, in portions
-    int others, pairs[STEPS];   // how many are others, how many pairs before them each step needs
-    float by_row, by_plane;     // what to multiply with to divide by a row's vectors and a plane's
-    unsigned int ways[LISTED];  // a kind in bits 0 to 7, another in bits 8 to 15, in which directions that is in bits 16 to 21
-    Reach reach[STEPS + 1];     // of the steps; of all
+    int plane;                  // vectors from one plane to the next: odd, so that cells above each other use different banks
+    int entries, infos;         // where its entries begin in the table, in 4-byte words; its infos, in portions
+    int others, pairs[STEPS];   // number of other cells; number of pairs, listed before them, that each step updates
+    float by_row, by_plane;     // reciprocals of the vectors in a row and in a plane
+    unsigned int ways[LISTED];  // bits 0 to 7: own kind; 8 to 15: neighbour's kind; 16 to 21: directions of that neighbour
+    Reach reach[STEPS + 1];     // of each step; of the whole box with halo
 };
 
-// What the table begins with. Launches count in it: those of one table come one after the other.
+// The start of the table. A launch uses its counters, so launches with the same table must not overlap.
 struct __align__(16) Work {
-    int boxes, vectors;  // how many there are; how many vectors a buffer has room for, whole portions of infos
-    int taken, left;     // boxes that were taken after the first of each block; blocks that are done
+    int boxes, vectors;  // number of boxes; vectors that a buffer holds, a multiple of a portion's infos
+    int taken, left;     // boxes taken after the first one of each block; blocks that have finished
 };
 
 __device__ __forceinline__ Work* work_of(const Grid& grid)
@@ -46,32 +48,32 @@ __device__ __forceinline__ Work* work_of(const Grid& grid)
     return reinterpret_cast<Work*>(const_cast<Segment*>(grid.segments));
 }
 
-// The number of a box that nobody has taken, or one beyond the last.
+// The number of the next free box; beyond the last if none is left.
 __device__ __forceinline__ int take_box(Work* work) { return gridDim.x + atomicAdd(&work->taken, 1); }
 
-// The last block to leave makes all ready for the next launch.
+// The last block resets the counters for the next launch.
 __device__ __forceinline__ void leave(Work* work)
 {
     if (threadIdx.x == 0 && atomicAdd(&work->left, 1) == (int)gridDim.x - 1) work->taken = work->left = 0;
 }
 
-// What is copied at once.
+// 16 bytes, the unit of asynchronous copies.
 struct __align__(16) Portion {
     unsigned int words[4];
 };
 
-// Where position i of an extent is in an axis of n cells. A halo goes round a periodic axis once at the most: no such axis is
-// shorter.
+// The grid position of position i of an extent, on an axis of n cells. A halo wraps around a periodic axis at most once: no such
+// axis is shorter than the halo.
 __device__ __forceinline__ int in_grid(const Extent& axis, int n, int i)
 {
     const int place = axis.start + i;
     return (unsigned)place < (unsigned)n ? place : place < 0 ? place + n : place - n;
 }
 
-// Division of numbers up to 2^16 by the inverse: the half keeps a quotient that is whole from ending below.
+// i / n for i < 2^16, with inverse = 1 / n. The half prevents a whole quotient from being rounded down.
 __device__ __forceinline__ int quotient(int i, float inverse) { return (int)(((float)i + 0.5f) * inverse); }
 
-// A march of a reach: its lane and row, the planes from begin to end - 1.
+// A march of a reach: lane, row, planes begin ... end - 1.
 struct March {
     int lane, row, begin, end;
 };
@@ -84,26 +86,26 @@ __device__ __forceinline__ March march_of(const Reach& reach, int number)
             reach.first_plane + min(begin + reach.length, reach.planes)};
 }
 
-// As cell_index(), where a plane has less than 2^32 cells.
+// cell_index() for planes of less than 2^32 cells.
 __device__ __forceinline__ size_t cell_of(const Grid& grid, int x, int y, int z)
 {
     return (size_t)(unsigned)z * ((unsigned)grid.nx * grid.ny) + ((unsigned)y * grid.nx + x);
 }
 
-// A cell's place in the grid.
+// A cell's position in the grid.
 struct Spot {
     int x, y, z;
 };
 
-// Has what is known of a box brought to shared memory.
-__device__ __forceinline__ void fetch_segment(const Segment* from, Segment* to)
+// Starts the copy of a box's description to shared memory.
+__device__ __forceinline__ void fetch_box(const Box* from, Box* to)
 {
-    if (threadIdx.x < sizeof(Segment) / sizeof(Portion))
+    if (threadIdx.x < sizeof(Box) / sizeof(Portion))
         copy_async<16>(reinterpret_cast<Portion*>(to) + threadIdx.x, reinterpret_cast<const Portion*>(from) + threadIdx.x);
 }
 
-// Has the values of a box and its halo, and the infos of its vectors, brought to shared memory.
-__device__ __forceinline__ void fetch(const Real* T, const Grid& grid, const Segment& box, Cells* values, Portion* infos)
+// Starts the copy of the values of a box with its halo, and of the infos of its vectors, to shared memory.
+__device__ __forceinline__ void fetch(const Real* T, const Grid& grid, const Box& box, Cells* values, Portion* infos)
 {
     const Reach& all = box.reach[STEPS];
     const int plane = box.plane;

@@ -1,14 +1,14 @@
-// composite/composite.cuh for 07, which steps every patch as if it were of one kind and at no face; included after its struct Place.
+// Kinds and sources for 07 on composite bodies. 07 steps every patch as if it were of one kind and at no face. Included after
+// struct Place.
 //
-// All stages take the coefficients of the kind that the patch's first cell has in stage 0's centre plane. Stage s has its
-// centre s planes below that one, so a cell gets other coefficients than its own only where a cell that is not INTERIOR
-// lies in its patch, or up to s planes above: no farther than where what happens there has come by then anyway. mending.py
-// says which cells that makes wrong.
+// All stages use the coefficients of one kind: that of the patch's first cell in stage 0's centre plane. The centre of stage s is
+// s planes below. So a cell gets wrong coefficients only if a cell that is not INTERIOR lies in its patch, or up to s planes
+// above. In s steps the influence of that cell has come as far anyway. correction.py finds the cells that this makes wrong.
 
 #if FACES
-// What a patch needs of its kind.
+// Data of a patch's kind.
 struct PatchKind {
-    unsigned int byte;  // of the plane that arrives next: it comes from memory an iteration ahead of its use
+    unsigned int byte;  // of the plane that arrives next: loaded one iteration before its use
 #if MATERIALS
     Inner inner;
 #endif
@@ -17,7 +17,7 @@ struct PatchKind {
 #endif
 };
 
-// The byte of a patch's first cell in plane z, or the nearest that there is.
+// The byte of a patch's first cell in plane z, or in the nearest plane of the grid.
 __device__ __forceinline__ unsigned int arriving_byte(const Medium& medium, const Grid& grid, const Place& place, int z)
 {
 #if MATERIALS

@@ -1,8 +1,8 @@
-"""Code that numba compiled, kept on disk: a damaged file costs the time to compile again, and nothing else.
+"""A disk cache for code compiled by numba that survives damaged files: at worst the code is compiled again.
 
-numba takes what it finds in its cache for good. A file that a loss of power left empty ends every later program that
-needs it, and one with zeros in the middle would be run as it is. Here code is kept with its checksum, and what cannot
-be read back is compiled and kept again. Where nothing can be written the code is compiled in each process.
+numba trusts its cache. If a power failure leaves a file empty, every later program that needs it fails; a file with
+zeros in the middle would be executed. This cache stores a checksum with the code. A file that cannot be read is
+compiled and stored again. If the folder is not writable, each process compiles the code.
 """
 
 import pickle
@@ -28,17 +28,17 @@ def kept(**options: Any) -> Callable[[Function], Function]:
         try:
             dispatcher._cache = _Cache(function)
         except (OSError, RuntimeError) as error:  # numba found no folder to write to
-            _tell(f"compiled code cannot be kept ({_reason(error)}); every process compiles it again")
+            _tell(f"cannot cache compiled code ({_reason(error)}); every process compiles it again")
         return cast(Function, dispatcher)
 
     return compiled
 
 
 class _Code(CompileResultCacheImpl):
-    """What is kept of a compiled function: its code as bytes, and their checksum."""
+    """The cached data of a compiled function: its code as bytes, and their checksum."""
 
     def reduce(self, result: Any) -> tuple[bytes, bytes]:
-        """What to write."""
+        """The checksum and the code to store."""
         code = dumps(super().reduce(result))
         return sha256(code).digest(), code
 
@@ -46,7 +46,7 @@ class _Code(CompileResultCacheImpl):
         """The compiled function.
 
         Raises:
-            ValueError: the checksum differs.
+            ValueError: the checksum is wrong.
         """
         checksum, code = found
         if sha256(code).digest() != checksum:
@@ -60,24 +60,24 @@ class _Cache(FunctionCache):
     _impl_class = _Code
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The code for a signature; None where there is none that can be used."""
+        """The code for a signature; None if there is no valid one."""
         try:
             return super().load_overload(signature, target)
-        except Exception as error:  # whatever pickle, or numba, makes of damaged bytes
-            _tell(f"compiled code in {self.cache_path} is damaged ({_reason(error)}); it is compiled and kept again")
+        except Exception as error:  # damaged bytes can raise anything in pickle or numba
+            _tell(f"cached code in {self.cache_path} is damaged ({_reason(error)}); compiling it again")
             self._forget()
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep the code for a signature, where that can be done."""
+        """Store the code for a signature, if the folder is writable."""
         try:
             super().save_overload(signature, result)
         except OSError as error:
             self.disable()
-            _tell(f"compiled code cannot be kept in {self.cache_path} ({_reason(error)})")
+            _tell(f"cannot cache compiled code in {self.cache_path} ({_reason(error)})")
 
     def _forget(self) -> None:
-        """Have the index name no file: those of other signatures are written again too."""
+        """Clear the index. The code of other signatures is stored again too."""
         try:
             self.flush()
         except OSError:
@@ -89,7 +89,7 @@ def _reason(error: Exception) -> str:
 
 
 def _tell(message: str) -> None:
-    """One line for all functions of a process: they lie in the same folders."""
+    """Print one warning of each type per process: all functions use the same folders."""
     kind = message.split("(")[0].split(" in ")[0]
     if kind not in _told:
         _told.add(kind)

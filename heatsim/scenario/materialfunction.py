@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.function_tables import read_column, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TEMPERATURE, Quantity
-from heatsim.scenario.timefunction import read_column, slopes_are_finite
 
 SAMPLES = 4096
 # An expression in T that is not positive anywhere between these temperatures (K) is a mistake in every run.

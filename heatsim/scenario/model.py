@@ -9,20 +9,13 @@ from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationIn
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import (
     STRICT,
-    Cells,
-    Device,
-    Duration,
-    Flag,
     Fraction,
     InitialTemperature,
     Method,
     Named,
-    Point,
-    Precision,
-    Rounding,
-    Size,
     TemperatureRate,
     Text,
     TimeStep,
@@ -30,41 +23,20 @@ from heatsim.scenario.fields import (
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
+from heatsim.scenario.materials import VOID, Material, Materials
 from heatsim.scenario.messages import missing_key
+from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
 from heatsim.scenario.quantities import DURATION
 from heatsim.scenario.regions import Regions, Shaped
+from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
 
-NEVER = float("inf")
 # The temperature in K from which the search for a steady state begins where none is given.
 FIRST_GUESS = 293.15
 _END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
-
-
-class Domain(BaseModel):
-    """The box and its cells; vectors are (x, y, z), lengths in m.
-
-    ``material`` is the material before regions are painted: the name of one of several materials, or "void"; None if
-    the scenario has one material without a name.
-    """
-
-    model_config = STRICT
-
-    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
-    cells: Cells = Field(
-        examples=["cells = [64, 64, 64]"],
-        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D",
-    )
-    origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
-    material: MaterialName | None = Field(
-        default=None,
-        examples=['material = "copper"'],
-        description="Material before regions are painted; required with several materials",
-    )
 
 
 class Initial(BaseModel):
@@ -123,43 +95,6 @@ class Time(BaseModel):
             message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
-
-
-class Solver(BaseModel):
-    """The device and the numerical method; the catalogue of kernels checks the name ``kernel``."""
-
-    model_config = STRICT
-
-    device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
-    kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
-    precision: Precision = Field(default="float32", description="Floating-point type of the field")
-    rounding: Rounding = Field(
-        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
-    )
-
-
-class Output(BaseModel):
-    """The output and its times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
-
-    model_config = STRICT
-
-    every: Duration = Field(
-        default=NEVER,
-        validate_default=False,
-        description="Interval between fields and pictures",
-        json_schema_extra={"default": "`time.end`"},
-    )
-    probe_every: Duration = Field(
-        default=NEVER,
-        validate_default=False,
-        description="Interval between rows of `probes.csv` and `energy.csv`",
-        json_schema_extra={"default": "`every`"},
-    )
-    checkpoint_wall: Duration = Field(default=60.0, description="Wall-clock time between checkpoints")
-    fields: Flag = Field(default=True, description="Write `fields.vtkhdf`")
-    energy: Flag = Field(default=True, description="Write `energy.csv`")
-    heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
-    figures: Flag = Field(default=True, description="Draw pictures at the end")
 
 
 class Scenario(BaseModel):
@@ -352,9 +287,6 @@ class Scenario(BaseModel):
     @field_validator("output", mode="after")
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
-        """The default of ``every`` is the end of the run; the default of ``probe_every`` is ``every``."""
         if "time" not in info.data or info.data["time"].method == "steady":
             return output
-        every = info.data["time"].end if output.every == NEVER else output.every
-        probe_every = every if output.probe_every == NEVER else output.probe_every
-        return output.model_copy(update={"every": every, "probe_every": probe_every})
+        return output.until(info.data["time"].end)

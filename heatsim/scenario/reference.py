@@ -15,15 +15,18 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import Form, Named
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.materials import Material
 from heatsim.scenario.messages import show
-from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
+from heatsim.scenario.model import Initial, Scenario, Time
+from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle
 from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
+from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, TimeFunction
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
 from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.function_tables import read_column, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 from heatsim.scenario.switching import switching_times
@@ -279,28 +279,3 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
     if faults:
         refuse(faults)
     return Table(tuple(times), tuple(values), bool(repeat))
-
-
-def read_column(
-    table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
-) -> list[float]:
-    """The entries of a list in a table; empty if any is wrong, and then ``faults`` has the reasons."""
-    entries = table.get(key, ())
-    if not isinstance(entries, list | tuple) or len(entries) < 2:
-        if key in table:
-            faults.append(fault(f"got {show(entries)}; a list of two or more entries is wanted", (key,)))
-        return []
-    column = []
-    for index, entry in enumerate(entries):
-        try:
-            column.append(quantity.read(entry))
-        except ValueError as error:
-            faults.append(fault(str(error), (key, index)))
-    return column if len(column) == len(entries) else []
-
-
-def slopes_are_finite(times: list[float], values: list[float]) -> bool:
-    """Whether linear interpolation between the entries of a table stays finite; steps at one time do not count."""
-    apart = np.diff(times) > 0.0
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.diff(values)[apart] / np.diff(times)[apart]).all())

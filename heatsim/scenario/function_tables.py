@@ -12,11 +12,11 @@ from heatsim.scenario.quantities import Quantity
 def read_column(
     table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
 ) -> list[float]:
-    """The entries of a list in a table; empty if any is wrong, and then ``faults`` has the reasons."""
+    """The numbers of a list in a table; empty if any is wrong, and ``faults`` then has the reasons."""
     entries = table.get(key, ())
     if not isinstance(entries, list | tuple) or len(entries) < 2:
         if key in table:
-            faults.append(fault(f"got {show(entries)}; a list of two or more entries is wanted", (key,)))
+            faults.append(fault(f"got {show(entries)}; a list of two or more entries is expected", (key,)))
         return []
     column = []
     for index, entry in enumerate(entries):
@@ -28,7 +28,7 @@ def read_column(
 
 
 def slopes_are_finite(times: list[float], values: list[float]) -> bool:
-    """Whether linear interpolation between the entries of a table stays finite; steps at one time do not count."""
+    """Whether linear interpolation between the entries of a table stays finite; jumps do not count."""
     apart = np.diff(times) > 0.0
     with np.errstate(over="ignore"):
         return bool(np.isfinite(np.diff(values)[apart] / np.diff(times)[apart]).all())

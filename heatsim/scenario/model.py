@@ -1,4 +1,4 @@
-"""The scenario: frozen models of the tables of a TOML file, everything in SI."""
+"""The whole scenario, and its tables [initial] and [time], as frozen models in SI units."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
 
-# The temperature in K from which the search for a steady state begins where none is given.
+# The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
 _END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
@@ -48,12 +48,12 @@ class Initial(BaseModel):
 
 
 def _not_given() -> Any:
-    """The validator of a key that only some methods need says what to do without it."""
+    """None, the default of a key that only some methods need; the key's validator reports if it is missing."""
     return None
 
 
 def _read_end(value: object, info: ValidationInfo) -> float:
-    """A steady state has no end: 0."""
+    """The end in s; 0 for a steady state."""
     steady = (info.data or {}).get("method") == "steady"
     if steady and (value is None or value == 0.0):
         return 0.0
@@ -173,7 +173,7 @@ class Scenario(BaseModel):
 
     @property
     def path(self) -> Path:
-        """The file that the scenario came from."""
+        """The file of the scenario."""
         return self._path
 
     @property
@@ -183,7 +183,7 @@ class Scenario(BaseModel):
 
     @property
     def input_files(self) -> tuple[Path, ...]:
-        """The files and folders that the scenario reads besides its own file, without repetition."""
+        """The files and folders that the scenario reads, besides its own file, each of them once."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
         files = [item.stl.file.path for item in shaped if item.stl is not None]
         files += [region.labels.file.path for region in self.regions if region.labels is not None]
@@ -197,7 +197,8 @@ class Scenario(BaseModel):
         """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
         A material without a name is called "material". If the domain is void, the materials have the order of the file.
-        In a steady state they are without what only matters while temperatures change.
+        For a
+        steady state, properties that do not affect it are left out.
         """
         named = [("material", self.material)] if self.material is not None else list(self.materials.items())
         named.sort(key=lambda entry: entry[0] != self.domain.material)
@@ -215,12 +216,12 @@ class Scenario(BaseModel):
 
     @property
     def uses_void(self) -> bool:
-        """Whether cells may be void, so that they do not conduct."""
+        """Whether cells may be void, which does not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
 
     @property
     def composite(self) -> bool:
-        """Whether it needs more than one constant material, conditions linear in T on whole faces, and no sources."""
+        """Whether the body is more than one constant material with linear conditions on whole faces and no sources."""
         conditions = [self.boundaries.face(name) for name in FACES]
         return bool(
             self.regions
@@ -234,7 +235,7 @@ class Scenario(BaseModel):
 
     @property
     def steady(self) -> bool:
-        """Whether a steady state is wanted, and no time passes."""
+        """Whether the scenario asks for a steady state."""
         # A scenario with mistakes may have no table [time].
         return bool(self.time) and self.time.method == "steady"
 
@@ -257,7 +258,7 @@ class Scenario(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _default_domain_material(cls, document: Any) -> Any:
-        """The only material with a name is the material of the domain."""
+        """If only one material has a name, it is the material of the domain."""
         if not isinstance(document, Mapping):
             return document
         domain, materials = document.get("domain"), document.get("materials")
@@ -279,7 +280,7 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _set_end_of_formulas(self) -> "Scenario":
-        """Expressions in t are averaged between the jumps that they have up to the end of the run."""
+        """Set the end of the run in expressions in t, up to which their jumps are found."""
         for _, formula, _ in formulas_in_time(self):
             object.__setattr__(formula, "end", self.time.end)
         return self

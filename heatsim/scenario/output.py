@@ -9,7 +9,7 @@ NEVER = float("inf")
 
 
 class Output(BaseModel):
-    """The output and its times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
+    """The files of a run and their times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
 
     model_config = STRICT
 

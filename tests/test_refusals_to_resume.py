@@ -71,7 +71,7 @@ def test_tables_are_not_cut_when_the_one_after_them_is_refused(half: Path, capsy
     with open(half / folder.PROBES, "ab") as file:
         file.write(b"5.625,1.0,1.0\n")
     change(half / folder.ENERGY, b"time,", b"Time,")
-    assert f"{half / folder.ENERGY}: begins otherwise" in refusal(half, capsys)
+    assert f"{half / folder.ENERGY}: has another header" in refusal(half, capsys)
 
 
 @pytest.mark.parametrize("index", [0, 2])

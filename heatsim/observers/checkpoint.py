@@ -52,18 +52,20 @@ class Checkpoints(Observer):
             StorageError: the disk refused what was to be written before.
         """
         state.total()  # nothing is saved unchecked
+        point = state.restart_point()
         values: dict[str, Value] = {
             **self._identity,
-            "step": state.step,
+            "step": point.step,
             "reference": state.field.reference,
             "initial_heat": state.initial_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
+            **point.values,
         }
         for observer in self._observers:
             values.update(observer.save())
         files = self._records()
-        saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in state.ledger.save().items()}, values)
+        saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in point.sums.items()}, values)
         download, compared = Download(state.field.device), None
         if state.compared is not None:
             values["compared_step"], compared = state.compared
@@ -79,7 +81,7 @@ class Checkpoints(Observer):
 
             checkpoint.write(state.folder, saved, large, before, files)
 
-        state.write_beside(write)
+        state.write_beside(point.field, write)
         self._written_at = time.monotonic()
         return values
 

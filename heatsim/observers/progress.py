@@ -1,4 +1,4 @@
-"""Says what the run does: compiling, then how far it is, by a bar on a terminal, a line every few seconds elsewhere."""
+"""Prints the progress of a run: compiling, then a bar on a terminal, or a line every few seconds elsewhere."""
 
 import sys
 import threading
@@ -13,14 +13,14 @@ _COMPILING = "compiling the kernel …"
 
 
 class Progress(Observer):
-    """Simulated time, step, speed in GCells/s and the time left, on stderr."""
+    """Prints the simulated time, the steps, the speed in GCells/s and the time left on stderr."""
 
     _bar: Any = None
     _status: Any = None
     _timer: threading.Timer | None = None
 
     def prepare(self) -> None:
-        """Say at once on a terminal that the kernel is compiled, elsewhere if it takes some seconds."""
+        """Print that the kernel is being compiled: on a terminal at once, elsewhere if it takes some seconds."""
         if sys.stderr.isatty():
             from rich.console import Console
 
@@ -34,9 +34,9 @@ class Progress(Observer):
             self._timer.start()
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Remember where the part that is timed begins; draw the bar."""
+        """Start the clock and draw the bar."""
         self._end_preparing()
-        self._first_step, self._started = state.step, time.monotonic()
+        self._first_part, self._first_steps, self._started = _part(state), _steps(state), time.monotonic()
         self._last_line = self._started
         if sys.stderr.isatty():
             from rich.console import Console
@@ -52,18 +52,18 @@ class Progress(Observer):
                 transient=True,
             )
             self._task = self._bar.add_task(
-                self._describe(state), total=state.problem.timeline.last_step, completed=state.step
+                self._describe(state), total=1.0, completed=_part(state)
             )
             self._bar.start()
 
     def poll(self, state: RunState) -> None:
         """Redraw the bar, or print a line if the last one is some seconds old."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=state.step, description=self._describe(state))
+            self._bar.update(self._task, completed=_part(state), description=self._describe(state))
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            done = state.step - self._first_step
-            left = (self._last_line - self._started) / done * (state.problem.timeline.last_step - state.step)
+            part = _part(state)
+            left = (self._last_line - self._started) / max(part - self._first_part, 1e-9) * (1.0 - part)
             print(f"{self._describe(state)}, about {left:.0f} s left", file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -80,9 +80,19 @@ class Progress(Observer):
 
     def _describe(self, state: RunState) -> str:
         elapsed = max(time.monotonic() - self._started, 1e-9)
-        speed = (state.step - self._first_step) * state.field.grid.cell_count / elapsed / 1e9
-        last = state.problem.timeline
-        return (
-            f"t = {state.time:.6g} of {float(last.times[-1]):.6g} s, step {state.step:,} of {last.last_step:,}, "
-            f"{speed:.3g} GCells/s"
-        )
+        speed = (_steps(state) - self._first_steps) * state.field.grid.cell_count / elapsed / 1e9
+        timeline = state.problem.timeline
+        steps = f"step {state.step:,} of {timeline.last_step:,}" if state.method is None else state.method.describe()
+        return f"t = {state.reached:.6g} of {float(timeline.times[-1]):.6g} s, {steps}, {speed:.3g} GCells/s"
+
+
+def _part(state: RunState) -> float:
+    """The part of the run that is done, from 0 to 1."""
+    if state.method is None:
+        return state.step / max(state.problem.timeline.last_step, 1)
+    return state.reached / float(state.problem.timeline.times[-1])
+
+
+def _steps(state: RunState) -> int:
+    """Number of updates of every cell so far."""
+    return state.step if state.method is None else state.method.work.stages

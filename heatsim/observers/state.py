@@ -1,7 +1,7 @@
 """A run as its observers see it."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,8 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.restart_point import RestartPoint
+from heatsim.solver.stabilized.stepper import StabilizedStepper
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
 
@@ -62,6 +64,7 @@ class RunState:
             "high").
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         steady: how the steady state was found that the field holds; None of a run in which time passes.
+        method: the stepper of a method that chooses its own steps; None for ``euler`` and ``steady``.
         writer: what fields and checkpoints are written by while the run goes on.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
@@ -81,6 +84,7 @@ class RunState:
     beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None
+    method: StabilizedStepper | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
 
@@ -92,6 +96,11 @@ class RunState:
     def time(self) -> float:
         """Simulated time in s."""
         return self.problem.timeline.time(self.step)
+
+    @property
+    def reached(self) -> float:
+        """The time in s to which the run has been calculated: at least that of the field."""
+        return self.time if self.method is None else self.method.reached
 
     @property
     def finished(self) -> bool:
@@ -126,15 +135,25 @@ class RunState:
         with self._copy_of_step() as field_copy:
             self.writer.submit(partial(work, field_copy))
 
-    def write_beside(self, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
-        """The same beside what was handed over before.
+    def restart_point(self) -> RestartPoint:
+        """Where a run goes on that is resumed from a checkpoint written now."""
+        if self.method is not None:
+            return self.method.restart_point()
+        return RestartPoint(self.step, self.field, self.ledger.save(), {})
+
+    def write_beside(self, field: Field, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
+        """Have something done with a field beside what was handed over before.
 
         ``work`` is also given what waits for that, and raises its error if it failed. Of the copy it may read the
-        deviations only.
+        deviations only. A field that is not the one at this step is not copied; then the run waits for ``work``.
 
         Raises:
             StorageError: what was to be written before could not be.
         """
+        if field is not self.field:
+            self.writer.submit_beside(partial(work, FieldCopy(field)))
+            self.writer.wait()
+            return
         with self._copy_of_step() as field_copy:
             self.writer.submit_beside(partial(work, field_copy))
 

@@ -102,7 +102,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     """What flows into the body in W/m²: of a face's number, the rows of it, and their cells' temperatures and kinds."""
     time, medium = problem.timeline.time(step), problem.materials
     conditions = problem.boundary.unchecked_rows(time, 0.0)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
+    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
     def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
         conductance = 1.0 / medium.half[face // 2, kinds]

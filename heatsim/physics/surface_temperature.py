@@ -27,7 +27,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     """
     time, materials = problem.timeline.time(step), problem.materials
     rows = problem.boundary.unchecked_rows(time, 0.0)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
+    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, kind = face // 2, materials.kind_at(*cell)

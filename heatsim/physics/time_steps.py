@@ -32,20 +32,41 @@ class TimelineError(ValueError):
 class Timeline:
     """The steps of a run.
 
+    A method that chooses its own steps has one "step" from each due time to the next: what is due is known in time, and
+    the number of these steps counts due times.
+
     Attributes:
         times: due times in s, ascending, shape (n + 1,); the first is 0, the last the end.
         steps: the number of steps done at each due time, shape (n + 1,), int64.
         dts: the length of the steps in s that lead from each due time to the next, shape (n,).
+        adaptive: whether the method chooses the lengths of its steps. Then ``dts`` are those between due times, and
+            rows show values that change in time as they are at the row's time.
     """
 
     times: NDArray[np.float64]
     steps: NDArray[np.int64]
     dts: NDArray[np.float64]
+    adaptive: bool = False
 
     @classmethod
     def instant(cls) -> "Timeline":
         """Of a steady state: everything is due at t = 0, after no steps. What asks for a length gets ``INSTANT``."""
         return cls(np.zeros(1), np.zeros(1, dtype=np.int64), np.array([INSTANT]))
+
+    @classmethod
+    def adaptive_to(cls, end: float, intervals: Iterable[float]) -> "Timeline":
+        """For a method that chooses its own steps: the due times alone.
+
+        Args:
+            end: in s.
+            intervals: whose multiples are due times, in s.
+
+        Raises:
+            TimelineError: more due times than can be counted.
+        """
+        ticks, ticks_per_second = _due_ticks(end, intervals)
+        times = np.array([tick / ticks_per_second for tick in ticks])
+        return cls(times, np.arange(len(times)), np.diff(times), adaptive=True)
 
     @property
     def last_step(self) -> int:
@@ -71,6 +92,10 @@ class Timeline:
     def dt(self, step: int) -> float:
         """Length in s of the step after ``step`` steps."""
         return float(self.dts[self.interval(step)])
+
+    def shown_over(self, step: int) -> float:
+        """Seconds from the time of a row over which values that change in time are averaged in what the row shows."""
+        return INSTANT if self.adaptive else self.dt(step)
 
     def interval_end(self, step: int) -> int:
         """Number of steps done at the first due time after ``step`` steps; until then all steps are of one length."""
@@ -120,19 +145,7 @@ def build(
     Raises:
         TimelineError: a dt that does not divide every interval, or more due times or steps than can be counted.
     """
-    stop = Fraction(repr(end))
-    due: set[Fraction] = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
-    for every in intervals:
-        if end / every > MAXIMUM_DUE_TIMES:
-            raise TimelineError(
-                f"multiples of {every!r} s up to {end!r} s are more than {MAXIMUM_DUE_TIMES:,} due times; "
-                "make output.every and output.probe_every longer"
-            )
-        due.update(_multiples(Fraction(repr(every)), stop))
-
-    # Whole ticks: exact, and quick for millions of due times.
-    ticks_per_second = lcm(*{time.denominator for time in due})
-    ticks = sorted(time.numerator * (ticks_per_second // time.denominator) for time in due)
+    ticks, ticks_per_second = _due_ticks(end, intervals, moments)
     lengths = [after - before for before, after in pairwise(ticks)]
     cuts = _cuts(set(lengths), ticks_per_second, dt, safety * limit)
 
@@ -147,6 +160,21 @@ def build(
         steps=np.concatenate(([0], np.cumsum(np.array(counts, dtype=np.int64)))),
         dts=np.array([dts[length] for length in lengths]),
     )
+
+
+def _due_ticks(end: float, intervals: Iterable[float], moments: Iterable[float] = ()) -> tuple[list[int], int]:
+    """Due times in whole ticks, ascending, and the ticks of a second: exact, and quick for millions of due times."""
+    stop = Fraction(repr(end))
+    due: set[Fraction] = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
+    for every in intervals:
+        if end / every > MAXIMUM_DUE_TIMES:
+            raise TimelineError(
+                f"multiples of {every!r} s up to {end!r} s are more than {MAXIMUM_DUE_TIMES:,} due times; "
+                "make output.every and output.probe_every longer"
+            )
+        due.update(_multiples(Fraction(repr(every)), stop))
+    ticks_per_second = lcm(*{time.denominator for time in due})
+    return sorted(time.numerator * (ticks_per_second // time.denominator) for time in due), ticks_per_second
 
 
 def _multiples(every: Fraction, end: Fraction) -> list[Fraction]:

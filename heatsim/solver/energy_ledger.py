@@ -8,7 +8,7 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,29 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     shapes[_EXPOSED] = (problem.materials.exposed_cells,)
     shapes[_PARTS] = (len(problem.boundary.mixed.numbers),)
     return shapes
+
+
+@dataclass(frozen=True)
+class HeatSums:
+    """The sums of a ledger at one time, or flows with which they grow.
+
+    Attributes:
+        surfaces: float64 device arrays by the names of checkpoints, in K of each cell, or K/s; those not empty.
+        sources: heat of sources in the body in J, or their power in W.
+    """
+
+    surfaces: Mapping[str, Any]
+    sources: float = 0.0
+
+    @classmethod
+    def combined(cls, terms: "Iterable[tuple[float, HeatSums]]") -> "HeatSums":
+        """Σ weight·sums. Terms with weight 0 are left out."""
+        used = [(weight, sums) for weight, sums in terms if weight != 0.0]
+        names = used[0][1].surfaces if used else ()
+        return cls(
+            {name: sum(weight * sums.surfaces[name] for weight, sums in used) for name in names},
+            float(sum(weight * sums.sources for weight, sums in used)),
+        )
 
 
 class Ledger:
@@ -103,6 +126,25 @@ class Ledger:
                 (sum((total for total, _ in of_face), 0.0), sum((magnitude for _, magnitude in of_face), 0.0))
                 for of_face in sums
             ]
+
+    def take(self) -> HeatSums:
+        """The sums that kernels have entered, which begin at 0 again; the heat of sources is not among them."""
+        self.changed()
+        taken = {name: sums.copy() for name, sums in self._sums.items() if sums.size}
+        for sums in self._sums.values():
+            sums.fill(0.0)
+        return HeatSums(taken)
+
+    def show(self, sums: HeatSums) -> None:
+        """Set the sums, and the heat that sources have given, for observers to read."""
+        self.changed()
+        for name, values in sums.surfaces.items():
+            self._sums[name][...] = values
+        self._sources_heat = sums.sources
+
+    def shown(self) -> HeatSums:
+        """A copy of the sums, with the heat of sources."""
+        return HeatSums({name: sums.copy() for name, sums in self._sums.items() if sums.size}, self._sources_heat)
 
     def changed(self) -> None:
         """To be called by whoever has added to the sums: what was found out about them is forgotten."""
@@ -175,6 +217,8 @@ class Ledger:
         come at due times only.
         """
         problem, timeline = self._problem, self._problem.timeline
+        if timeline.adaptive:  # set with the sums
+            return self._sources_heat
         while problem.sources.volumetric and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
             times, dt = timeline.step_times(self._sources_step, until), timeline.dt(self._sources_step)
@@ -186,7 +230,7 @@ class Ledger:
         """The sums by face name, on the host."""
         saved = {name: self._device.to_host(sums) for name, sums in self._sums.items() if sums.size}
         saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried.items()}
-        if self._sources_step:
+        if self._sources_step or self._sources_heat:
             saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
         return saved
 

@@ -44,10 +44,11 @@ def run_bytes(problem: HeatProblem) -> int:
 def make_groups(
     problems: Mapping[int, HeatProblem], wanted: Iterable[int], backend: str, free_memory: int, workers: int
 ) -> list[list[int]]:
-    """Split runs into groups of one kind.
+    """Split runs into groups that can form ensembles.
 
-    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is no
-    faster than single runs, so groups become smaller towards the end to keep all workers busy.
+    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is not
+    faster
+    than single runs, so groups become smaller towards the end to keep all workers busy.
 
     Args:
         problems: by number.

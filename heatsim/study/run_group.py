@@ -47,8 +47,9 @@ class Outcome:
 def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Outcome]:
     """Run a group, and yield the outcome of each run when it ends; end early once ``stop`` is requested.
 
-    On a GPU, runs of one kind advance together. Other runs, and all runs on a CPU, go one after the other: on a CPU a
-    step is fastest when one field has the caches.
+    On a GPU, runs that can form an ensemble advance together. Other runs, and all runs on a CPU, run one after the
+    other:
+    a CPU is fastest when one field has the caches for itself.
 
     Args:
         study: the study's folder.
@@ -108,7 +109,7 @@ def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop
 
 def _failed(folder: Path, number: int, error: Exception) -> Outcome:
     message = str(error) if isinstance(error, HeatsimError) else f"{type(error).__name__}: {error}"
-    # A numerical failure would happen again; a full disk may be emptied.
+    # A numerical failure would happen again; a full disk may have space next time.
     again = not isinstance(error, NotFiniteError | ScenarioError)
     with suppress(StorageError, OSError):
         study_folder.write_failure(folder, message, again=again)

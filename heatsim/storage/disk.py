@@ -179,12 +179,12 @@ def write_whole(path: Path, content: bytes, again: str = "") -> None:
     """
     part = free_part_of(path)
     with writing(path, again):
-        write_beside(part, content)
+        write_synced(part, content)
         system.calls.rename(part, path)
         sync_folder(path.parent)
 
 
-def write_beside(part: Path, content: bytes) -> None:
+def write_synced(part: Path, content: bytes) -> None:
     """Write a complete file and sync it; if that fails, remove it.
 
     Raises:

@@ -67,7 +67,10 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
 
 
 def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
-    """Zeros for the sums of the faces that exchange heat; empty arrays for other faces, and for all if not enabled."""
+    """Zeros for the sums of the faces that exchange heat.
+
+    The arrays of other faces are empty; all are if not ``enabled``.
+    """
     nz, ny, nx = case.grid.shape
     shapes = ((nz, ny), (nz, nx), (ny, nx))
     return [

@@ -71,10 +71,9 @@ def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
 
     The arrays of other faces are empty; all are if not ``enabled``.
     """
-    nz, ny, nx = case.grid.shape
-    shapes = ((nz, ny), (nz, nx), (ny, nx))
     return [
-        device.xp.zeros(shapes[face // 2] if enabled and not case.periodic[face // 2] else (0, 0)) for face in range(6)
+        device.xp.zeros(case.grid.face_shape(face) if enabled and not case.periodic[face // 2] else (0, 0))
+        for face in range(6)
     ]
 
 

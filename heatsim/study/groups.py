@@ -6,6 +6,7 @@ from math import ceil
 
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
+from heatsim.solver import device_bytes
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
@@ -23,7 +24,7 @@ def kind(problem: HeatProblem) -> Kind:
         problem.precision,
         problem.scheme,
         problem.periodic,
-        problem.body is None,
+        problem.linear,
         solver.device,
         solver.kernel,
     )
@@ -31,14 +32,13 @@ def kind(problem: HeatProblem) -> Kind:
 
 def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble."""
-    return plan.device.backend == "cuda" and plan.problem.body is None
+    return plan.device.backend == "cuda" and plan.problem.linear
 
 
 def run_bytes(problem: HeatProblem) -> int:
     """The device memory of one run in bytes: two fields, the copy for output, and the energy ledger."""
-    itemsize = 4 if problem.precision == "float32" else 8
-    nx, ny, nz = problem.grid.cells
-    return 3 * itemsize * problem.grid.cell_count + 2 * 8 * (ny * nz + nx * nz + nx * ny)
+    needed = device_bytes.of_run(problem)
+    return needed.total + needed.field
 
 
 def make_groups(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heatsim.errors import HeatsimError, Interrupted, NotFiniteError, ScenarioError, StorageError
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.run.ensemble import run_together
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation

@@ -9,8 +9,9 @@ import runs
 from numpy.typing import NDArray
 
 from heatsim import Simulation
-from heatsim.observers.observer import Observer, RunState
+from heatsim.observers.observer import Observer
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.state import RunState
 from heatsim.observers.watchdog import Watchdog
 from heatsim.run import simulation, time_loop
 

@@ -42,8 +42,8 @@ def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Se
     """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
 
     This is the central plane of each axis, unless the temperature range on another plane is larger, such as the hot top
-    of
-    a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle ones.
+    of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
+    ones.
     """
     chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
     x, y, z = (np.zeros(reader.grid.face_shape(face)) for face in (0, 2, 4))

@@ -46,8 +46,7 @@ def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
     """The location in the file for one of pydantic's locations below the model ``root``.
 
     Pydantic's location has parts that the file does not have: a condition's type after the condition, ``condition``
-    before
-    a patch's condition keys, and ``[key]`` after a wrong name.
+    before a patch's condition keys, and ``[key]`` after a wrong name.
     """
     key: list[str | int] = []
     table, keys, example = root, keys_of(root), ""

@@ -49,10 +49,9 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` makes an equal scenario, and copy the input files beside it.
 
     Each file is complete and synced before it gets its name; a file that is already in place is not touched. The
-    scenario
-    is written as ``scenario.toml.part`` before any copy, and gets its name after all copies. After a kill in between,
-    the
-    folder therefore still shows which files belong to it. If any file cannot be written, all of them are removed.
+    scenario is written as ``scenario.toml.part`` before any copy, and gets its name after all copies. After a kill in
+    between, the folder therefore still shows which files belong to it. If any file cannot be written, all of them are
+    removed.
 
     Raises:
         StorageError: a file could not be written or copied.

@@ -146,8 +146,7 @@ class Table(TimeFunction):
     """Values at given times: linear in between; constant beyond the ends, or repeated.
 
     A time may occur twice: there the value jumps from the first of its two values to the second, which holds at the
-    time
-    itself.
+    time itself.
 
     Attributes:
         times: ascending times in s.

@@ -166,8 +166,8 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
     expected = summary.get("checksums", {}).get(run_folder.PROBES)
     if expected is not None and tables.checksum(path / run_folder.PROBES) != expected:
         raise StorageError(
-            f"{path / run_folder.PROBES}: was changed since the run ended: the checksums are not the same; put a good "
-            f"copy of it there, or remove {path} to have the run done again"
+            f"{path / run_folder.PROBES}: was changed since the run ended: its checksum has changed; put a good "
+            f"copy of it there, or remove {path} to repeat the run"
         )
     curves = read_curves(path)
     times = curves.pop("time", np.empty(0))

@@ -104,7 +104,7 @@ class Study:
         return cls(definition, target, by_point, workers, cluster, extend, overwrite)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
-        """Run what is missing, and write the results.
+        """Compute the missing runs, and write the results.
 
         Finished runs are skipped and interrupted runs are resumed. A run that fails is a row with its message.
 

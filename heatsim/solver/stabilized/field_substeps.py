@@ -1,0 +1,174 @@
+"""The stages of a step on a field: buffers, sums of the ledger, and the order of the kernels' launches.
+
+Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the one that observers read. The last is
+also what the stages write alternately with T_{n+1}, so it shows the field only after :meth:`FieldSubsteps.interpolate`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.autotune import Choice
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.stage_times import StageTimes
+from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.stabilized.interpolation import Weights
+from heatsim.solver.stabilized.scheme import Pair, Stages
+from heatsim.solver.stabilized.substeps import End, Measure, Side, StepInterrupted
+from heatsim.solver.stage_kernels import StageKernels
+
+# Stages that are queued before a signal is looked for.
+_STAGES_AT_ONCE = 32
+# Values at one moment are averaged over this part of the limit of an Euler step, or of the run: no method sees more.
+_MOMENT, _MOMENT_OF_RUN = 1e-6, 1e-9
+
+
+@dataclass
+class _End:
+    """One end of a step: field and rate, sums of the ledger and the flows with which they grow."""
+
+    T: Any
+    F: Any
+    sums: HeatSums
+    flows: HeatSums
+
+
+class FieldSubsteps:
+    """What :class:`~heatsim.solver.stabilized.method.StabilizedMethod` asks of a backend, on one field.
+
+    Args:
+        problem: boundary, sources and limit.
+        field: holds T_n at first; afterwards what :meth:`interpolate` shows.
+        ledger: holds the sums at T_n at first; afterwards those at what is shown.
+        kernels: run the stages and add what passes the surfaces to ``entered``.
+        entered: a ledger of zeros.
+        stopped: says whether a signal came.
+    """
+
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        ledger: Ledger,
+        kernels: StageKernels,
+        entered: Ledger,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        xp, shown = field.device.xp, ledger.shown()
+        self._problem = problem
+        self._field = field
+        self._ledger = ledger
+        self._kernels = kernels
+        self._entered = entered
+        self._stopped = stopped
+        self._first = _End(field.deviation.copy(), xp.empty_like(field.deviation), shown, shown)
+        self._last = _End(field.spare, xp.empty_like(field.deviation), shown, shown)
+
+    @property
+    def dt_limit(self) -> float:
+        """The limit of an Euler step in s."""
+        return self._problem.limit.dt
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel of the stages."""
+        return self._kernels.choice
+
+    def prepare(self) -> None:
+        """Compile the kernels."""
+        self._kernels.prepare()
+
+    def rate(self, end: End, t: float, side: Side) -> None:
+        """Calculate F in K/s of one end, and the flows through surfaces in W."""
+        at, stage = self._end(end), self._moment(t, side)
+        heat = self._kernels.add_increments(None, at.T, at.F, stage, self._entered)
+        at.flows = HeatSums(self._entered.take().surfaces, heat)
+
+    def trial(self, h: float) -> None:
+        """Set the last end to T_n + h·F_n."""
+        self._kernels.combine(self._fields(), Weights(1.0, h, 0.0, 0.0), self._last.T)
+
+    def advance(self, stages: Stages, t: float, h: float) -> None:
+        """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
+
+        Raises:
+            StepInterrupted: a signal came.
+        """
+        T, spare = self._last.T, self._field.deviation
+        T[...] = self._first.T
+        times = _stage_times(stages, t, h)
+        after, count, heat = stages.pair.after, len(stages.substeps), 0.0
+        for first, last in ((0, after), (after, count)):
+            for begin in range(first, last, _STAGES_AT_ONCE):
+                if self._stopped():
+                    raise StepInterrupted
+                chunk = times[begin : min(begin + _STAGES_AT_ONCE, last)]
+                T, spare, given = self._kernels.advance(T, spare, chunk, self._entered)
+                heat += given
+            if last == after:
+                one, two = _pair_times(stages.pair, t, h)
+                _, Z, _ = self._kernels.advance(T, spare, one, None, keep=True)
+                heat += self._kernels.add_increments(T, Z, T, two, self._entered)
+        self._last.T, self._field.deviation = T, spare
+        self._field.changed()
+        entered = HeatSums(self._entered.take().surfaces, heat)
+        self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, entered)])
+
+    def measure(self, weights: Weights) -> Measure:
+        """The norm of a combination of both ends, and the extremes of T_{n+1}."""
+        return self._kernels.measure(self._fields(), weights)
+
+    def accept(self) -> None:
+        """Make the last end the first one."""
+        self._first, self._last = self._last, self._first
+
+    def reject(self) -> None:
+        """Forget the last end; what stages entered is dropped."""
+        self._entered.take()
+
+    def interpolate(self, weights: Weights) -> None:
+        """Show field and heats in between, or those at an end to the bit."""
+        self._kernels.combine(self._fields(), weights, self._field.deviation)
+        self._field.changed()
+        ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
+        self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
+
+    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+        """A field and the ledger's sums on the host, at the last end or the first."""
+        at = self._end(End.LAST if last else End.FIRST)
+        return self._field.of(at.T), self._ledger.saved(at.sums)
+
+    def _end(self, end: End) -> _End:
+        return self._first if end is End.FIRST else self._last
+
+    def _fields(self) -> tuple[Any, Any, Any, Any]:
+        return self._first.T, self._first.F, self._last.T, self._last.F
+
+    def _moment(self, t: float, side: Side) -> StageTimes:
+        """A stage of 1 s with the values at one moment."""
+        end = self._problem.scenario.time.end
+        length = max(_MOMENT * min(self.dt_limit, end), _MOMENT_OF_RUN * end)
+        start = max(t - length, 0.0) if side is Side.BEFORE else t
+        at = start + length / 2
+        return StageTimes(*(np.array([value]) for value in (at, start, length, 1.0)))
+
+
+def _stage_times(stages: Stages, t: float, h: float) -> StageTimes:
+    """The times of the substeps of a step."""
+    start, end, delta = (
+        np.array([getattr(substep, name) for substep in stages.substeps]) for name in ("start", "end", "delta")
+    )
+    return StageTimes(t + start * h, t + start * h, (end - start) * h, delta * h)
+
+
+def _pair_times(pair: Pair, t: float, h: float) -> tuple[StageTimes, StageTimes]:
+    """The times of the two stages of the pair."""
+    one = (pair.start, pair.start, pair.middle - pair.start, pair.b / pair.a)
+    two = (pair.middle, pair.start, pair.end - pair.start, pair.a)
+    times = []
+    for at, start, length, size in (one, two):
+        times.append(StageTimes(*(np.array([value]) for value in (t + at * h, t + start * h, length * h, size * h))))
+    return times[0], times[1]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
-from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
+from heatsim.scenario.averages import Length, mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
@@ -32,8 +32,11 @@ class TimeFunction:
         """Values at the times given in s; a value does not depend on which others are asked for with it."""
         raise NotImplementedError
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-        """Means over steps of ``dt`` seconds that start at ``times`` (s); one does not depend on the others."""
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds, one length or one for each, that start at ``times`` (s).
+
+        The mean of a step does not depend on the other steps.
+        """
         raise NotImplementedError
 
     def samples(self, end: float) -> NDArray[np.float64]:
@@ -65,7 +68,7 @@ class Constant(TimeFunction):
         """The value, as often as there are times."""
         return np.full(np.shape(times), self.value)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """The value, once for each step."""
         return self.at(times)
 
@@ -99,7 +102,7 @@ class Formula(TimeFunction):
         """Values of the expression."""
         return self.expression.evaluate(t=times)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means by Gauss–Legendre quadrature with three points, between the jumps of the expression."""
         if self.constant:
             return self.at(times)
@@ -173,7 +176,7 @@ class Table(TimeFunction):
         local = np.mod(times, self.times[-1]) if self.repeat else times
         return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means that are exact, however many times of the table lie within a step."""
         return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
 

@@ -10,7 +10,7 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.field_copy import Frame
+from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder
 from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.field_writer import FieldWriter
@@ -55,9 +55,9 @@ class Snapshots(Observer):
         problem, step, time = state.problem, state.step, state.time
         vectors = problem.scenario.output.heat_flux
 
-        def append(frame: Frame) -> None:
-            flux = _heat_flux(problem, step, frame) if vectors else ()
-            self._writer.append(time, frame.temperatures(), flux)
+        def append(field_copy: FieldCopy) -> None:
+            flux = _heat_flux(problem, step, field_copy) if vectors else ()
+            self._writer.append(time, field_copy.temperatures(), flux)
 
         state.write(append)
         self._count += 1
@@ -97,9 +97,9 @@ def _record(saved: Values) -> dict[str, Any]:
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
 
 
-def _heat_flux(problem: HeatProblem, step: int, frame: Frame) -> Iterator[NDArray[np.float64]]:
+def _heat_flux(problem: HeatProblem, step: int, field_copy: FieldCopy) -> Iterator[NDArray[np.float64]]:
     """Heat-flux vectors in W/m² from the bottom up, a few planes at a time."""
     nz, ny, nx = problem.grid.shape
     planes = max(1, _CELLS_AT_ONCE // (nx * ny))
     for first in range(0, nz, planes):
-        yield heat_flux(problem, step, first, frame.planes, min(planes, nz - first))
+        yield heat_flux(problem, step, first, field_copy.planes, min(planes, nz - first))

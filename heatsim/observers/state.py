@@ -16,7 +16,7 @@ from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_copy import Frame
+from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
@@ -84,7 +84,7 @@ class RunState:
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
 
-    _frame: tuple[int, Frame] | None = None
+    _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
     _total: tuple[int, float] | None = None
 
@@ -114,7 +114,7 @@ class RunState:
             self._total = (self.step, total)
         return self._total[1]
 
-    def write(self, work: Callable[[Frame], object]) -> None:
+    def write(self, work: Callable[[FieldCopy], object]) -> None:
         """Have something done with the field as it is at this step; the run goes on in the meantime.
 
         One copy of the field is kept at most: at another step than the last time, what was handed over then is waited
@@ -123,34 +123,34 @@ class RunState:
         Raises:
             StorageError: what was to be written before could not be.
         """
-        with self._frame_of_step() as frame:
-            self.writer.submit(partial(work, frame))
+        with self._copy_of_step() as field_copy:
+            self.writer.submit(partial(work, field_copy))
 
-    def write_beside(self, work: Callable[[Frame, Callable[[], None]], object]) -> None:
+    def write_beside(self, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
         """The same beside what was handed over before.
 
-        ``work`` is also given what waits for that, and raises its error if it failed. Of the frame it may read the
+        ``work`` is also given what waits for that, and raises its error if it failed. Of the copy it may read the
         deviations only.
 
         Raises:
             StorageError: what was to be written before could not be.
         """
-        with self._frame_of_step() as frame:
-            self.writer.submit_beside(partial(work, frame))
+        with self._copy_of_step() as field_copy:
+            self.writer.submit_beside(partial(work, field_copy))
 
     @contextmanager
-    def _frame_of_step(self) -> Iterator[Frame]:
+    def _copy_of_step(self) -> Iterator[FieldCopy]:
         """The field as it is at this step; what is handed over meanwhile is waited for where the field is no copy."""
         copied = self.copies and not self.finished
-        if self._frame is None or self._frame[0] != self.step:
+        if self._copy is None or self._copy[0] != self.step:
             self.writer.wait()
             if copied and self._room is None:
                 try:
                     self._room = self.field.device.xp.empty_like(self.field.deviation)
                 except MemoryError:
                     self.copies = copied = False
-            self._frame = (self.step, Frame(self.field, self._room if copied else None))
-        yield self._frame[1]
+            self._copy = (self.step, FieldCopy(self.field, self._room if copied else None))
+        yield self._copy[1]
         if not (copied or self.finished):
             self.writer.wait()
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.render.pictures import new_figure
+from heatsim.render.figure import new_figure
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, TemperatureScale, Unit, choose_unit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.

@@ -1,4 +1,4 @@
-"""From pydantic's location of an error to the key in the file."""
+"""Conversion of pydantic's locations of errors to keys of the file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Location:
 
 
 def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
-    """The keys of a model's table as the file has them."""
+    """The keys of a model's table, as written in the file."""
     return tuple(info.alias or name for name, info in model.model_fields.items() if name != "condition")
 
 
@@ -43,9 +43,10 @@ def tables_of(root: type[BaseModel]) -> dict[str, type[BaseModel]]:
 
 
 def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
-    """The place in the file of one of pydantic's locations below the model ``root``.
+    """The location in the file for one of pydantic's locations below the model ``root``.
 
-    Pydantic's location has parts that the file does not: a condition's type after the condition, ``condition`` before
+    Pydantic's location has parts that the file does not have: a condition's type after the condition, ``condition``
+    before
     a patch's condition keys, and ``[key]`` after a wrong name.
     """
     key: list[str | int] = []
@@ -74,7 +75,7 @@ def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
 
 
 def order(key: str, root: type[BaseModel]) -> tuple[int, ...]:
-    """Sorts keys in the order of the models' fields, unknown keys last, entries of lists by number."""
+    """The sort key of a key: fields in the order of the models, unknown keys last, entries of lists by number."""
     places: list[int] = []
     kind: Any = root
     for part in split_key(key):
@@ -91,7 +92,7 @@ def order(key: str, root: type[BaseModel]) -> tuple[int, ...]:
 
 
 def bare(kind: Any) -> Any:
-    """A type without its annotations and without None; of several types the only model among them."""
+    """A type without annotations and without None; for a union, its only model."""
     if get_origin(kind) is Annotated:
         return bare(get_args(kind)[0])
     if without_none(kind) is not kind:

@@ -138,7 +138,7 @@ def test_what_is_constant_and_what_exchanges() -> None:
     ids=["held", "insulated", "flux", "convection"],
 )
 def test_the_surface_lies_half_a_cell_away(condition: str, surface: float) -> None:
-    found = surfaces_at(bar(condition), 0)(0, (0, 0, 0), np.asarray(330.0))
+    found = surfaces_at(bar(condition), 0)(0, (0, 0, 0), (0.0, 0.0, 0.0), np.asarray(330.0))
     assert float(found) == pytest.approx(surface, rel=1e-14)
 
 

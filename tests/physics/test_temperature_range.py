@@ -127,7 +127,7 @@ def test_a_range_says_how_far_an_expression_holds() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("temperature_range = 300.0", "a list of two temperatures is wanted"),
+        ("temperature_range = 300.0", "a list of two temperatures is expected"),
         ("temperature_range = [500.0, 400.0]", "the second temperature must be above the first"),
         ("temperature_range = [-5.0, 400.0]", "temperature_range.0: got -5.0"),
     ],

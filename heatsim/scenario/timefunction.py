@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario import units
-from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
+from heatsim.scenario.averages import Length, mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
@@ -46,8 +46,8 @@ class TimeFunction:
         """
         raise NotImplementedError
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-        """Means over steps of ``dt`` seconds that start at ``times`` (s); each mean depends only on its own step."""
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
         raise NotImplementedError
 
     def samples(self, end: float) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class Constant(TimeFunction):
         """None at all."""
         return np.zeros(0)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """The value, once for each step."""
         return self.at(times)
 
@@ -121,7 +121,7 @@ class Formula(TimeFunction):
         """Where an operation of the expression jumps or has a kink."""
         return np.zeros(0) if self.constant else switching_times(self.expression, end)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means by Gauss–Legendre quadrature with three points, between the jumps of the expression."""
         if self.constant:
             return self.at(times)
@@ -204,7 +204,7 @@ class Table(TimeFunction):
         error = within * (max(self.values) - min(self.values))
         return (vertices_of_periods if self.repeat else vertices)(self._nodes, self._heights, end, error)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Exact means, for any number of the table's times within a step."""
         return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
 

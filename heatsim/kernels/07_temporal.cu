@@ -60,6 +60,12 @@
 #else
 #define KEPT(name) name
 #endif
+// The coefficients of stage s. With STAGES each stage has its own; loaded at their use, they take registers for a moment only.
+#if STAGES
+#define OF_STAGE(s) of_stage(shared.stages[s])
+#else
+#define OF_STAGE(s) c
+#endif
 #define BORDER(lanes) (2 * (THREADS / (lanes) * ROWS + (lanes) * VECTOR))  // cells along the four sides of a tile
 #define LONGEST_BORDER BORDER(LANES_LEAST)
 static_assert(LONGEST_BORDER >= BORDER(WARP), "the widest tile has a longer border");
@@ -95,6 +101,12 @@ struct Shared {
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 if the cell is not recorded
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
+#if STAGES
+    Stage stages[STEPS];
+#endif
+#if FACES
+    Real factor[STEPS];
+#endif
     unsigned long long barrier;
     Segment segment;
 #if MEMBERS
@@ -320,7 +332,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     const unsigned int arriving = own.byte;
     own.byte = arriving_byte(all.medium, grid, place, p + 1);
     const Coefficients c = coefficients_of(all, own);
-#else
+#elif !STAGES
     const Coefficients& c = all;
 #endif
     Patch above;
@@ -332,7 +344,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     for (int r = 0; r < ROWS; ++r) centre[0].row[r] = shared.fetched[p - 1 & (ROOMS - 1)][r][slot];
 
 #if EARLY
-    Patch next_sum = begin_stage<boundaries>(grid, c, shared, place, p, 0, centre[0], begun[0]);
+    Patch next_sum = begin_stage<boundaries>(grid, OF_STAGE(0), shared, place, p, 0, centre[0], begun[0]);
 #endif
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
@@ -348,11 +360,12 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
         // this iteration have been read: arrive at the barrier.
         const Patch& T_here = centre[s];
 #if !EARLY
-        Patch sum = begin_stage<boundaries>(grid, c, shared, place, p, s, T_here, begun[s]);
+        Patch sum = begin_stage<boundaries>(grid, OF_STAGE(s), shared, place, p, s, T_here, begun[s]);
         if (s + 1 == STEPS && boundaries == NONE) arrive(shared);
 #else
         Patch sum = next_sum;
-        if (s + 1 < STEPS) next_sum = begin_stage<boundaries>(grid, c, shared, place, p, s + 1, centre[s + 1], begun[s + 1]);
+        if (s + 1 < STEPS)
+            next_sum = begin_stage<boundaries>(grid, OF_STAGE(s + 1), shared, place, p, s + 1, centre[s + 1], begun[s + 1]);
         else if (boundaries == NONE) arrive(shared);
 #endif
 
@@ -363,7 +376,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i) {
                 const Real T_above = top ? T_here.row[r].at[i] : above.row[r].at[i];
-                sum.row[r].at[i] = add_above(c, T_here.row[r].at[i], T_above, sum.row[r].at[i]);
+                sum.row[r].at[i] = add_above(OF_STAGE(s), T_here.row[r].at[i], T_above, sum.row[r].at[i]);
             }
 #if FACES
 #pragma unroll
@@ -384,6 +397,8 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
             for (int i = 0; i < VECTOR; ++i)
 #if SCHEME == STOCHASTIC
                 sum.row[r].at[i] = rounded_sum(seed + dither_seed(0, i, r, 0), T_here.row[r].at[i], sum.row[r].at[i]);
+#elif FACES
+                sum.row[r].at[i] = multiply_add(shared.factor[s], sum.row[r].at[i], T_here.row[r].at[i]);
 #else
                 sum.row[r].at[i] = T_here.row[r].at[i] + sum.row[r].at[i];
 #endif
@@ -417,6 +432,12 @@ __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
 #endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
+#if STAGES
+    if (slot < STEPS) shared.stages[slot] = sweep[slot].stage;
+#endif
+#if FACES
+    if (slot < STEPS) shared.factor[slot] = sweep[slot].factor;
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

@@ -65,6 +65,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
 
 #pragma unroll 1
     for (int s = 0; s < STEPS; ++s) {
+        const Coefficients& own = of_step(c, sweep + s);
         const Cells* const before = boxes + s % 2 * (PLANE * SIZE_Z);
         Cells* const after = boxes + (s + 1) % 2 * (PLANE * SIZE_Z);
 
@@ -111,7 +112,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
                 Ledger entered;
 #pragma unroll
                 for (int face = 0; face < 6; ++face) entered.face[face] = enters ? ledger.face[face] : nullptr;
-                const Cells updated = update(grid, c, sweep + s, entered, x, y, z, at_face, current, west, east,
+                const Cells updated = update(grid, own, sweep + s, entered, x, y, z, at_face, current, west, east,
                                              here[to_south], here[to_north], below, above);
 
                 // 5. Write to the other box, after the last step to global memory.

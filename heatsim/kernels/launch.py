@@ -46,15 +46,19 @@ def _spliced(name: str) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """The features that a body needs from a kernel; none for one constant material with linear faces f − g·T.
+    """The features that a run needs from a kernel; none for one constant material with linear faces f − g·T.
 
     Attributes:
-        faces: conditions solved for the surface temperature, or sources; all other features need this one.
+        faces: conditions solved for the surface temperature, or sources; the other features of a body need this one.
         materials: several materials.
         varying: materials that vary with temperature; needs ``materials``.
         heated: sources in some types of cells.
         mixed: several conditions on one face cell.
         contacts: contacts between materials with weighted areas; needs ``materials``.
+        stages: steps of different lengths, each with its own c0…c6; not with ``faces``, whose steps have a factor, and
+            not with stochastic rounding.
+        rate: the increments are added to another field than T, or to 0; needs ``faces`` and increments. Such a kernel
+            does single steps.
     """
 
     faces: bool = False
@@ -63,6 +67,8 @@ class Variant:
     heated: bool = False
     mixed: bool = False
     contacts: bool = False
+    stages: bool = False
+    rate: bool = False
 
 
 _LINEAR = Variant()
@@ -106,7 +112,10 @@ class Build:
     @property
     def sweep_dtype(self) -> np.dtype[Any]:
         """The layout of struct Sweep."""
-        return structs.GENERAL_SWEEP if self.variant.faces else structs.sweep_dtype(self.precision)
+        variant = self.variant
+        if variant.faces:
+            return structs.general_sweep_dtype(self.precision, variant.rate)
+        return structs.sweep_dtype(self.precision, variant.stages)
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -151,7 +160,8 @@ class Build:
         edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
         narrowest = min(tiling.LANES)
         border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
-        heats, terms = 2 * pipeline.steps * border, 12 * pipeline.steps
+        heats = 2 * pipeline.steps * border
+        terms = (12 + 4 * self.variant.stages + self.variant.faces) * pipeline.steps
         size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
         size += tiling.SEGMENT.itemsize + _BARRIER
         if self.members:
@@ -175,6 +185,8 @@ class Build:
             "MEMBERS": int(self.members),
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
+            "STAGES": int(self.variant.stages),
+            "RATE": int(self.variant.rate),
         }
         if self.deferred_planes:
             macros["DEFERRED_PLANES"] = self.deferred_planes
@@ -372,7 +384,7 @@ def builds(
     its patches fill. Otherwise single steps do all the work, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying:
+    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate:
         return (single,)
     several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells

@@ -24,6 +24,8 @@
 //     MIXED            1 if several conditions share face cells; needs FACES
 //     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
 //     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES
+//     STAGES           1 if steps have different lengths, so that each has its own coefficients; not with FACES
+//     RATE             1 if the increments are added to another field than T, or to 0; needs FACES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
@@ -55,9 +57,20 @@ struct Coefficients {
 };
 
 #if !FACES
-// Data that change from step to step: f and g of the faces x_min, x_max, y_min, y_max, z_min, z_max; the step's number.
+#if STAGES
+// The coefficients of one step: c0, c1 = c2, c3 = c4, c5 = c6.
+struct __align__(16) Stage {
+    Real c0, x, y, z;
+};
+#endif
+
+// Data that change from step to step: f and g of the faces x_min, x_max, y_min, y_max, z_min, z_max; the coefficients if steps
+// have different lengths; the step's number.
 struct Sweep {
     Real f[6], g[6];
+#if STAGES
+    Stage stage;
+#endif
     unsigned int step;
 };
 
@@ -65,6 +78,17 @@ struct Sweep {
 struct Ledger {
     double* face[6];
 };
+#endif
+
+// The coefficients of a step: those of all steps or, with STAGES, a copy of its own.
+#if STAGES
+__device__ __forceinline__ Coefficients of_stage(const Stage& stage)
+{
+    return {stage.c0, stage.x, stage.x, stage.y, stage.y, stage.z, stage.z};
+}
+__device__ __forceinline__ Coefficients of_step(const Coefficients&, const Sweep* sweep) { return of_stage(sweep->stage); }
+#else
+__device__ __forceinline__ const Coefficients& of_step(const Coefficients& all, const Sweep*) { return all; }
 #endif
 
 // The place of a block among those that cover one grid.
@@ -193,11 +217,14 @@ __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Rea
     return add_above(c, T, above, sum_before_above(c, T, west, east, south, north, begin_sum(c, below)));
 }
 
-// The new value from the sum over neighbours and faces.
+// The new value from the sum over neighbours and faces. Steps of composite bodies have a factor; it is 1 in steps of the length
+// for which the tables are made.
 __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, Real T, Real sum)
 {
 #if SCHEME == SEVEN_TERM
     return sum;
+#elif SCHEME == INCREMENTS && FACES
+    return multiply_add(sweep->factor, sum, T);
 #elif SCHEME == INCREMENTS
     return T + sum;
 #else

@@ -19,9 +19,6 @@ LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 GENERAL_LEDGER = np.dtype(
     [("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64), ("parts", np.uint64)], align=True
 )
-GENERAL_SWEEP = np.dtype(
-    [("conditions", np.uint64), ("heat", np.uint64), ("beams", np.uint64), ("step", np.uint32)], align=True
-)
 BEAM = np.dtype(
     [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
 )
@@ -73,9 +70,22 @@ def coefficients_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("c", precision, 7)], align=True)
 
 
-def sweep_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Sweep."""
-    return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
+def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
+    """The layout of struct Sweep; ``stages`` adds (c0, cx, cy, cz) of each step."""
+    if not stages:
+        return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
+    # Struct Stage is aligned to 16 bytes.
+    size = np.dtype(precision).itemsize
+    names, formats = ["f", "g", "c", "step"], [(precision, 6), (precision, 6), (precision, 4), np.uint32]
+    offsets = [0, 6 * size, 12 * size, 16 * size]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": 16 * size + 16})
+
+
+def general_sweep_dtype(precision: str, rate: bool = False) -> np.dtype[Any]:
+    """The layout of struct Sweep of builds with FACES; ``rate`` adds the address of the field to add to."""
+    base = [("base", np.uint64)] if rate else []
+    pointers = [(name, np.uint64) for name in ("conditions", "heat", "beams")]
+    return np.dtype([*pointers, ("step", np.uint32), ("factor", precision), *base], align=True)
 
 
 def member_dtype(precision: str) -> np.dtype[Any]:

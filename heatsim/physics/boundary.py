@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
+from heatsim.physics.stage_times import StageTimes
 from heatsim.scenario import (
     Constant,
     Convection,
@@ -163,16 +164,18 @@ class Boundary:
         """Whether heat can pass a face to or from outside the box."""
         return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
 
-    def rows(self, times: Array, reference: float, dt: float = 0.0) -> Array:
+    def rows(self, times: Array, reference: float, means: StageTimes | None = None) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
-        Temperatures are deviations from ``reference`` (K). In steps of ``dt`` seconds from these times a given flux
-        counts with its mean over the step, everything else with its value at the start.
+        Args:
+            times: in s.
+            reference: the temperature in K that deviations are counted from.
+            means: if it is there, a given flux counts with its mean over the intervals of these stages.
 
         Raises:
             ScenarioError: a value is not finite, or negative where that makes no sense.
         """
-        rows, physical = self._evaluate(times, reference, dt)
+        rows, physical = self._evaluate(times, reference, means)
         for number, of_condition in enumerate(physical.T):
             if not of_condition.all():
                 raise self.not_physical(number, float(times[int(np.argmin(of_condition))]))
@@ -180,7 +183,7 @@ class Boundary:
 
     def unchecked_rows(self, time: float, reference: float) -> Array:
         """The same numbers at one time, shape (conditions, 6), where some may be not finite."""
-        rows, _ = self._evaluate(np.array([time]), reference, 0.0)
+        rows, _ = self._evaluate(np.array([time]), reference, None)
         return np.asarray(rows[0])
 
     def not_physical(self, number: int, time: float) -> ScenarioError:
@@ -188,7 +191,7 @@ class Boundary:
         message = f"is not a finite, physical value at t = {time!r} s"
         return ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
 
-    def _evaluate(self, times: Array, reference: float, dt: float) -> tuple[Array, NDArray[np.bool_]]:
+    def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
         rows = np.zeros((len(times), len(self.conditions), 6))
         physical = np.ones(rows.shape[:2], dtype=bool)
@@ -200,7 +203,9 @@ class Boundary:
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = condition.value.mean(times, dt) if isinstance(condition, Flux) and dt > 0.0 else flux
+            row[:, FLUX] = flux
+            if means is not None and isinstance(condition, Flux):
+                row[:, FLUX] = condition.value.mean(means.starts, means.lengths)
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical[:, number] = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
@@ -237,7 +242,7 @@ def time_functions(condition: Condition) -> Sequence[TimeFunction]:
 
 
 def linear_terms(
-    rows: Array, conductance: float, share: float, rounded_share: float, precision: str
+    rows: Array, conductance: float, share: Array, rounded_share: Array, precision: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The terms f (K) and g of a condition that does not radiate: a step gives its cell f − g·(T − T_ref).
 
@@ -248,10 +253,10 @@ def linear_terms(
     flux does not depend on the rounded coefficient, so it is made with the exact one.
 
     Args:
-        rows: the six numbers of the condition at n times, shape (n, 6).
+        rows: the six numbers of the condition at n times, shape (n, 6), or (1, 6) where they do not change.
         conductance: K = 2k/d of the half cell in W/(m² K).
-        share: 2c, exact.
-        rounded_share: 2c from the coefficient that kernels use.
+        share: 2c of n steps, exact; shape (n,) or ().
+        rounded_share: the same from the coefficient that kernels use.
         precision: of the terms.
 
     Returns:

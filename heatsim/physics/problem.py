@@ -13,13 +13,22 @@ from heatsim.grid import Grid
 from heatsim.physics import time_steps
 from heatsim.physics.boundary import AMBIENT, Boundary, linear_terms
 from heatsim.physics.cell_types import Medium
-from heatsim.physics.coefficients import Coefficients, Precision, Rounding, Scheme, choose_scheme, derive
+from heatsim.physics.coefficients import (
+    Coefficients,
+    Precision,
+    Rounding,
+    Scheme,
+    StageCoefficients,
+    choose_scheme,
+    derive,
+)
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.materials import Painted
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
+from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
@@ -173,21 +182,27 @@ class HeatProblem:
         Raises:
             ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.
         """
-        f = np.zeros((len(times), 6), dtype=self.precision)
-        g = np.zeros((len(times), 6), dtype=self.precision)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-            rows = self._condition_rows(times, dt, reference)
-            for face in range(6):
-                if not self.boundary.exchanging(face):
-                    continue
-                axis = face // 2
-                shares = 2.0 * self.rates[axis] * dt, 2.0 * self.coefficients[dt].exchange[axis]
-                conductance = float(1.0 / self.materials.half[axis, 0])
-                f[:, face], g[:, face] = linear_terms(rows[:, face], conductance, *shares, self.precision)
-                finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face])
-                if not finite.all():
-                    raise self.boundary.not_physical(face, float(times[int(np.argmin(finite))]))
-        return f, g
+        stages = StageTimes.of_steps(times, dt)
+        return self._linear_terms(stages, np.array(self.coefficients[dt].exchange), reference, dt)
+
+    def stage_linear_terms(
+        self, stages: StageTimes, coefficients: StageCoefficients, reference: float
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The terms f and g of the six faces of a linear problem, for stages of different lengths.
+
+        Args:
+            stages: their times and lengths; n of them.
+            coefficients: those of the stages.
+            reference: the temperature in K that deviations are counted from.
+
+        Returns:
+            f (K) and g, each of shape (n, 6) in the run's precision.
+
+        Raises:
+            ScenarioError: a face's value is not finite, or a film coefficient is larger than the stability limit allows
+                for, at one of the times.
+        """
+        return self._linear_terms(stages, coefficients.exchange, reference)
 
     def rows(self, times: Array, dt: float, reference: float) -> Rows:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
@@ -195,12 +210,56 @@ class HeatProblem:
         Raises:
             ScenarioError: a value is not finite, or makes the time step unstable at one of the times.
         """
-        conditions = self._condition_rows(times[:1] if self.boundary.constant else times, dt, reference)
-        heat = self.sources.heat(times[:1] if self.sources.heat_constant else times, dt)
-        held = self.materials.potentials_at(conditions[:, :, AMBIENT])
-        return Rows(conditions, held, heat, tuple(self.sources.beam_rows(times, dt)))
+        return self._rows(StageTimes.of_steps(times, dt), dt, reference, dt)
 
-    def _condition_rows(self, times: Array, dt: float, reference: float) -> Array:
-        rows = self.boundary.rows(times, reference, dt)
-        self.stability.check_rows(dt, rows, float(times[0]))
+    def stage_rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
+        """What changes in stages of different lengths.
+
+        Args:
+            stages: their times and lengths.
+            dt: the step in s for which the kernels' tables are made.
+            reference: the temperature in K that deviations are counted from.
+
+        Raises:
+            ScenarioError: a value is not finite, or a film coefficient is larger than the stability limit allows for,
+                at one of the times.
+        """
+        return self._rows(stages, dt, reference)
+
+    def _linear_terms(
+        self, stages: StageTimes, exchange: Array, reference: float, longest: float | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The terms f and g; ``exchange``: rounded α·dt/d² of the axes, shape (n, 3) or (3,)."""
+        f = np.zeros((len(stages), 6), dtype=self.precision)
+        g = np.zeros((len(stages), 6), dtype=self.precision)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            rows = self._condition_rows(stages, reference, longest)
+            for face in range(6):
+                if not self.boundary.exchanging(face):
+                    continue
+                axis = face // 2
+                shares = 2.0 * self.rates[axis] * stages.sizes, 2.0 * exchange[..., axis]
+                conductance = float(1.0 / self.materials.half[axis, 0])
+                f[:, face], g[:, face] = linear_terms(rows[:, face], conductance, *shares, self.precision)
+                finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face])
+                if not finite.all():
+                    raise self.boundary.not_physical(face, float(stages.times[int(np.argmin(finite))]))
+        return f, g
+
+    def _rows(self, stages: StageTimes, dt: float, reference: float, longest: float | None = None) -> Rows:
+        heated = stages[:1] if self.sources.heat_constant else stages
+        conditions = self._condition_rows(stages, reference, longest)
+        heat = self.sources.heat(heated.starts, dt, heated.lengths)
+        held = self.materials.potentials_at(conditions[:, :, AMBIENT])
+        beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
+        return Rows(conditions, held, heat, beams, stages.sizes / dt)
+
+    def _condition_rows(self, stages: StageTimes, reference: float, longest: float | None) -> Array:
+        """The conditions, checked for stability: steps of ``longest`` seconds, or stages if it is None."""
+        some = stages[:1] if self.boundary.constant else stages
+        rows = self.boundary.rows(some.times, reference, some)
+        if longest is None:
+            self.stability.check_films(rows, some.times)
+        else:
+            self.stability.check_rows(longest, rows, float(some.times[0]))
         return rows

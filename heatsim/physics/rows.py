@@ -1,6 +1,6 @@
-"""What changes from step to step: conditions, heat of sources, beams."""
+"""What changes from step to step: conditions, heat of sources, beams, length."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,14 @@ class Rows:
         held: potential in K of each kind of cell at the ambient of each condition, which is the surface's own where
             its temperature is held; shape (n or 1, conditions, kinds), (n or 1, conditions, 0) where no material
             changes with temperature.
-        heat: what sources give to the cells of each kind in K, shape (n or 1, kinds).
+        heat: what sources give to the cells of each kind in K, in a step of the length for which the kernels' tables
+            are made; shape (n or 1, kinds).
         beams: what beams bring, each of n steps or of one.
+        factors: length of each step / that for which the tables are made, shape (n or 1,).
     """
 
     conditions: Array
     held: Array
     heat: Array
     beams: tuple[BeamRows, ...] = ()
+    factors: Array = field(default_factory=lambda: np.ones(1))

@@ -75,8 +75,13 @@ class Sources:
         """The numbers of the faces that beams fall on."""
         return {FACES.index(source.beam.face) for source in self.beams if source.beam is not None}
 
-    def heat(self, times: Array, dt: float) -> Array:
-        """What steps of ``dt`` seconds from ``times`` give to the cells of each kind, in K, shape (times, kinds).
+    def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
+        """What steps of ``dt`` seconds give to the cells of each kind, in K, shape (times, kinds).
+
+        Args:
+            times: in s, from which on the sources are averaged.
+            dt: in s.
+            lengths: of the intervals in s over which they are averaged; None for ``dt``.
 
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
@@ -90,16 +95,27 @@ class Sources:
                 amount = source.power / (float(medium.counts[heated].sum()) * medium.grid.cell_volume)
             else:
                 amount = source.power_density
-            density[:, heated] += (amount * self._scale(source, times, dt))[:, None]
+            density[:, heated] += (amount * self._scale(source, times, dt if lengths is None else lengths))[:, None]
         capacity = np.where(medium.heat_capacity > 0.0, medium.heat_capacity, 1.0)
         return density * dt / capacity
 
     def given(self, times: Array, dt: float, precision: str) -> float:
         """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""
-        heat = self.heat(times[:1] if self.heat_constant else times, dt).astype(precision)
-        steps = np.full(1, float(len(times))) if len(heat) == 1 else np.ones(len(heat))
+        return self.total(self.heat(times[:1] if self.heat_constant else times, dt), np.ones(len(times)), precision)
+
+    def total(self, heat: Array, factors: Array, precision: str) -> float:
+        """Heat in J that sources in the body give in stages, as rounded for kernels.
+
+        Args:
+            heat: as in :class:`heatsim.physics.rows.Rows`, shape (n or 1, kinds).
+            factors: of the n stages, as there.
+            precision: of the kernels.
+        """
+        rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
+        if len(rounded) == 1:
+            steps = steps.sum(keepdims=True)
         capacities = self.medium.counts * self.medium.cell_heat_capacity
-        return float(steps @ (heat.astype(np.float64) @ capacities))
+        return float(steps @ (rounded @ capacities))
 
     def powers(self, times: Array, dt: float) -> Array:
         """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
@@ -122,8 +138,8 @@ class Sources:
             powers[:, number] = whole * self._scale(source, times, dt)
         return powers
 
-    def beam_rows(self, times: Array, dt: float) -> list[BeamRows]:
-        """What every beam brings in steps of ``dt`` seconds from ``times``.
+    def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
+        """What every beam brings in steps of ``dt`` seconds, one length or one for each, from ``times``.
 
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
@@ -144,7 +160,7 @@ class Sources:
             for axis in face_axes(source.beam.face)
         )
 
-    def _scale(self, source: Source, times: Array, dt: float) -> Array:
+    def _scale(self, source: Source, times: Array, dt: float | Array) -> Array:
         scale = source.scale.mean(times, dt)
         if source.during is not None:
             start, stop = source.during
@@ -157,7 +173,7 @@ class Sources:
             raise ScenarioError(self.scenario.path, [problem])
         return scale
 
-    def _spot(self, source: Source, times: Array, dt: float) -> tuple[tuple[Array, Array], Array]:
+    def _spot(self, source: Source, times: Array, dt: float | Array) -> tuple[tuple[Array, Array], Array]:
         """Where the spot is in the middle of its part of each step, and what it brings over the whole step in W."""
         beam = source.beam
         assert beam is not None
@@ -196,7 +212,7 @@ class Sources:
         most = ceil(_REACH * self._radius(beam, axis) / size) + 1
         return [size * number for number in range(-most, most + 1)]
 
-    def _beam(self, source: Source, times: Array, dt: float) -> BeamRows:
+    def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
         beam, grid = source.beam, self.medium.grid
         assert beam is not None
         (u, v), power = self._spot(source, times, dt)

@@ -91,6 +91,26 @@ class Stability:
                 f"t = {time!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
             )
 
+    def check_films(self, rows: Array, times: Array) -> None:
+        """See that no film coefficient exceeds the largest one that the limit allows for. Stages may exceed the limit.
+
+        Args:
+            rows: the six numbers of each condition, shape (n, conditions, 6).
+            times: in s, shape (n,).
+
+        Raises:
+            ScenarioError: one does; says which and when.
+        """
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)
+        beyond = films > self._films * _TOLERANCE
+        if beyond.any():
+            step, number = np.argwhere(beyond)[0].tolist()
+            message = (
+                f"reaches {films[step, number]:.6g} W/(m² K) at t = {float(times[step])!r} s, a peak too narrow to be "
+                "foreseen; give the coefficient as a table"
+            )
+            raise ScenarioError(self.boundary.scenario.path, [Mistake(self.boundary.keys[number], message)])
+
     def limit_for(self, films: Array) -> StabilityLimit:
         """The largest dt for which every cell's own coefficient stays ≥ 0.
 

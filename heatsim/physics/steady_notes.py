@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Scenario
-from heatsim.scenario.resolved import TRANSIENT_KEYS
+from heatsim.scenario.resolved import KEYS_WITHOUT_MEANING
 
 
 def notes_on_steady(scenario: Scenario) -> list[str]:
@@ -13,7 +13,11 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
     changing = list(_changing(scenario))
     if changing:
         notes.append(f"values that change in time are taken at t = 0: {', '.join(changing)}")
-    unused = [f"{table}.{name}" for table, name in TRANSIENT_KEYS if name in getattr(scenario, table).model_fields_set]
+    unused = [
+        f"{table}.{name}"
+        for table, name in KEYS_WITHOUT_MEANING["steady"]
+        if name in getattr(scenario, table).model_fields_set
+    ]
     defaults = type(scenario.solver)()
     unused += [
         f"solver.{name}" for name in ("kernel", "rounding") if getattr(scenario.solver, name) != getattr(defaults, name)

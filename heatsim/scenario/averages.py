@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Length = float | Array  # of steps in s: one for all, or one for each
 
 # Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
 _POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
@@ -21,30 +22,37 @@ _LOOKS, _FEWEST, _MOST = 2**22, 32, 4096
 _GOLDEN, _SHIFT = 0.6180339887498949, 0.7548776662466927
 
 
-def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: float, end: float | None) -> Array:
+def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: Length, end: float | None) -> Array:
     """The mean of many values within each step, for functions whose jumps are unknown.
 
     Args:
         at: returns the function's values at times in s.
         times: start times of the steps in s.
-        dt: length of a step in s.
+        dt: length of a step in s, or of each step.
         end: end of the run in s; None if it is unknown.
     """
-    wanted = _LOOKS * dt / end if end is not None else 0.0
-    spread = np.mod(np.arange(1, int(min(max(wanted, _FEWEST), _MOST)) + 1) * _GOLDEN, 1.0)
-    # Shifted from step to step, so that errors of a fast oscillation in one step cancel in the next ones.
-    places = np.mod(times[:, None] / dt * _SHIFT + spread, 1.0)
-    return np.asarray(at(times[:, None] + dt * places).mean(axis=1))
+    lengths = np.broadcast_to(np.asarray(dt, dtype=np.float64), times.shape)
+    wanted = _LOOKS * lengths / end if end is not None else np.zeros(len(times))
+    counts = np.clip(wanted, _FEWEST, _MOST).astype(np.intp)
+    means = np.empty(len(times))
+    for count in np.unique(counts):
+        steps = counts == count
+        spread = np.mod(np.arange(1, count + 1) * _GOLDEN, 1.0)
+        start, length = times[steps, None], lengths[steps, None]
+        # Shifted from step to step, so that errors of a fast oscillation in one step cancel in the next ones.
+        places = np.mod(start / length * _SHIFT + spread, 1.0)
+        means[steps] = at(start + length * places).mean(axis=1)
+    return means
 
 
-def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: float) -> Array:
+def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: Length) -> Array:
     """The mean of a function over steps of ``dt`` seconds from ``times``, by Gauss–Legendre between its jumps.
 
     Args:
         at: returns the function's values at times in s.
         jumps: times of its jumps in s, ascending.
         times: start times of the steps in s.
-        dt: length of a step in s.
+        dt: length of a step in s, or of each step.
     """
     means = _gauss(at, times, dt)
     first, last = np.searchsorted(jumps, times, "right"), np.searchsorted(jumps, times + dt, "left")
@@ -59,7 +67,7 @@ def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: f
     inside = jumps[np.minimum(first[cut][step] + number, len(jumps) - 1)]
     before = jumps[np.maximum(first[cut][step] + number - 1, 0)]
     start = np.where(number == 0, times[cut][step], before)
-    stop = np.where(number == counts[step], times[cut][step] + dt, inside)
+    stop = np.where(number == counts[step], (times + dt)[cut][step], inside)
     heat = np.bincount(step, _gauss(at, start, stop - start) * (stop - start), len(cut))
     means[cut] = heat / np.bincount(step, stop - start, len(cut))
     return means
@@ -69,7 +77,7 @@ def _gauss(at: Callable[[Array], Array], start: Array, length: Array | float) ->
     return np.asarray(sum(weight * at(start + point * length) for point, weight in zip(_POINTS, _WEIGHTS, strict=True)))
 
 
-def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: float) -> Array:
+def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: Length) -> Array:
     """The exact mean over steps of a table: linear between its nodes, constant or repeated beyond them.
 
     Two nodes at the same time are a jump.
@@ -79,7 +87,7 @@ def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: f
         values: one for each node.
         repeat: whether the function starts again at the last node; then the first node is at 0.
         times: start times of the steps in s.
-        dt: length of a step in s.
+        dt: length of a step in s, or of each step.
     """
     period = float(nodes[-1])
     laps_before = np.floor(times / period) if repeat else np.zeros(len(times))

@@ -128,6 +128,19 @@ def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
     ]
 
 
+def stabilized_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
+    """Steps of the method "stabilized" round to nearest."""
+    if not known(scenario.time, scenario.solver) or scenario.time.method != "stabilized":
+        return []
+    if scenario.solver.rounding != "stochastic":
+        return []
+    message = (
+        'got "stochastic" with time.method = "stabilized", which does too few steps for rounding to add up; leave it '
+        'out, or write time.method = "euler"'
+    )
+    return [Mistake("solver.rounding", message)]
+
+
 def names_differ(scenario: Scenario) -> list[Mistake]:
     """All regions have different names, and so do all patches and all sources."""
     mistakes = []
@@ -230,6 +243,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     contacts_differ,
     names_differ,
     beams_stay_in_a_steady_state,
+    stabilized_steps_round_to_nearest,
     probe_columns_differ,
     label_images_fit_the_grid,
     initial_field_fits_the_domain,

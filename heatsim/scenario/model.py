@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
@@ -24,7 +33,7 @@ from heatsim.scenario.fields import (
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materials import VOID, Material, Materials
-from heatsim.scenario.messages import missing_key
+from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
@@ -35,6 +44,8 @@ from heatsim.scenario.sources import Sources
 
 # The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
+# The keys of [time] that set the length of steps. Only "euler" has them.
+KEYS_OF_EULER = ("dt", "safety")
 _END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
 
@@ -64,26 +75,39 @@ def _read_end(value: object, info: ValidationInfo) -> float:
 
 
 class Time(BaseModel):
-    """Duration and time step in s; ``safety`` is the fraction of the stability limit that "auto" uses.
+    """The method in time, the duration in s, and what decides the length of the steps.
 
-    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s. With ``method`` "steady" no time
-    passes: the temperatures at which nothing changes are found to ``tolerance`` in K, by default 0.01 % of their range.
+    - "euler": explicit steps of ``dt`` s; with "auto", ``safety`` is the fraction of the stability limit that they use.
+    - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the local error of a step in K.
+    - "steady": no time passes. The temperatures at which nothing changes are found to ``tolerance`` in K.
+
+    The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s.
     """
 
     model_config = STRICT
 
-    method: Method = Field(default="euler", description="Explicit steps in time, or the steady state alone")
+    method: Method = Field(
+        default="euler",
+        description="`euler`: explicit steps; `stabilized`: long steps whose error is controlled; `steady`: the steady "
+        "state alone",
+    )
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
         default_factory=_not_given,
         examples=[_END_EXAMPLE],
         description="End of the run; a steady state has none",
-        json_schema_extra={"default": "required with `euler`"},
+        json_schema_extra={"default": "required except with `steady`"},
     )
     tolerance: Tolerance | None = Field(
-        default=None, description="Largest error of a steady state; by default 0.01 % of its range, at least 1 mK"
+        default=None,
+        description="With `stabilized` the error that one step may have, by default 0.02 % of the range of "
+        "temperatures; with `steady` the largest error, by default 0.01 % of the range; both at least 1 mK",
     )
-    dt: TimeStep = Field(default="auto", description="Time step; it must divide each interval between output times")
-    safety: Fraction = Field(default=0.9, description='Fraction of the stability limit that `dt = "auto"` takes')
+    dt: TimeStep = Field(
+        default="auto", description="Time step of `euler`; it must divide each interval between output times"
+    )
+    safety: Fraction = Field(
+        default=0.9, description='Fraction of the stability limit that `euler` takes with `dt = "auto"`'
+    )
     stop_below: TemperatureRate | None = Field(
         default=None, description="End the run early when no cell changes faster than this between two rows"
     )
@@ -92,9 +116,29 @@ class Time(BaseModel):
     @classmethod
     def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
         if tolerance is not None and (info.data or {}).get("method") == "euler":
-            message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
+            message = (
+                'with method = "euler", whose steps have a fixed length; leave it out, or write method = "stabilized" '
+                'or method = "steady"'
+            )
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_keys_of_euler(cls, table: Any, validate: ModelWrapValidatorHandler["Time"]) -> "Time":
+        """Refuse what sets the length of a step if the method chooses it itself."""
+        faults = []
+        if isinstance(table, Mapping) and table.get("method") == "stabilized":
+            faults = [
+                fault(
+                    f'got {show(table[key])} with method = "stabilized", whose steps follow time.tolerance; leave '
+                    f'{key} out, or write method = "euler"',
+                    (key,),
+                )
+                for key in KEYS_OF_EULER
+                if key in table
+            ]
+        return validate_beside(faults, validate, table)
 
 
 class Scenario(BaseModel):
@@ -138,7 +182,7 @@ class Scenario(BaseModel):
         default_factory=_not_given,
         examples=[_INITIAL_EXAMPLE],
         description="The field at t = 0; the first guess of a steady state",
-        json_schema_extra={"default": "required with `euler`"},
+        json_schema_extra={"default": 'required except with `time.method = "steady"`'},
     )
     boundaries: Boundaries = Field(
         default_factory=Boundaries,

@@ -15,7 +15,7 @@ from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
-from heatsim.scenario.model import Scenario
+from heatsim.scenario.model import KEYS_OF_EULER, Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
@@ -29,16 +29,20 @@ HEADER = "# A complete scenario: every default filled in, SI units. It runs as i
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
-# Keys without meaning in a steady state, in which no time passes.
-TRANSIENT_KEYS = (
-    ("time", "end"),
-    ("time", "dt"),
-    ("time", "safety"),
-    ("time", "stop_below"),
-    ("output", "every"),
-    ("output", "probe_every"),
-    ("output", "checkpoint_wall"),
-)
+# Keys without meaning for a method. In a steady state no time passes.
+_LENGTHS_OF_STEPS = tuple(("time", key) for key in KEYS_OF_EULER)
+KEYS_WITHOUT_MEANING = {
+    "euler": (),
+    "stabilized": _LENGTHS_OF_STEPS,
+    "steady": (
+        ("time", "end"),
+        *_LENGTHS_OF_STEPS,
+        ("time", "stop_below"),
+        ("output", "every"),
+        ("output", "probe_every"),
+        ("output", "checkpoint_wall"),
+    ),
+}
 _COPIED_AT_ONCE = 1 << 24
 
 # An array of three entries; a string never spans lines.
@@ -136,9 +140,8 @@ def document(scenario: Scenario) -> dict[str, Any]:
     """The tables of the complete TOML file, as plain Python values; input files have the names of their copies."""
     copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
     tables: dict[str, Any] = _plain(scenario, copies)
-    if scenario.steady:
-        for table, name in TRANSIENT_KEYS:
-            tables[table].pop(name, None)
+    for table, name in KEYS_WITHOUT_MEANING[scenario.time.method]:
+        tables[table].pop(name, None)
     return tables
 
 

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario import units
-from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
+from heatsim.scenario.averages import Length, mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.function_tables import read_column, slopes_are_finite
-from heatsim.scenario.messages import fault, key_faults, refuse, show
-from heatsim.scenario.quantities import TIME, Quantity
+from heatsim.scenario.function_tables import read_table
+from heatsim.scenario.messages import show
+from heatsim.scenario.polyline import vertices, vertices_of_periods
+from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.switching import switching_times
 
 SAMPLES = 4096
@@ -32,8 +33,21 @@ class TimeFunction:
         """Values at times in s; each value depends only on its own time."""
         raise NotImplementedError
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-        """Means over steps of ``dt`` seconds that start at ``times`` (s); each mean depends only on its own step."""
+    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+        """Times in s in (0, ``end``), ascending, at which the value jumps or has a kink.
+
+        Args:
+            end: in s.
+            within: kinks of a table may be left out if straight lines between the others stay this close to it, as a
+                fraction of the range of its values.
+
+        Returns:
+            The times; None if they are too many to distinguish.
+        """
+        raise NotImplementedError
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
         raise NotImplementedError
 
     def samples(self, end: float) -> NDArray[np.float64]:
@@ -65,7 +79,11 @@ class Constant(TimeFunction):
         """The value, once for each time."""
         return np.full(np.shape(times), self.value)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64]:
+        """None at all."""
+        return np.zeros(0)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """The value, once for each step."""
         return self.at(times)
 
@@ -99,7 +117,11 @@ class Formula(TimeFunction):
         """Values of the expression."""
         return self.expression.evaluate(t=times)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+        """Where an operation of the expression jumps or has a kink."""
+        return np.zeros(0) if self.constant else switching_times(self.expression, end)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means by Gauss–Legendre quadrature with three points, between the jumps of the expression."""
         if self.constant:
             return self.at(times)
@@ -121,7 +143,7 @@ class Formula(TimeFunction):
         Tested are the samples, and the times just before and after the last jumps. If there are too many jumps to find,
         ``end``.
         """
-        jumps = np.zeros(0) if self.constant else switching_times(self.expression, end)
+        jumps = self.jumps(end)
         if jumps is None:
             return end
         last = jumps[-SAMPLES:]
@@ -133,7 +155,7 @@ class Formula(TimeFunction):
 
     def extremes(self, end: float) -> tuple[float, float]:
         """The lowest and highest value at the samples, and just before and after at most 4,096 jumps."""
-        times, jumps = self.samples(end), None if self.constant else switching_times(self.expression, end)
+        times, jumps = self.samples(end), self.jumps(end)
         if jumps is not None and len(jumps):
             some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
             times = np.clip(np.concatenate((times, some - NEAR_JUMP * end, some + NEAR_JUMP * end)), 0.0, end)
@@ -174,7 +196,14 @@ class Table(TimeFunction):
         local = np.mod(times, self.times[-1]) if self.repeat else times
         return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
 
-    def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+        """The times of the table, without those that straight lines between the others replace."""
+        if self.constant:
+            return np.zeros(0)
+        error = within * (max(self.values) - min(self.values))
+        return (vertices_of_periods if self.repeat else vertices)(self._nodes, self._heights, end, error)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Exact means, for any number of the table's times within a step."""
         return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
 
@@ -221,7 +250,7 @@ def read_time_function(value: object, quantity: Quantity) -> TimeFunction:
     if isinstance(value, TimeFunction):
         return value
     if isinstance(value, Mapping):
-        return _read_table(value, quantity)
+        return Table(*read_table(value, quantity))
     if isinstance(value, str) and units.split(value) is None:
         return _read_formula(value, quantity)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -248,35 +277,3 @@ def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str |
             when = "always" if formula.constant else f"at t = {time!r} s"
             return f"got {show(formula.expression.text)}, which is {number!r} {when}; {outside}"
     return None
-
-
-def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
-    faults = key_faults(
-        table, {"times": "times = [0.0, 60.0]", "values": "values = [1.0, 2.0], one for each time"}, ["repeat"]
-    )
-    times = read_column(table, "times", TIME, faults)
-    values = read_column(table, "values", quantity, faults)
-    repeat = table.get("repeat", False)
-    if not isinstance(repeat, bool):
-        faults.append(fault(f"got {show(repeat)}; true or false is expected", ("repeat",)))
-    for index in range(1, len(times)):
-        before, after = times[index - 1 : index + 1]
-        if after < before:
-            faults.append(fault(f"got {after!r} after {before!r}; times must increase", ("times", index)))
-        elif index > 1 and after == times[index - 2]:
-            message = f"got {after!r} a third time; a time may occur twice, where the value jumps"
-            faults.append(fault(message, ("times", index)))
-    if len(times) == 2 and times[0] == times[1]:
-        message = f"got {times[1]!r} twice and no other time; a table with a jump needs a time before or after it"
-        faults.append(fault(message, ("times", 1)))
-    if repeat is True and times and times[0] != 0.0:
-        message = f"got {times[0]!r}; the times of a table with repeat = true must start at 0"
-        faults.append(fault(message, ("times", 0)))
-    lengths = [len(entries) for key in ("times", "values") if isinstance(entries := table.get(key), list | tuple)]
-    if len(set(lengths)) == 2 and min(lengths) > 1:
-        faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))
-    if not faults and not slopes_are_finite(times, values):
-        faults.append(fault(f"got {show(times)}; times are too close to each other for the change of the values"))
-    if faults:
-        refuse(faults)
-    return Table(tuple(times), tuple(values), bool(repeat))

@@ -120,7 +120,7 @@ class GeneralArguments:
         """The most steps of one table."""
         problem, itemsize = self._problem, np.dtype(self._problem.precision).itemsize
         materials, boundary, sources = problem.materials, problem.boundary, problem.sources
-        row = structs.GENERAL_SWEEP.itemsize + sources.beam_bytes(itemsize)
+        row = structs.general_sweep_dtype(self._problem.precision).itemsize + sources.beam_bytes(itemsize)
         per_condition = 6 + len(materials.kinds) * materials.varies
         row += per_condition * itemsize * len(boundary.conditions) * (not boundary.constant)
         row += itemsize * len(materials.kinds) * (not sources.heat_constant)

@@ -137,7 +137,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             T, T_new = (zone.array for zone in zones)
             before = T.copy()
             T_new[...] = np.nan
-            table = sweeps.table.view(structs.GENERAL_SWEEP)[step:]
+            table = sweeps.table.view(structs.general_sweep_dtype(precision))[step:]
             for part in launches:
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)

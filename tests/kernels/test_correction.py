@@ -227,7 +227,7 @@ def one_sweep(
     counts = len(case.rows.beams), case.rows.conditions.shape[1]
     coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), *counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
-    table = sweeps.table.view(structs.GENERAL_SWEEP)
+    table = sweeps.table.view(structs.general_sweep_dtype("float32"))
     sums = case.empty_sums()
     ledger = ledger_struct(entries(sums))
     T, T_new = case.T.copy(), np.full_like(case.T, np.nan)

@@ -161,7 +161,7 @@ class CompositeArrays:
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
         conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
-        table = np.zeros(count, dtype=structs.GENERAL_SWEEP)
+        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision))
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
         table["conditions"] = _pointers(conditions, count)
         table["heat"] = _pointers(heat, count)

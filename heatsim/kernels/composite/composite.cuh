@@ -113,6 +113,26 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
     return faces;
 }
 
+// An entry of the ledger: the heat of a step from that in a step of the length for which the tables are made.
+__device__ __forceinline__ double entry_of(const Sweep* sweep, double heat)
+{
+#if SCHEME == INCREMENTS
+    return (double)sweep->factor * heat;
+#else
+    return heat;
+#endif
+}
+
+// The value to which a cell's increment is added: T or, with RATE, that of another field.
+__device__ __forceinline__ Real start_of(const Sweep* sweep, size_t cell, Real T)
+{
+#if RATE
+    return sweep->base ? sweep->base[cell] : Real(0);
+#else
+    return T;
+#endif
+}
+
 // Heat into a cell, share * difference, in kelvin of the cell. The difference is in K.
 struct Drop {
     Real share, difference;
@@ -182,7 +202,8 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
         }
         const Drop drop = drop_to_surface(medium, sweep, number, kind, half, T, beam, conducting, driving);
         const Real passing = fraction * (drop.share * drop.difference);
-        if (mixed && ledger.parts && owned) atomicAdd(ledger.parts + part, (double)passing - (double)(fraction * from_beam));
+        if (mixed && ledger.parts && owned)
+            atomicAdd(ledger.parts + part, entry_of(sweep, (double)passing - (double)(fraction * from_beam)));
         heat += passing;
         if (part == last) break;
     }
@@ -191,9 +212,9 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
     const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
 #endif
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
-    if (sums && owned) atomicAdd(sums + i, (double)heat - (double)from_beam);
+    if (sums && owned) atomicAdd(sums + i, entry_of(sweep, (double)heat - (double)from_beam));
     double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);
-    if (beam_sums && owned) atomicAdd(beam_sums + i, (double)from_beam);
+    if (beam_sums && owned) atomicAdd(beam_sums + i, entry_of(sweep, (double)from_beam));
     return heat;
 }
 
@@ -265,7 +286,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
             drop_to_surface(medium, sweep, medium.void_condition, kind, half, T, Real(0), conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
-    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, (double)heat);
+    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
     return sum + heat;
 }
 
@@ -336,7 +357,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
     if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
     if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
-    return finish(sweep, x, y, z, T, sum);
+    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
 // The same; the neighbours' kinds and values are arguments, in the order x-, x+ ... z+.
@@ -363,7 +384,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
-    return finish(sweep, x, y, z, T, sum);
+    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
 // The same; the values are loaded from the field. All loads start together, because their latency is what takes time.

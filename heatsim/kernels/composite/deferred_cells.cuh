@@ -75,7 +75,8 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting,
                                       driving);
     const int x = face ? grid.nx - 1 : 0;
-    T_new[cell_index(grid, x, y, z)] = finish(sweep, x, y, z, cell.T, cell.sum + heat);
+    const size_t place = cell_index(grid, x, y, z);
+    T_new[place] = finish(sweep, x, y, z, start_of(sweep, place, cell.T), cell.sum + heat);
 }
 
 // `deferred` of the vectors at y in planes z_begin ... z_end - 1, plus all cells at open faces across y or z.

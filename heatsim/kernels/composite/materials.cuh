@@ -25,6 +25,10 @@ struct Sweep {
     const Real* heat;             // heat of the sources in a cell of each kind, K per step
     const Beam* beams;
     unsigned int step;
+    Real factor;                  // length of the step / that for which the tables are made; only with INCREMENTS
+#if RATE
+    const Real* base;             // the field to which the increments are added; null for 0
+#endif
 };
 
 // Coefficients of a kind's interior cells.

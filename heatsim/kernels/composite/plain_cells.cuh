@@ -76,6 +76,16 @@ __device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own
     return sum;
 }
 
+// start_of() for the cells from `cell` on.
+__device__ __forceinline__ Cells start_of(const Sweep* sweep, size_t cell, const Cells& T)
+{
+#if RATE
+    return sweep->base ? load(sweep->base + cell) : Cells{};
+#else
+    return T;
+#endif
+}
+
 // finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
 __device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
 {

@@ -128,7 +128,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medi
         if (at_face)
             sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
     }
-    return finish(sweep, x, y, z, T, sum);
+    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
 // The new content of a cell from the kinds and contents of its neighbours, in the order x-, x+ ... z+. All potentials are

@@ -191,9 +191,7 @@ class Boundary:
         message = f"is not a finite, physical value at t = {time!r} s"
         return ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
 
-    def _evaluate(
-        self, times: Array, reference: float, means: StageTimes | None
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
         rows = np.zeros((len(times), len(self.conditions), 6))
         physical = np.ones(rows.shape[:2], dtype=bool)

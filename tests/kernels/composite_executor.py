@@ -15,7 +15,8 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
+from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme

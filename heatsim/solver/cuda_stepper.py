@@ -1,31 +1,14 @@
 """Advance a field by whole steps on a GPU."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from heatsim.kernels import autotune, launch
-from heatsim.kernels.autotune import Choice, Shape, Task
-from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.autotune import Choice
 from heatsim.kernels.ensemble.launches import MemberSteps
-from heatsim.kernels.temporal_composite.correction import correct
-from heatsim.solver.corrected_trial import is_faster
+from heatsim.solver.corrected_trial import TrialSteps
+from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Kernels that together do any number of steps.
-
-    Attributes:
-        choice: the first of them, and why it was chosen.
-        kernels: compiled, with the launches of a sweep; the one of most steps a sweep comes first.
-    """
-
-    choice: Choice
-    kernels: list[tuple[launch.CudaKernel, list[launch.Launch]]]
 
 
 class CudaStepper(Stepper):
@@ -34,78 +17,36 @@ class CudaStepper(Stepper):
     @property
     def choice(self) -> Choice:
         """The kernel that does nearly all steps, and its launch shape. Trying out writes to the spare buffer."""
-        return self._prepared.choice
+        return self._kernels.prepared.choice
 
     def _prepare(self) -> None:
-        _ = self._prepared
+        _ = self._kernels.prepared
 
     def _advance(self, until: int) -> None:
         field, arguments, timeline = self.field, self.arguments, self.problem.timeline
         dt = timeline.dt(self.step)
-        coefficients, sweeps, step = arguments.coefficients(dt), arguments.sweeps(self.step, until), self.step
-        for kernel, launches in self._prepared.kernels:
-            reach = kernel.build.spec.steps
-            steps = (until - step) // reach * reach
-            run = Sweeps(kernel, launches, coefficients, arguments.ledger)
-            part = sweeps.part(step - self.step, steps)
-            field.deviation, field.spare = self._graphs.advance(run, field.deviation, field.spare, part)
-            step += steps
-
-    @cached_property
-    def _graphs(self) -> CudaGraphs:
-        return CudaGraphs(self.field.device, self.problem.grid.cell_count)
-
-    @cached_property
-    def _prepared(self) -> Prepared:
-        """The fastest kernels where that is to be found out, else those of the kernel asked for."""
-        arguments = self.arguments
-        if isinstance(arguments, LinearArguments):
-            choice = self._tune(arguments) if self._tuned else Choice(Shape(self._spec), "asked for")
-            # The shape is that of the first kernel, which does nearly all steps; others take their own tile.
-            first, *rest = self._builds(choice.shape.spec)
-            kernels = [self._launched(first, choice.shape.planes, arguments.recorded)]
-            return Prepared(choice, kernels + [self._launched(build, None, arguments.recorded) for build in rest])
-        return self._prepare_general(arguments)
-
-    def _prepare_general(self, arguments: GeneralArguments) -> Prepared:
-        """One step a sweep, or several and a correction where that is possible and, if tuned, faster."""
-        problem, field, arrays = self.problem, self.field, arguments.arrays
-        cells, steps = problem.grid.cell_count, problem.timeline.last_step
-        worth_trying = cells >= autotune.LARGE_GRID and autotune.is_worth_trying(cells, steps)
-        *several, single = self._builds(SINGLE_STEP if self._tuned and not worth_trying else self._spec)
-        one, tried = self._launched(single), False
-        for build in several:
-            kernel = correct(build, arrays.medium, problem.periodic, arrays.open_faces, field.device)
-            if kernel is None:
-                continue
-            many, tried = (kernel, self._launches(build)), self._tuned
-            if not tried or is_faster(many, one, problem, field, arguments):
-                return Prepared(Choice(Shape(build.spec), "tried" if tried else "by rule"), [many, one])
-        return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
-
-    def _builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
-        problem = self.problem
-        return launch.builds(
-            *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
-            self.field.device.block_memory(),
-            self.arguments.variant,
+        coefficients, sweeps = arguments.coefficients(dt), arguments.sweeps(self.step, until)
+        field.deviation, field.spare = self._kernels.advance(
+            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, until - self.step
         )
 
-    def _launched(
-        self, build: launch.Build, planes: int | None = None, recorded: bool = False
-    ) -> tuple[launch.CudaKernel, list[launch.Launch]]:
-        return launch.compile_kernel(build), self._launches(build, planes, recorded)
+    @cached_property
+    def _kernels(self) -> CudaKernels:
+        problem, arguments, step = self.problem, self.arguments, self.step
+        wanted = Wanted(
+            *(self._spec, self._tuned, arguments.variant, problem.timeline.last_step - step),
+            isinstance(arguments, LinearArguments) and arguments.recorded,
+        )
+        return CudaKernels(
+            problem, self.field, wanted, lambda: arguments.coefficients(problem.timeline.dt(step)), self._trial_steps
+        )
 
-    def _launches(self, build: launch.Build, planes: int | None = None, recorded: bool = False) -> list[launch.Launch]:
-        problem, processors = self.problem, self.field.device.multiprocessors()
-        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded)
-
-    def _tune(self, arguments: LinearArguments) -> Choice:
-        problem, field, timeline = self.problem, self.field, self.problem.timeline
-        dt = timeline.dt(self.step)
-        task = Task(field.device, problem.grid, problem.periodic, problem.precision, problem.scheme)
-        steps = timeline.last_step - self.step
-        return autotune.choose(task, steps, field.deviation, field.spare, arguments.coefficients(dt))
+    def _trial_steps(self, count: int) -> TrialSteps:
+        """Steps with the conditions of the very first."""
+        arguments = self.arguments
+        assert isinstance(arguments, GeneralArguments)
+        sweeps = arguments.arrays.sweeps(arguments.rows(0, 1), 0, count)
+        return TrialSteps(arguments.coefficients(self.problem.timeline.dt(0)), sweeps)
 
     # What an ensemble needs of its members.
 

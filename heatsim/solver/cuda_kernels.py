@@ -1,0 +1,153 @@
+"""The CUDA kernels that together do any number of steps of one problem: chosen, compiled, launched."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from heatsim.kernels import autotune, launch
+from heatsim.kernels.autotune import Choice, Shape, Task
+from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
+from heatsim.kernels.composite.arrays import SweepTable
+from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.launch import Variant
+from heatsim.kernels.temporal_composite.correction import correct
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.corrected_trial import TrialSteps, is_faster
+from heatsim.solver.field import Field
+
+Launched = tuple[launch.CudaKernel, list[launch.Launch]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Kernels that together do any number of steps.
+
+    Attributes:
+        choice: the first of them, and why it was chosen.
+        kernels: compiled, with the launches of a sweep; the one with most steps a sweep comes first.
+    """
+
+    choice: Choice
+    kernels: list[Launched]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What decides on the kernels of a run.
+
+    Attributes:
+        spec: the kernel asked for.
+        tuned: take the fastest kernel and launch shape, whatever ``spec`` says.
+        variant: the form of the kernels.
+        steps: about how many steps the run will do; trying out must pay.
+        recorded: whether the ledger sums the heat through some face.
+    """
+
+    spec: KernelSpec
+    tuned: bool
+    variant: Variant
+    steps: int
+    recorded: bool
+
+
+class CudaKernels:
+    """Steps of one problem with CUDA kernels.
+
+    Args:
+        problem: grid, precision and scheme.
+        field: whose device is used, and whose spare buffer trials write.
+        wanted: what decides on the kernels.
+        coefficients: makes struct Coefficients for trials of kernels for linear problems.
+        trial: makes a number of steps for trials of kernels for other problems.
+    """
+
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        wanted: Wanted,
+        coefficients: Callable[[], NDArray[Any]],
+        trial: Callable[[int], TrialSteps],
+    ) -> None:
+        self._problem = problem
+        self._field = field
+        self._wanted = wanted
+        self._coefficients = coefficients
+        self._trial = trial
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The fastest kernels if tuned, else those of the kernel asked for; compiled."""
+        wanted = self._wanted
+        if wanted.variant.faces:
+            return self._prepare_general()
+        choice = self._tune() if wanted.tuned else Choice(Shape(wanted.spec), "asked for")
+        # The shape is that of the first kernel, which does nearly all steps; others take their own tile.
+        first, *rest = self._builds(choice.shape.spec)
+        kernels = [self._launched(first, choice.shape.planes, wanted.recorded)]
+        return Prepared(choice, kernels + [self._launched(build, None, wanted.recorded) for build in rest])
+
+    def advance(
+        self, T: Any, T_new: Any, coefficients: NDArray[Any], table: SweepTable, ledger: NDArray[Any], count: int
+    ) -> tuple[Any, Any]:
+        """Queue ``count`` steps, those of ``table``; return the buffer that holds the field afterwards, and the other.
+
+        Args:
+            T: the field, a device array.
+            T_new: the buffer that the first sweep writes.
+            coefficients: struct Coefficients.
+            table: struct Sweep of each step.
+            ledger: struct Ledger.
+            count: number of steps.
+        """
+        step = 0
+        for kernel, launches in self.prepared.kernels:
+            reach = kernel.build.spec.steps
+            steps = (count - step) // reach * reach
+            run = Sweeps(kernel, launches, coefficients, ledger)
+            T, T_new = self._graphs.advance(run, T, T_new, table.part(step, steps))
+            step += steps
+        return T, T_new
+
+    @cached_property
+    def _graphs(self) -> CudaGraphs:
+        return CudaGraphs(self._field.device, self._problem.grid.cell_count)
+
+    def _prepare_general(self) -> Prepared:
+        """One step a sweep, or several and a correction where that is possible and, if tuned, faster."""
+        problem, field, wanted = self._problem, self._field, self._wanted
+        cells = problem.grid.cell_count
+        worth_trying = cells >= autotune.LARGE_GRID and autotune.is_worth_trying(cells, wanted.steps)
+        *several, single = self._builds(SINGLE_STEP if wanted.tuned and not worth_trying else wanted.spec)
+        one, tried = self._launched(single), False
+        for build in several:
+            kernel = correct(build, problem.materials, problem.periodic, problem.open_faces, field.device)
+            if kernel is None:
+                continue
+            many, tried = (kernel, self._launches(build)), wanted.tuned
+            if not tried or is_faster(many, one, field, self._trial):
+                return Prepared(Choice(Shape(build.spec), "tried" if tried else "by rule"), [many, one])
+        return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
+
+    def _builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
+        problem = self._problem
+        return launch.builds(
+            *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
+            self._field.device.block_memory(),
+            self._wanted.variant,
+        )
+
+    def _launched(self, build: launch.Build, planes: int | None = None, recorded: bool = False) -> Launched:
+        return launch.compile_kernel(build), self._launches(build, planes, recorded)
+
+    def _launches(self, build: launch.Build, planes: int | None = None, recorded: bool = False) -> list[launch.Launch]:
+        problem, processors = self._problem, self._field.device.multiprocessors()
+        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded)
+
+    def _tune(self) -> Choice:
+        problem, field = self._problem, self._field
+        task = Task(field.device, problem.grid, problem.periodic, problem.precision, problem.scheme)
+        return autotune.choose(task, self._wanted.steps, field.deviation, field.spare, self._coefficients())

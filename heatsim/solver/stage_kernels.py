@@ -1,0 +1,235 @@
+"""The kernels of methods with stages of different lengths, on one field: substeps, rates, norms and combinations."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels import launch
+from heatsim.kernels.autotune import Choice, Shape
+from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.cuda_graphs import Sweeps
+from heatsim.kernels.reductions.step_error import StepError, combine, step_error
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.rows import Rows
+from heatsim.physics.stage_times import StageTimes
+from heatsim.solver.corrected_trial import TrialSteps
+from heatsim.solver.cuda_kernels import CudaKernels, Wanted
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+
+# Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
+_STAGES_A_STEP = 0.1
+
+Fields = tuple[Any, Any, Any, Any]
+Weights = tuple[float, float, float, float]
+
+
+class StageKernels(ABC):
+    """Stages of one problem. The heat that passes surfaces is added to the ledger given to the constructor.
+
+    Args:
+        problem: boundary, sources, scheme.
+        field: whose device and reference are used.
+        entered: gets the heat through surfaces.
+        spec: the kernel.
+        arrays: the body's arrays on the field's device.
+        tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
+    """
+
+    def __init__(
+        self, problem: HeatProblem, field: Field, entered: Ledger, spec: KernelSpec, arrays: CompositeArrays, tuned: bool
+    ) -> None:
+        self._problem = problem
+        self._field = field
+        self._entered = entered
+        self._spec = spec
+        self._tuned = tuned
+        self._linear = LinearArguments(problem, field, entered) if problem.linear else None
+        self._general = GeneralArguments(problem, field, entered, arrays)
+
+    @property
+    @abstractmethod
+    def choice(self) -> Choice:
+        """The kernel that does nearly all stages."""
+
+    @abstractmethod
+    def prepare(self, T: Any, out: Any) -> None:
+        """Compile the kernels. ``T`` is read; ``out`` is overwritten."""
+
+    def advance(self, T: Any, T_new: Any, stages: StageTimes, *, enters: bool = True) -> tuple[Any, Any, float]:
+        """Do stages T' = T + size·F(T), one after the other.
+
+        Args:
+            T: the field, a device array. It keeps its values if there is one stage.
+            T_new: the buffer that the first stage writes.
+            stages: their times and sizes.
+            enters: whether their heat is entered.
+
+        Returns:
+            The buffer that holds the result, the other one, and the heat of sources in the body in J.
+
+        Raises:
+            ScenarioError: a condition or source cannot be used at one of the stages.
+        """
+        if self._linear is not None:
+            T, T_new = self._advance_linear(self._linear, T, T_new, stages, enters)
+            return T, T_new, 0.0
+        rows = self._general.stage_rows(stages)
+        T, T_new = self._advance_general(T, T_new, rows, enters)
+        return T, T_new, self._heat(rows)
+
+    def add_increments(self, base: Any, T: Any, out: Any, stage: StageTimes) -> float:
+        """Set out = base + size·F(T); its heat is entered.
+
+        Args:
+            base: a field, or None for 0.
+            T: the field whose rate is found.
+            out: another field.
+            stage: one stage.
+
+        Returns:
+            The heat of sources in the body in J.
+
+        Raises:
+            ScenarioError: a condition or source cannot be used at this time.
+        """
+        rows = self._general.stage_rows(stage)
+        self._add_increments(base, T, out, rows)
+        return self._heat(rows)
+
+    def measure(self, fields: Fields, weights: Weights) -> StepError:
+        """The norm of w0·T0 + w1·F0 + w2·T1 + w3·F1 over blocks of 2×2×2 cells, and the extremes of T1."""
+        body = self._general.arrays.body
+        return step_error(self._field.device, fields, weights, body.cells, body.void)
+
+    def combine(self, fields: Fields, weights: Weights, out: Any) -> None:
+        """Set out = w0·T0 + w1·F0 + w2·T1 + w3·F1."""
+        combine(self._field.device, out, weights, fields)
+
+    @abstractmethod
+    def _advance_linear(
+        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
+    ) -> tuple[Any, Any]: ...
+
+    @abstractmethod
+    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]: ...
+
+    @abstractmethod
+    def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None: ...
+
+    def _heat(self, rows: Rows) -> float:
+        return self._problem.sources.total(rows.heat, rows.factors, self._problem.precision)
+
+
+class CpuStageKernels(StageKernels):
+    """Stages on the CPU."""
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel asked for."""
+        return Choice(Shape(self._spec), "asked for")
+
+    def prepare(self, T: Any, out: Any) -> None:
+        """Have numba compile; nothing is entered."""
+        moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._general.reference_dt, 0.0)))
+        self.advance(T, out, moment, enters=False)
+        self.add_increments(None, T, out, moment)
+
+    def _advance_linear(
+        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
+    ) -> tuple[Any, Any]:
+        problem = self._problem
+        sweeps = linear.host_stage_sweeps(stages, problem.scheme)
+        c = np.concatenate((sweeps["c"][:, :1], np.repeat(sweeps["c"][:, 1:], 2, axis=1)), axis=1)
+        faces = self._entered.faces if enters else self._general.no_entries.faces
+        return CPU_KERNELS[self._spec.name](
+            T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], 0, faces, problem.scheme
+        )
+
+    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]:
+        for stage in range(len(rows.factors)):
+            self._step(T, T_new, rows, stage, enters)
+            T, T_new = T_new, T
+        return T, T_new
+
+    def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
+        nothing = np.zeros((0, 0, 0), dtype=self._problem.precision)
+        self._step(T, out, rows, 0, True, nothing if base is None else base)
+
+    def _step(self, T: Any, T_new: Any, rows: Rows, stage: int, enters: bool, base: Any = None) -> None:
+        problem, general = self._problem, self._general
+        row = general.arrays.row(rows, stage, problem.grid)
+        entries = general.entries if enters else general.no_entries
+        COMPOSITE_KERNELS[self._spec.name](
+            *(T, T_new, problem.periodic, general.arrays.body, general.tables(general.reference_dt), row),
+            *(0, entries, "increments", base),
+        )
+
+
+class CudaStageKernels(StageKernels):
+    """Stages on a GPU."""
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel that does nearly all stages, and its launch shape. Trying out writes to the spare buffer."""
+        return self._kernels.prepared.choice
+
+    def prepare(self, T: Any, out: Any) -> None:
+        """Choose the kernels and compile them."""
+        _ = self._kernels.prepared, self._rate_kernel
+
+    def _advance_linear(
+        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
+    ) -> tuple[Any, Any]:
+        sweeps = linear.stage_sweeps(stages, self._problem.scheme)
+        ledger = linear.ledger if enters else linear.no_ledger
+        return self._kernels.advance(T, T_new, linear.no_coefficients, sweeps, ledger, len(stages))
+
+    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]:
+        general = self._general
+        ledger = general.ledger if enters else general.no_ledger
+        coefficients = general.coefficients(general.reference_dt)
+        sweeps = general.stage_sweeps(rows)
+        return self._kernels.advance(T, T_new, coefficients, sweeps, ledger, len(rows.factors))
+
+    def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
+        general, (kernel, launches) = self._general, self._rate_kernel
+        sweeps = general.rate_sweeps(rows, base)
+        run = Sweeps(kernel, launches, general.coefficients(general.reference_dt), general.ledger)
+        run.queue(1, T, out, sweeps.address(0))
+
+    @cached_property
+    def _kernels(self) -> CudaKernels:
+        problem, linear, general = self._problem, self._linear, self._general
+        limit = problem.limit.dt
+        steps = int(_STAGES_A_STEP * problem.scenario.time.end / limit) if isfinite(limit) else 1
+        variant = general.variant if linear is None else linear.stage_variant
+        recorded = linear is not None and linear.recorded
+        return CudaKernels(
+            *(problem, self._field, Wanted(self._spec, self._tuned, variant, max(steps, 1), recorded)),
+            *(lambda: LinearArguments.coefficients_of(problem, general.reference_dt), self._trial_steps),
+        )
+
+    @cached_property
+    def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
+        problem, device = self._problem, self._field.device
+        (build,) = launch.builds(
+            *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
+            *(device.block_memory(), self._general.rate_variant),
+        )
+        launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
+        return launch.compile_kernel(build), launches
+
+    def _trial_steps(self, count: int) -> TrialSteps:
+        """Steps with the conditions at t = 0."""
+        general = self._general
+        dt = np.full(count, general.reference_dt)
+        rows = general.stage_rows(StageTimes(np.zeros(count), np.zeros(count), dt, dt))
+        return TrialSteps(general.coefficients(general.reference_dt), general.stage_sweeps(rows))

@@ -111,7 +111,7 @@ def runs_alike(at: Path) -> dict[str, bytes]:
     }
 
 
-def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.3)
     study = heatsim.Study.from_scenario(
         study_text.write(tmp_path), output=tmp_path / "out", cluster="tcp://127.0.0.1:9"

@@ -78,7 +78,7 @@ def test_runs_of_a_group_are_advanced_together(
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_table(
+def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Twice: some runs are done, some have a checkpoint."""

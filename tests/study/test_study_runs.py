@@ -184,7 +184,7 @@ def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch:
     assert NotFiniteError.__name__ not in outcomes[0].message
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_continues_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, whole = prepared(tmp_path), prepared(tmp_path / "whole")
     list(run_group(whole, range(1, 7), ignore, Stop()))
     stop = Stop()

@@ -17,9 +17,10 @@ _OTHER_SOURCES = source_key((cell_types,))
 @kept(parallel=True, nogil=True, error_model="numpy")
 def look(
     T0: Any,
-    T1: Any,
     F0: Any,
+    T1: Any,
     F1: Any,
+    weights: Any,
     cells: Any,
     void: int,
     nx: int,
@@ -31,9 +32,10 @@ def look(
 
     Args:
         T0: the field at the start, a 1-d array.
+        F0: its rate.
         T1: the field at the end.
-        F0: step length times rate of change at the start.
-        F1: the same at the end.
+        F1: its rate.
+        weights: of the four in e.
         cells: the cells' bytes; not read if ``void`` is negative.
         void: the kind of void; negative if there is none.
         nx: number of cells along x.
@@ -44,14 +46,14 @@ def look(
     slabs = (nz + 1) // 2
     largest, lowest, highest, not_finite = np.zeros(slabs), np.zeros(slabs), np.zeros(slabs), np.zeros(slabs, np.int64)
     for slab in prange(slabs):
-        found = _look_at_slab(T0, T1, F0, F1, cells, void, nx, ny, nz, 2 * slab)
+        found = _look_at_slab(T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab)
         largest[slab], lowest[slab], highest[slab], not_finite[slab] = found
     return largest.max(), lowest.min(), highest.max(), not_finite.sum()
 
 
 @njit(nogil=True, error_model="numpy")
 def _look_at_slab(
-    T0: Any, T1: Any, F0: Any, F1: Any, cells: Any, void: int, nx: int, ny: int, nz: int, z: int
+    T0: Any, F0: Any, T1: Any, F1: Any, weights: Any, cells: Any, void: int, nx: int, ny: int, nz: int, z: int
 ) -> tuple[float, float, float, int]:
     """The same for the blocks that begin in plane z."""
     largest, lowest, highest, not_finite = 0.0, np.inf, -np.inf, 0
@@ -65,7 +67,8 @@ def _look_at_slab(
                         if void >= 0 and cells[i] & KIND == void:
                             continue
                         value = np.float64(T1[i])
-                        e = 0.8 * (np.float64(T0[i]) - value) + 0.4 * (np.float64(F0[i]) + np.float64(F1[i]))
+                        e = weights[0] * np.float64(T0[i]) + weights[1] * np.float64(F0[i])
+                        e = e + weights[2] * value + weights[3] * np.float64(F1[i])
                         total += e
                         summed += 1
                         if value < lowest:  # false for NaN

@@ -1,8 +1,8 @@
 // step_error: the error of a step of a stabilized method, and what else is to be known of its result, in one pass.
 //
-// From the fields T0 and T1 at both ends of a step of length h, and from F0 = h dT/dt and F1 there, the error in a cell is
+// From the fields T0 and T1 at both ends of a step, and their rates F0 and F1, the error in a cell is a combination
 //
-//        e = 0.8 (T0 - T1) + 0.4 (F0 + F1)
+//        e = w0 T0 + w1 F0 + w2 T1 + w3 F1
 //
 // The norm is the largest |mean of e| over blocks of 2 x 2 x 2 cells. Rounding differs from cell to cell, so the mean of a
 // block has less of it than a cell. Blocks begin at even positions; the last ones of an axis may be thinner. Cells of void are
@@ -63,8 +63,8 @@ __device__ __forceinline__ Pair load(const Real* values, bool both)
 
 // `cells` are the bytes of the cells, used if `void_kind` is not negative.
 extern "C" __global__ void __launch_bounds__(THREADS)
-look(const Real* __restrict__ T0, const Real* __restrict__ T1, const Real* __restrict__ F0, const Real* __restrict__ F1,
-     const unsigned char* __restrict__ cells, const int void_kind, const int nx, const int ny, const int nz,
+look(const Real* __restrict__ T0, const Real* __restrict__ F0, const Real* __restrict__ T1, const Real* __restrict__ F1,
+     const double w0, const double w1, const double w2, const double w3, const unsigned char* __restrict__ cells, const int void_kind, const int nx, const int ny, const int nz,
      Found* __restrict__ partial)
 {
     const unsigned int blocks_x = (nx + 1) / 2, blocks_y = (ny + 1) / 2, blocks_z = (nz + 1) / 2;
@@ -90,7 +90,7 @@ look(const Real* __restrict__ T0, const Real* __restrict__ T1, const Real* __res
                 if (i > 0 && !both) continue;
                 if (void_kind >= 0 && (cells[cell + i] & 0x7F) == void_kind) continue;
                 const double T = after.at[i];
-                const double e = 0.8 * ((double)before.at[i] - T) + 0.4 * ((double)first.at[i] + (double)last.at[i]);
+                const double e = w0 * (double)before.at[i] + w1 * (double)first.at[i] + w2 * T + w3 * (double)last.at[i];
                 sum += e;
                 ++summed;
                 mine.lowest = min(mine.lowest, T);  // of a number and NaN the number

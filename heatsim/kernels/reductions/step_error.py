@@ -1,8 +1,8 @@
 """The error of a step of a stabilized method, and fields between both ends of it, on a GPU or on the CPU.
 
-With the fields T0 and T1 at both ends of a step of length h, and F0 = h·dT/dt and F1 there, the error of a cell is
+With the fields T0 and T1 at both ends of a step and their rates F0 = dT/dt and F1, the error of a cell is a combination
 
-    e = 0.8·(T0 − T1) + 0.4·(F0 + F1)        Sommeijer, Shampine & Verwer, J. Comput. Appl. Math. 88 (1998) 315
+    e = w0·T0 + w1·F0 + w2·T1 + w3·F1                    (heatsim/solver/stabilized/interpolation.py has the weights)
 
 GPU and CPU give the same bits.
 """
@@ -26,6 +26,10 @@ _CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
 FOUND = np.dtype([*((name, np.float64) for name in ("largest", "lowest", "highest")), ("not_finite", np.uint64)])
 
 
+Fields = tuple[Any, Any, Any, Any]
+Weights = tuple[float, float, float, float]
+
+
 @dataclass(frozen=True)
 class StepError:
     """What one pass over both ends of a step finds; cells of void are left out.
@@ -44,15 +48,13 @@ class StepError:
     finite: bool
 
 
-def step_error(device: Device, T0: Any, T1: Any, F0: Any, F1: Any, cells: Any = None, void: int = -1) -> StepError:
+def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = None, void: int = -1) -> StepError:
     """The error of a step.
 
     Args:
         device: the fields' device.
-        T0: the field at the start, [z, y, x], float32 or float64, contiguous.
-        T1: the field at the end, like the others of the same kind.
-        F0: step length times rate of change at the start, in K.
-        F1: the same at the end.
+        fields: T0, F0, T1, F1, [z, y, x], float32 or float64, contiguous.
+        weights: w0 … w3.
         cells: the cells' bytes on the device, [z, y, x]; they matter only if there is void.
         void: the kind of void; negative if there is none.
     """
@@ -61,28 +63,28 @@ def step_error(device: Device, T0: Any, T1: Any, F0: Any, F1: Any, cells: Any = 
     if device.backend == "cpu":
         from heatsim.kernels.reductions import cpu_step_error
 
-        fields = (field.reshape(-1) for field in (T0, T1, F0, F1, cells))
-        return _read(cpu_step_error.look(*fields, void, *(int(n) for n in reversed(T0.shape))))
-    nz, ny, nx = (int(n) for n in T0.shape)
+        flat = (field.reshape(-1) for field in fields)
+        sizes = (int(n) for n in reversed(fields[0].shape))
+        return _read(cpu_step_error.look(*flat, np.array(weights), cells.reshape(-1), void, *sizes))
+    nz, ny, nx = (int(n) for n in fields[0].shape)
     # Rows begin at multiples of two values if all fields do.
-    pair = 2 * T0.dtype.itemsize
-    paired = nx % 2 == 0 and all(field.data.ptr % pair == 0 for field in (T0, T1, F0, F1))
-    defined = macros(str(T0.dtype), paired)
+    pair = 2 * fields[0].dtype.itemsize
+    paired = nx % 2 == 0 and all(field.data.ptr % pair == 0 for field in fields)
+    defined = macros(str(fields[0].dtype), paired)
     blocks = min(_BLOCKS, ceil(ceil(nx / 2) * ceil(ny / 2) * ceil(nz / 2) / THREADS))
     partial = device.xp.empty(blocks * FOUND.itemsize, dtype=np.uint8)
     result = device.xp.empty(FOUND.itemsize, dtype=np.uint8)
-    sizes = (np.int32(void), np.int32(nx), np.int32(ny), np.int32(nz))
+    numbers = (*(np.float64(weight) for weight in weights), cells)
+    limits = (np.int32(void), np.int32(nx), np.int32(ny), np.int32(nz))
     look = compiled.function(SOURCE, "look", defined)
-    look((blocks,), (THREADS,), (T0, T1, F0, F1, cells, *sizes, partial))
+    look((blocks,), (THREADS,), (*fields, *numbers, *limits, partial))
     fold = compiled.function(SOURCE, "fold", defined)
     fold((1,), (THREADS,), (partial, np.uint32(blocks), result))
     found = device.to_host(result).view(FOUND)[0]
     return _read(tuple(found.tolist()))
 
 
-def combine(
-    device: Device, out: Any, weights: tuple[float, float, float, float], fields: tuple[Any, Any, Any, Any]
-) -> None:
+def combine(device: Device, out: Any, weights: Weights, fields: Fields) -> None:
     """Set out = w0·T0 + w1·F0 + w2·T1 + w3·F1, found in float64 and rounded once.
 
     Args:

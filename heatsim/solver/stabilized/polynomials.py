@@ -94,11 +94,11 @@ def lebedev_order(count: int) -> list[int]:
 
 
 def substeps_before_pair(count: int) -> int:
-    """How many substeps come before the pair: about a quarter, a multiple of 4.
+    """How many substeps come before the pair: at most a quarter and a multiple of 4, at least 4.
 
     If the pair comes first, stages leave the physical range by far; if it comes last, rounding grows with s⁴.
     """
-    return 4 * max(1, (count + 8) // 16)
+    return 4 * max(1, count // 16)
 
 
 def write(file: Path = FILE) -> None:

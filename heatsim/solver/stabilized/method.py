@@ -16,7 +16,7 @@ from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, Side, StepInterrupted, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
-_SHORTEST = 1e-9
+_SHORTEST = 1e-6
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.body import Body
+from heatsim.physics.boundary import AMBIENT
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.conditions import AMBIENT
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
-from heatsim.physics.steady_surfaces import SteadySurface, find_surfaces
+from heatsim.physics.steady_surfaces import Balanced, SteadySurface, find_surfaces
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -40,13 +39,13 @@ class SteadyBalance:
         cell_sources: heat set free in a cell of each kind in W, shape (kinds,).
     """
 
-    def __init__(self, body: Body, reference: float) -> None:
+    def __init__(self, body: Balanced, reference: float) -> None:
         """Look at the conditions and sources at t = 0.
 
         Raises:
             ScenarioError: a value is not finite then.
         """
-        self.body, self.medium, self.periodic, self.reference = body, body.medium, body.periodic, reference
+        self.body, self.medium, self.periodic, self.reference = body, body.materials, body.periodic, reference
         capacities = self.medium.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self.surfaces = find_surfaces(body, reference)
@@ -107,7 +106,7 @@ class SteadyBalance:
 
     def flows(self, temperatures: Sequence[Array]) -> "Flows":
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
-        scenario = self.body.conditions.scenario
+        scenario = self.body.boundary.scenario
         faces, patches, void = dict.fromkeys(FACES, 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0), 0.0
         for surface, T in zip(self.surfaces, temperatures, strict=True):
             heat, _ = self.exchange(surface, T)

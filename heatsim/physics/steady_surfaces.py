@@ -1,6 +1,6 @@
 """Surfaces that exchange heat in a steady state: faces of the box, and what borders on void, at t = 0.
 
-By the balance of :mod:`heatsim.physics.conditions`, and with its derivative by the temperature T of the cell behind,
+By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by the temperature T of the cell behind,
 
     exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
 
@@ -10,21 +10,40 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
-from heatsim.physics.body import Body
-from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import EMISSION, FILM, FREE, surface_rise
+from heatsim.physics.boundary import EMISSION, FILM, FREE, Boundary, surface_rise
+from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.link_weights import kinds_around
+from heatsim.physics.regions import Parts
+from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _KIND = np.uint8(INTERIOR - 1)
+
+
+class Balanced(Protocol):
+    """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
+
+    @property
+    def materials(self) -> Medium: ...  # noqa: D102
+    @property
+    def boundary(self) -> Boundary: ...  # noqa: D102
+    @property
+    def sources(self) -> Sources: ...  # noqa: D102
+    @property
+    def parts(self) -> Parts | None: ...  # noqa: D102
+    @property
+    def reference(self) -> float: ...  # noqa: D102
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +105,7 @@ class SteadySurface:
         return bool((self.condition[EMISSION] > 0.0).any())
 
 
-def find_surfaces(body: Body, reference: float) -> tuple[SteadySurface, ...]:
+def find_surfaces(body: Balanced, reference: float) -> tuple[SteadySurface, ...]:
     """The surfaces of a body: parts of faces in the order of FACES, then what borders on void.
 
     Args:
@@ -96,17 +115,17 @@ def find_surfaces(body: Body, reference: float) -> tuple[SteadySurface, ...]:
     Raises:
         ScenarioError: a value is not finite then.
     """
-    rows = body.conditions.rows(np.zeros(1), reference)[0]
+    rows = body.boundary.rows(np.zeros(1), reference)[0]
     return (*_faces(body, rows, reference), *_towards_void(body, rows, reference))
 
 
-def _faces(body: Body, rows: Array, reference: float) -> Iterator[SteadySurface]:
-    grid = body.medium.grid
+def _faces(body: Balanced, rows: Array, reference: float) -> Iterator[SteadySurface]:
+    grid = body.materials.grid
     beams = body.sources.beam_rows(np.zeros(1), INSTANT)
     for face, name in enumerate(FACES):
         axis = face // 2
         on_face = [beam for beam in beams if beam.face == face]
-        if body.periodic[axis] or not (on_face or body.conditions.exchanging(face)):
+        if body.periodic[axis] or not (on_face or body.boundary.exchanging(face)):
             continue
         cells = _cells_at(grid, face)
         flux = np.zeros(cells.shape)
@@ -114,7 +133,7 @@ def _faces(body: Body, rows: Array, reference: float) -> Iterator[SteadySurface]
             (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
             flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         rows_of_cells, columns = (np.arange(n) for n in cells.shape)
-        for numbers, fractions in body.conditions.shares(face, rows_of_cells[:, None], columns):
+        for numbers, fractions in body.boundary.shares(face, rows_of_cells[:, None], columns):
             some = fractions > 0.0
             weight = np.ones(int(some.sum()))
             yield _surface(
@@ -131,8 +150,8 @@ def _cells_at(grid: Grid, face: int) -> Cells:
     return np.asarray(v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2), dtype=np.int64)
 
 
-def _towards_void(body: Body, rows: Array, reference: float) -> Iterator[SteadySurface]:
-    medium, condition = body.medium, body.conditions.void
+def _towards_void(body: Balanced, rows: Array, reference: float) -> Iterator[SteadySurface]:
+    medium, condition = body.materials, body.boundary.void
     if condition is None or medium.exposure is None or not medium.exposed_cells:
         return
     cells, ratios = medium.exposure.cells, medium.exposure.area
@@ -151,7 +170,7 @@ def _towards_void(body: Body, rows: Array, reference: float) -> Iterator[SteadyS
 
 
 def _surface(
-    body: Body,
+    body: Balanced,
     name: str,
     axis: int,
     cells: Cells,
@@ -163,7 +182,7 @@ def _surface(
     reference: float,
 ) -> SteadySurface:
     """A surface of those of the cells that conduct; ``fractions`` are parts of their faces."""
-    medium = body.medium
+    medium = body.materials
     kinds = np.zeros(len(cells), dtype=np.intp)
     if not medium.uniform:
         kinds = (medium.cells.reshape(-1)[cells] & _KIND).astype(np.intp)

@@ -54,7 +54,7 @@ from heatsim.storage.system import File
 
 Value = int | float | str | bool
 
-# Where in a file something begins, and what it is.
+# The start of a part of the file, and its content.
 Segment = tuple[int, "bytes | Pieces"]
 
 BLOCK = 512

@@ -1,0 +1,135 @@
+"""How long the next step is, from the errors of the steps before. It knows numbers only: no field, no kernel.
+
+The error of a step of order 2 is C·h³, so the next step may be 0.8·h·(tolerance/error)^(1/3) long. If the step before
+was accepted too, the controller expects C to change by the same factor once more (Sommeijer, Shampine & Verwer,
+*J. Comput. Appl. Math.* 88 (1998) 315). It trusts a fall of C less than a rise: bodies that swing would have one step
+in ten rejected.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from math import ceil, isfinite, sqrt
+from typing import TypedDict
+
+_SAFETY = 0.8
+# From one step to the next the length changes by no more than these factors.
+_LEAST, _MOST = 0.1, 5.0
+# The largest factor for a fall of C that is expected.
+_TRUST = 1.3
+# A smaller error in parts of the tolerance says nothing about how the error changes.
+_ERROR_FLOOR = 1e-4
+# Rounding of times must not cut off a step of its own.
+_ROUNDING = 1e-9
+
+DEFAULT_PART = 2e-4  # of the range of temperatures
+LEAST_DEFAULT = 1e-3  # K
+
+
+class SavedController(TypedDict):
+    """The numbers of a :class:`Controller` as a checkpoint keeps them; −1 stands for None."""
+
+    h: float
+    previous_h: float
+    previous_error: float
+    rejected: bool
+
+
+@dataclass(frozen=True)
+class Controller:
+    """What the lengths of the next steps depend on.
+
+    Attributes:
+        h: the length proposed for the next step in s; None at the start and after a jump.
+        previous_h: the length of the last step in s; None if it was rejected, or if there was none since the jump.
+        previous_error: its error as a part of the tolerance.
+        rejected: whether the last step was rejected: then the next one does not grow.
+    """
+
+    h: float | None = None
+    previous_h: float | None = None
+    previous_error: float | None = None
+    rejected: bool = False
+
+    def started(self, trial: float, change: float, left: float) -> "Controller":
+        """With a first step.
+
+        Args:
+            trial: the length in s of an Euler step that was tried.
+            change: ‖h·(F' − F)‖ of it as a part of the tolerance: F' is the rate after it.
+            left: time in s until the next jump.
+        """
+        if not isfinite(change):
+            return Controller(h=trial)
+        h = 0.1 * trial / sqrt(change) if change > 0 else left
+        return Controller(h=min(max(trial, h), left))
+
+    def length(self, left: float, longest: float) -> float:
+        """Length of the step to try in s: not above the proposed and the longest one.
+
+        The steps that are left are made equal. The result is ``left`` itself if the step reaches it.
+        """
+        assert self.h is not None
+        h = min(self.h, longest * (1 - 2 * _ROUNDING))
+        return left if h >= left * (1 - _ROUNDING) else left / ceil(left / h * (1 - _ROUNDING))
+
+    def accepted(self, h: float, error: float) -> "Controller":
+        """After an accepted step of ``h`` s with an ``error`` ≤ 1, as a part of the tolerance."""
+        assert self.h is not None
+        factor = _MOST
+        if error > 0:
+            factor = _SAFETY * error ** (-1 / 3)
+            if self.previous_h is not None and self.previous_error is not None:
+                factor *= min(_TRUST, (self.previous_error / error) ** (1 / 3) * (h / self.previous_h))
+        factor = min(1.0 if self.rejected else _MOST, max(_LEAST, factor))
+        proposed = h * factor
+        if factor >= 1:  # a step that was shortened to meet the end says nothing against the length before
+            proposed = max(proposed, self.h)
+        return Controller(proposed, h, max(error, _ERROR_FLOOR))
+
+    def refused(self, h: float, error: float) -> "Controller":
+        """After a rejected step of ``h`` s; the error is above 1, or not finite."""
+        factor = max(_LEAST, _SAFETY * error ** (-1 / 3)) if isfinite(error) else _LEAST
+        return Controller(h * factor, rejected=True)
+
+    def to_dict(self) -> SavedController:
+        """For a checkpoint."""
+        h, previous_h, error = (-1.0 if x is None else x for x in (self.h, self.previous_h, self.previous_error))
+        return {"h": h, "previous_h": previous_h, "previous_error": error, "rejected": self.rejected}
+
+    @classmethod
+    def from_dict(cls, saved: SavedController) -> "Controller":
+        """Back from :meth:`to_dict`, to the bit."""
+        h, previous_h, error = (
+            None if x < 0 else float(x) for x in (saved["h"], saved["previous_h"], saved["previous_error"])
+        )
+        return cls(h, previous_h, error, bool(saved["rejected"]))
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The error that a step may have, in K.
+
+    Attributes:
+        given: set by the user in K, or None for the default.
+        span: between the extremes of initial and boundary temperatures, in K.
+        low, high: extremes of the field so far, in K.
+    """
+
+    given: float | None
+    span: float
+    low: float
+    high: float
+
+    @property
+    def kelvin(self) -> float:
+        """The given one, or 0.02 % of the larger range, at least 1 mK."""
+        if self.given is not None:
+            return self.given
+        return max(DEFAULT_PART * max(self.span, self.high - self.low), LEAST_DEFAULT)
+
+    def widened(self, low: float, high: float) -> "Tolerance":
+        """With a field that has these extremes."""
+        return replace(self, low=min(self.low, low), high=max(self.high, high))
+
+    def to_dict(self) -> dict[str, float]:
+        """The range of the field so far, for a checkpoint."""
+        return {key: value for key, value in asdict(self).items() if key in ("low", "high")}

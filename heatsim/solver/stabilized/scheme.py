@@ -1,0 +1,111 @@
+"""The stages of one step, and which polynomial a step of a given length needs."""
+
+import json
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from math import fsum
+
+from heatsim.solver.stabilized.polynomials import FILE, VERSION, pair
+
+
+@dataclass(frozen=True)
+class Substep:
+    """One Euler substep of a step of length h from t: T' = T + δ·h·F(T).
+
+    Face values are taken at t + start·h. Sources and beams are averaged from t + start·h to t + end·h. Its ledger
+    entries count δ·h times the flow.
+    """
+
+    delta: float
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two stages that make the order 2: Z = T + (b/a)·h·F(T), then T' = T + a·h·F(Z).
+
+    The first has its face values at t + start·h, and its sources averaged from there to t + middle·h. The second has
+    its face values at t + middle·h, and its sources averaged from t + start·h to t + end·h. The second alone enters
+    the ledger, with a·h times the flow.
+
+    Attributes:
+        after: number of substeps that come before the pair.
+    """
+
+    after: int
+    a: float
+    b: float
+    start: float
+    middle: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Stages:
+    """All stages of a step.
+
+    The intervals of the substeps and of the pair tile the step without gaps: each ``end`` is the next ``start``, the
+    first is 0, the last 1.
+
+    Attributes:
+        beta: a step is stable up to h = β·dt_limit/2.
+        substeps: in the order in which they are done; ``pair.after`` of them come before the pair.
+        pair: the two other stages.
+    """
+
+    beta: float
+    substeps: tuple[Substep, ...]
+    pair: Pair
+
+    @property
+    def count(self) -> int:
+        """Number of stages s: the substeps and the two of the pair."""
+        return len(self.substeps) + 2
+
+    def longest(self, dt_limit: float) -> float:
+        """The longest stable step in s, from the limit of an Euler step in s."""
+        return self.beta * dt_limit / 2
+
+
+@cache
+def all_stages() -> tuple[Stages, ...]:
+    """The stages of all polynomials, the fewest first."""
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    assert content["version"] == VERSION, f"{FILE}: run python -m heatsim.solver.stabilized.polynomials"
+    return tuple(_stages(table["beta"], table["deltas"], table["before_pair"]) for table in content["tables"])
+
+
+def choose(h: float, dt_limit: float) -> Stages:
+    """The fewest stages with which a step of h s is stable.
+
+    Args:
+        h: at most :func:`longest_step`.
+        dt_limit: the limit of an Euler step in s. No rate of the body is above 2/dt_limit.
+
+    Raises:
+        ValueError: the step is too long for all polynomials.
+    """
+    stages = all_stages()
+    found = bisect_left(stages, h, key=lambda some: some.longest(dt_limit))
+    if found == len(stages):
+        raise ValueError(f"a step of {h!r} s is longer than the longest stable one, {longest_step(dt_limit)!r} s")
+    return stages[found]
+
+
+def longest_step(dt_limit: float) -> float:
+    """The longest step in s that any of the polynomials allows."""
+    return all_stages()[-1].longest(dt_limit)
+
+
+def _stages(beta: float, deltas: Sequence[float], before_pair: int) -> Stages:
+    a, b = pair(deltas)
+    lengths = [*deltas[:before_pair], a, *deltas[before_pair:]]
+    edges = [*(fsum(lengths[:i]) for i in range(len(lengths))), 1.0]
+    intervals = [*pairwise(edges)]
+    start, end = intervals.pop(before_pair)
+    substeps = (Substep(delta, *interval) for delta, interval in zip(deltas, intervals, strict=True))
+    return Stages(beta, tuple(substeps), Pair(before_pair, a, b, start, start + b / a, end))

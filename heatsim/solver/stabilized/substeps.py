@@ -1,0 +1,90 @@
+"""What the method "stabilized" asks of a backend: the stages of a step, rates, norms and interpolation of one field."""
+
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from heatsim.solver.stabilized.interpolation import Weights
+from heatsim.solver.stabilized.scheme import Stages
+
+
+class End(Enum):
+    """The two ends of a step."""
+
+    FIRST = 0
+    LAST = 1
+
+
+class Side(Enum):
+    """Which limit in time face values and sources have where they jump."""
+
+    BEFORE = 0
+    AFTER = 1
+
+
+class Measure(NamedTuple):
+    """What one look at the last end gives, in K.
+
+    Attributes:
+        norm: the largest |mean over 2 × 2 × 2 cells| of a combination of fields.
+        low, high: extremes of the temperatures at the last end; NaN if there is one in the field.
+    """
+
+    norm: float
+    low: float
+    high: float
+
+
+class StepInterrupted(Exception):  # noqa: N818  (not an error)
+    """A signal stopped the stages of a step. The field and the ledger are those of its start."""
+
+
+class Substeps(Protocol):
+    """One field with its rates, on any backend.
+
+    It has a first end (T_n, F_n and the sums of the ledger so far) and a last end (T_{n+1}, F_{n+1}, sums). Between
+    two steps both are kept, so that rows in between can be interpolated. Work may be queued: only :meth:`measure`
+    must wait for it.
+    """
+
+    @property
+    def dt_limit(self) -> float:
+        """The limit of an Euler step in s, faces included: no rate of the body is above 2/dt_limit."""
+
+    def rate(self, end: End, t: float, side: Side) -> None:
+        """Calculate F(T) = dT/dt in K/s of one end at time ``t`` (s), and the flows through surfaces in W.
+
+        Face values and sources are those at ``t``, approached from ``side``. The sums of the ledger do not change.
+        """
+
+    def trial(self, h: float) -> None:
+        """Set the last end to T_n + h·F_n. The ledger does not change."""
+
+    def advance(self, stages: Stages, t: float, h: float) -> None:
+        """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
+
+        The first end keeps its field and rate. Sums of the ledger at the last end are those of the first and the
+        flows of all stages; :class:`~heatsim.solver.stabilized.scheme.Substep` and ``Pair`` say when and with which
+        weights.
+
+        Raises:
+            StepInterrupted: a signal came; the caller calls :meth:`reject`.
+        """
+
+    def measure(self, weights: Weights) -> Measure:
+        """Norm of the combination of T_n, F_n, T_{n+1}, F_{n+1} with ``weights``; extremes of T_{n+1}.
+
+        Averaging over 2 × 2 × 2 cells keeps the rounding of float32 out of the norm. Blocks at the upper end of an
+        axis may be smaller. Void cells do not count. NaN in the combination gives NaN.
+        """
+
+    def accept(self) -> None:
+        """Make the last end the first one: field, rate, flows and sums."""
+
+    def reject(self) -> None:
+        """Forget the last end; the sums of the ledger are those of the first again."""
+
+    def interpolate(self, weights: Weights) -> None:
+        """Combine field, stored heat, heats through surfaces and of sources of both ends for observers to read.
+
+        Heats are combined with flows in W in the place of rates.
+        """

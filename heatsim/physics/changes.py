@@ -1,10 +1,10 @@
 """When what acts on a body changes for the last time."""
 
 from collections.abc import Iterator
-from math import hypot
 
 from heatsim.grid import FACES
 from heatsim.physics.boundary import time_functions
+from heatsim.physics.jumps import passing_times
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
 
@@ -38,7 +38,7 @@ def _switched(source: Source, end: float) -> Iterator[float]:
 
 def _moves(beam: Beam) -> Iterator[float]:
     """When the spot of a beam sets out, and when it reaches the end of its path and goes out."""
-    yield beam.start
-    if beam.speed is not None and len(beam.path) > 1:
-        length = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in zip(beam.path, beam.path[1:], strict=False))
-        yield beam.start + length / beam.speed
+    passing = passing_times(beam)
+    yield float(passing[0])
+    if len(passing) > 1:
+        yield float(passing[-1])

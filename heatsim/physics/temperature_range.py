@@ -22,7 +22,7 @@ from heatsim.physics.cell_types import Medium
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature
+from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature, TimeFunction
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Occurring:
             conditions: on faces, patches and surfaces towards void.
             medium: the kinds of cells, with heat capacities at the reference temperature.
         """
-        temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
+        temperatures = _temperatures(start, conditions)
         low, high = min(temperatures), max(temperatures)
         if scenario.steady:
             # Heat collects until it flows off: nothing but the body's resistances bounds the temperature.
@@ -138,6 +138,38 @@ def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
             function = getattr(condition, name, None)
             if function is not None:
                 yield from function.extremes(end)
+
+
+def span(start: InitialField, conditions: Boundary) -> float:
+    """The range in K that the initial temperatures and those around the body span during a run."""
+    temperatures = _temperatures(start, conditions)
+    return max(temperatures) - min(temperatures)
+
+
+def bounds(start: InitialField, conditions: Boundary) -> tuple[float, float]:
+    """The extremes in K that the maximum principle allows for a run.
+
+    Heat that is set free in the body, or comes through its surfaces whatever their temperature, leaves no upper bound.
+    Where it is taken away, nothing but 0 K is a lower bound.
+    """
+    temperatures, end = _temperatures(start, conditions), conditions.scenario.time.end
+    given = [amount * extreme for amount, function in _given(conditions) for extreme in function.extremes(end)]
+    heated, cooled = any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
+    return 0.0 if cooled else min(temperatures), inf if heated else max(temperatures)
+
+
+def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
+    return [start.lowest, start.highest, *surrounding(conditions, conditions.scenario.time.end)]
+
+
+def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
+    """What fluxes, sources and beams bring, each as an amount and its factor in time."""
+    for condition in conditions.conditions:
+        if isinstance(condition, Flux):
+            yield 1.0, condition.value
+    for source in conditions.scenario.sources:
+        power = source.power if source.beam is None else source.beam.power
+        yield power or source.power_density or 0.0, source.scale
 
 
 def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[bool, bool]:

@@ -33,13 +33,13 @@ class TimeFunction:
         """Values at times in s; each value depends only on its own time."""
         raise NotImplementedError
 
-    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
         """Times in s in (0, ``end``), ascending, at which the value jumps or has a kink.
 
         Args:
             end: in s.
-            within: kinks of a table may be left out if straight lines between the others stay this close to it, as a
-                fraction of the range of its values.
+            error: kinks of a table are left out if straight lines between the others miss it by no more than this, in
+                the unit of its values.
 
         Returns:
             The times; None if they are too many to distinguish.
@@ -79,7 +79,7 @@ class Constant(TimeFunction):
         """The value, once for each time."""
         return np.full(np.shape(times), self.value)
 
-    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64]:
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64]:
         """None at all."""
         return np.zeros(0)
 
@@ -117,7 +117,7 @@ class Formula(TimeFunction):
         """Values of the expression."""
         return self.expression.evaluate(t=times)
 
-    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
         """Where an operation of the expression jumps or has a kink."""
         return np.zeros(0) if self.constant else switching_times(self.expression, end)
 
@@ -196,11 +196,10 @@ class Table(TimeFunction):
         local = np.mod(times, self.times[-1]) if self.repeat else times
         return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
 
-    def jumps(self, end: float, within: float = 0.0) -> NDArray[np.float64] | None:
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
         """The times of the table, without those that straight lines between the others replace."""
         if self.constant:
             return np.zeros(0)
-        error = within * (max(self.values) - min(self.values))
         return (vertices_of_periods if self.repeat else vertices)(self._nodes, self._heights, end, error)
 
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:

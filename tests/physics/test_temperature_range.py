@@ -1,11 +1,15 @@
 """Which temperatures a run can come to, and what that means for materials that change."""
 
 import tomllib
+from math import inf
 
 import pytest
 
 from heatsim.errors import ScenarioError
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.temperature_range import bounds, span
 from heatsim.scenario import Scenario, parse
 
 TEXT = """
@@ -142,3 +146,41 @@ def test_a_range_without_an_expression_is_refused() -> None:
     numbers = (('"20 + 0.01*T"', "20.0"), ('"300 + T"', "500.0"))
     with pytest.raises(ScenarioError, match="there is no expression in T to limit: remove this key"):
         scenario(*numbers, ("density = 1000.0", "density = 1000.0\ntemperature_range = [300.0, 400.0]"))
+
+
+def extremes(extra: str) -> tuple[float, tuple[float, float]]:
+    read = scenario(extra=extra)
+    start, conditions = InitialField.from_scenario(read), Boundary.from_scenario(read)
+    return span(start, conditions), bounds(start, conditions)
+
+
+def test_the_span_and_the_bounds_of_field_and_surroundings() -> None:
+    assert extremes("") == (pytest.approx(80.0), pytest.approx((310.0, 390.0)))
+    faces = """
+[boundaries]
+x_min = { type = "convection", coefficient = 10.0, ambient = "280 + 20*sin(t)" }
+x_max = { type = "temperature", value = { times = [0.0, 10.0], values = [350.0, 450.0] } }
+y_min = { type = "radiation", emissivity = 0.5, ambient = 600.0 }
+"""
+    whole, (low, high) = extremes(faces)
+    assert (whole, low, high) == (pytest.approx(340.0, abs=1e-3), pytest.approx(260.0, abs=1e-3), 600.0)
+
+
+@pytest.mark.parametrize(
+    ("extra", "cooled", "heated"),
+    [
+        ("[[sources]]\npower = 5.0\n", False, True),
+        ("[[sources]]\npower_density = -5.0\n", True, False),
+        ('[[sources]]\npower = 5.0\nscale = "sin(t)"\n', True, True),
+        ("[[sources]]\npower = 0.0\n", False, False),
+        ('[[sources]]\nbeam = { face = "z_max", power = 1.0, radius = 0.01, path = [[0.05, 0.05]] }\n', False, True),
+        ('[boundaries]\nx_min = { type = "flux", value = -3.0 }\n', True, False),
+        ('[boundaries]\nx_min = { type = "flux", value = "3*floor(t/39.5)" }\n', False, True),
+    ],
+)
+def test_heat_that_is_given_or_taken_leaves_no_bound(extra: str, cooled: bool, heated: bool) -> None:
+    """The span is that of the temperatures, whatever is given."""
+    whole, (low, high) = extremes(extra)
+    assert whole == pytest.approx(80.0)
+    assert low == (0.0 if cooled else pytest.approx(310.0))
+    assert high == (inf if heated else pytest.approx(390.0))

@@ -36,7 +36,8 @@ def hermite(theta: float, h: float) -> Weights:
 def error_estimate(h: float) -> Weights:
     """Weights whose combination estimates the error of a step: 4/5·(T_n − T_{n+1}) + 2/5·h·(F_n + F_{n+1}).
 
-    It is h³T'''/15 for a smooth solution. Source: Sommeijer, Shampine & Verwer, *J. Comput. Appl. Math.* 88 (1998) 315.
+    For an exact T_{n+1} it is h³/15·d³T/dt³. Source: Sommeijer, Shampine & Verwer, *J. Comput. Appl. Math.* 88 (1998)
+    315.
     """
     return Weights(0.8, 0.4 * h, -0.8, 0.4 * h)
 

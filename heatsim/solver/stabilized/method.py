@@ -71,14 +71,15 @@ class StabilizedMethod:
     """Advances one field step by step.
 
     Attributes:
-        substeps: the backend; its first end is the field at time ``t``.
+        substeps: the backend. The field at time ``t`` is its last end after a step, until :meth:`settle`; otherwise
+            its first.
         tolerance: the error that a step may have.
         t: time in s at which the field is.
         bounds: extremes in K that the maximum principle allows: a step that leaves them by more than the tolerance is
             rejected.
         controller: lengths of steps.
         work: what was done so far.
-        last: the last step; None at the start and after a restart.
+        last: the step whose ends the backend keeps; None at the start and once it is settled.
     """
 
     substeps: Substeps
@@ -130,6 +131,12 @@ class StabilizedMethod:
         self.t, self.tolerance, self.work = end, tolerance, work
         return self.last
 
+    def settle(self) -> None:
+        """Make the end of the last step the first end of the backend; nothing is interpolated from then on."""
+        if self.last is not None:
+            self.substeps.accept()
+            self.last = None
+
     def interpolate(self, t: float) -> None:
         """Have the backend show the state at ``t`` s, within the last step."""
         assert self.last is not None
@@ -163,9 +170,7 @@ class StabilizedMethod:
     def _begin(self, stop: float) -> Controller:
         """Make the end of the last step the start; know its rate and a length to try."""
         substeps = self.substeps
-        if self.last is not None:
-            substeps.accept()
-            self.last = None
+        self.settle()
         fresh = self.controller.h is None
         if not self._rate_known:
             # A restart within a smooth interval takes the limit that the run took, for the same bits.
@@ -196,7 +201,8 @@ class StabilizedMethod:
 
     def _check_length(self, h: float, error: float) -> None:
         """Give up if steps became shorter than any body needs."""
-        if h > _SHORTEST * min(self.substeps.dt_limit, 1e300) and self.t + h / 2 > self.t:
+        limit = self.substeps.dt_limit
+        if h > (_SHORTEST * limit if isfinite(limit) else 0.0) and self.t + h / 2 > self.t:
             return
         if not isfinite(error):
             raise NotFiniteError(f"the field is not finite after t = {self.t!r} s, however short the step")

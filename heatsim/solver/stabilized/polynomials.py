@@ -1,12 +1,7 @@
 """Stability polynomials in factors, and the file of tables that is made of them.
 
-A step of length h multiplies the mode with the rate −λ by R(z), z = −λ·h. The step is s − 2 Euler substeps of lengths
-δ_i·h and one pair of stages:
-
-    R(z) = Π (1 + δ_i·z) · (1 + a·z + b·z²),   a = 1 − Σδ,   b = (a² + Σδ²)/2
-
-R(0) = R'(0) = R''(0) = 1 for any δ, so the order is 2. The δ are those for which |R| ≤ 1/2 holds on the longest
-interval −β ≤ z ≤ −ε (Lebedev; Abdulle & Medovikov, Numer. Math. 90 (2001) 1, approximate the same polynomial).
+heatsim/physics/README.md, "Stabilized steps", has the formulas: the polynomial R(z), its substeps δ, its pair a and b,
+and the interval −β ≤ z ≤ −ε on which it is bounded.
 
     python -m heatsim.solver.stabilized.polynomials     writes tables.json
 """
@@ -94,11 +89,11 @@ def lebedev_order(count: int) -> list[int]:
 
 
 def substeps_before_pair(count: int) -> int:
-    """How many substeps come before the pair: about a quarter, a multiple of 4.
+    """How many substeps come before the pair: at most a quarter and a multiple of 4, at least 4.
 
     If the pair comes first, stages leave the physical range by far; if it comes last, rounding grows with s⁴.
     """
-    return 4 * max(1, (count + 8) // 16)
+    return 4 * max(1, count // 16)
 
 
 def write(file: Path = FILE) -> None:

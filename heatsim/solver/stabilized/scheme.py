@@ -5,7 +5,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from math import fsum
 
 from heatsim.solver.stabilized.polynomials import FILE, VERSION, pair
 
@@ -102,8 +103,8 @@ def longest_step(dt_limit: float) -> float:
 
 def _stages(beta: float, deltas: Sequence[float], before_pair: int) -> Stages:
     a, b = pair(deltas)
-    edges = [*accumulate((*deltas[:before_pair], a, *deltas[before_pair:]), initial=0.0)]
-    edges[-1] = 1.0
+    lengths = [*deltas[:before_pair], a, *deltas[before_pair:]]
+    edges = [*(fsum(lengths[:i]) for i in range(len(lengths))), 1.0]
     intervals = [*pairwise(edges)]
     start, end = intervals.pop(before_pair)
     substeps = (Substep(delta, *interval) for delta, interval in zip(deltas, intervals, strict=True))

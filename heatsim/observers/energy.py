@@ -78,7 +78,7 @@ class Energy(Observer):
         row, around = balance(state), state.statistics.deviations()
         turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
         heat = state.statistics.heat(absolute=True)
-        self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over))
+        self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
         self._table.append(list(row.values()))
 
     def save(self) -> dict[str, Value]:

@@ -51,9 +51,7 @@ class Progress(Observer):
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._task = self._bar.add_task(
-                self._describe(state), total=1.0, completed=_part(state)
-            )
+            self._task = self._bar.add_task(self._describe(state), total=1.0, completed=_part(state))
             self._bar.start()
 
     def poll(self, state: RunState) -> None:

@@ -1,7 +1,7 @@
 """A run as its observers see it."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -101,6 +101,11 @@ class RunState:
     def reached(self) -> float:
         """The time in s to which the run has been calculated: at least that of the field."""
         return self.time if self.method is None else self.method.reached
+
+    @property
+    def roundings(self) -> float:
+        """The weighted roundings of a method that chooses its own steps; 0 for others."""
+        return 0.0 if self.method is None else self.method.roundings
 
     @property
     def finished(self) -> bool:

@@ -52,6 +52,8 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-12
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 _SUMMING = 64.0 * 2.0**-53
+# A row between the ends of a step: the rounding of its field, and of the fields and rates that it is made of.
+_INTERPOLATING = 4.0
 # For products of roundings, and for what rounding adds to H itself.
 _SECOND_ORDER = 1.001
 _STEPS_AT_ONCE = 16_384
@@ -63,6 +65,7 @@ class Row:
 
     Attributes:
         step: number of steps done.
+        roundings: the sum of r over these steps, for a method that chooses them itself; else not used.
         heat: Σ ρ·cp·V·|T − T_ref| in J.
         lowest, highest: T − T_ref in K.
         turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
@@ -73,6 +76,28 @@ class Row:
     lowest: float
     highest: float
     turned_over: float = 0.0
+    roundings: float = 0.0
+
+
+def roundings(problem: HeatProblem, sigma: float) -> float:
+    """r, the roundings of a step, weighted.
+
+    Args:
+        problem: whose scheme and faces count.
+        sigma: dt/limit; above 1 for stages of a stabilized step, whose coefficients have Σ |c| = |1 − σ| + σ.
+    """
+    materials, faces = problem.materials, 0
+    for axis, n in enumerate(problem.grid.cells):
+        low, high = (int(problem.open_faces[2 * axis + side]) for side in (0, 1))
+        faces += low + high if n == 1 else max(low, high)
+    if problem.scheme == "seven_term":
+        return (7.0 + faces + (not problem.linear)) * (abs(1.0 - sigma) + sigma)
+    of_increments = 6.0 + faces
+    if not problem.linear:
+        of_increments += 2.0 if materials.uniform else 5.0
+        of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
+    of_sum = max(1.0, abs(1.0 - sigma) + sigma)
+    return (3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments
 
 
 class EnergyBound:
@@ -90,7 +115,7 @@ class EnergyBound:
         self.heat = 0.0
         self.row: Row | None = None
         self.given = 0.0
-        self._heat_steps = 0.0
+        self._rounded_heat = 0.0
         self._turned_over = 0.0
         self._first_heat = 0.0
 
@@ -103,9 +128,12 @@ class EnergyBound:
             self.given += brought
             timeline = self._problem.timeline
             seconds = timeline.time(row.step) - timeline.time(self.row.step)
-            by_heat = self.row.heat + self._power * seconds
+            by_heat = inf if timeline.adaptive else self.row.heat + self._power * seconds
             self.heat = max(min(by_heat, self._within(self.row)) + brought, row.heat)
-            self._heat_steps += (row.step - self.row.step) * self.heat
+            if timeline.adaptive:
+                self._rounded_heat += (row.roundings - self.row.roundings) * self.heat
+            else:
+                self._rounded_heat += self.roundings * (row.step - self.row.step) * self.heat
         self._turned_over = max(self._turned_over, row.turned_over)
         self.row = row
 
@@ -113,41 +141,31 @@ class EnergyBound:
     def residual(self) -> float:
         """How large the residual in J may be at the last row."""
         last = 0.0 if self.row is None else self.row.heat
-        rounded = self.roundings * UNIT_ROUNDOFF[self._problem.precision] * self._heat_steps
+        rounded = UNIT_ROUNDOFF[self._problem.precision] * self._rounded_heat
+        if self._problem.timeline.adaptive:  # the row is a combination of fields, each rounded
+            rounded += _INTERPOLATING * UNIT_ROUNDOFF[self._problem.precision] * last
         summed = _SUMMING * (self._first_heat + last) if self.row is not None and self.row.step > 0 else 0.0
         return _SECOND_ORDER * rounded + TOLERANCE * (self._turned_over + self.given) + summed
 
     @cached_property
     def roundings(self) -> float:
-        """r, the roundings of a step, weighted."""
-        problem, materials = self._problem, self._problem.materials
-        faces = 0
-        for axis, n in enumerate(problem.grid.cells):
-            low, high = (int(problem.open_faces[2 * axis + side]) for side in (0, 1))
-            faces += low + high if n == 1 else max(low, high)
-        if problem.scheme == "seven_term":
-            return 7.0 + faces + (not problem.linear)
-        longest = max(problem.timeline.step_lengths, default=0.0)
-        sigma = min(longest / problem.limit.dt, 1.0)
-        of_increments = 6.0 + faces
-        if not problem.linear:
-            of_increments += 2.0 if materials.uniform else 5.0
-            of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
-        return (3.0 if problem.scheme == "stochastic" else 1.0) + 2.0 * sigma * of_increments
+        """R of the longest step of Euler's method."""
+        longest = max(self._problem.timeline.step_lengths, default=0.0)
+        return roundings(self._problem, min(longest / self._problem.limit.dt, 1.0))
 
     def save(self) -> dict[str, float]:
         """What a checkpoint keeps."""
         row = Row(-1, 0.0, 0.0, 0.0) if self.row is None else self.row
-        of_run = (self.heat, self.given, self._heat_steps, self._turned_over, self._first_heat)
-        numbers = (*of_run, float(row.step), row.heat, row.lowest, row.highest)
+        of_run = (self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat)
+        numbers = (*of_run, float(row.step), row.heat, row.lowest, row.highest, row.roundings)
         return {f"energy_bound_{number}": value for number, value in enumerate(numbers)}
 
     def restore(self, saved: Mapping[str, int | float | str | bool]) -> None:
         """Take back what :meth:`save` gave."""
-        numbers = [float(saved[f"energy_bound_{number}"]) for number in range(9)]
-        self.heat, self.given, self._heat_steps, self._turned_over, self._first_heat = numbers[:5]
+        numbers = [float(saved[f"energy_bound_{number}"]) for number in range(10)]
+        self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
-            self.row = Row(int(numbers[5]), *numbers[6:])
+            self.row = Row(int(numbers[5]), *numbers[6:9], roundings=numbers[9])
 
     @cached_property
     def _surrounding(self) -> tuple[float, float]:

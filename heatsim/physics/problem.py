@@ -1,8 +1,9 @@
 """A scenario turned into numbers: the cell types, the boundary, the sources, and the coefficients of every step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from heatsim.physics.coefficients import (
     Scheme,
     StageCoefficients,
     choose_scheme,
+    choose_stage_scheme,
     derive,
 )
 from heatsim.physics.grounding import refuse_floating
@@ -79,51 +81,10 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        if scenario.steady:
-            return cls._steady(scenario)
-        grid, time = scenario.grid, scenario.time
         boundary = Boundary.from_scenario(scenario)
         painted = Painted.from_scenario(scenario, boundary)
-        materials = painted.materials
-        stability = Stability(materials, boundary)
-        if not isinstance(time.dt, str):
-            stability.check(time.dt)
-        intervals = (scenario.output.every, scenario.output.probe_every)
-        try:
-            steps = time_steps.build(
-                time.end, intervals, time.dt, time.safety, stability.limit.dt, scenario.switching_times
-            )
-        except time_steps.TimelineError as error:
-            raise ScenarioError(scenario.path, [Mistake("time.dt", str(error))]) from None
-
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
-        rates = materials.diffusion_rates
-        scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, rounding)
-        if (materials.varies or not materials.uniform) and scheme == "seven_term":
-            scheme = "increments"  # one cell's coefficients differ from the next one's
-        return cls(
-            scenario=scenario,
-            grid=grid,
-            materials=materials,
-            boundary=boundary,
-            sources=Sources(scenario, materials),
-            parts=painted.parts,
-            reference=painted.reference,
-            rates=rates,
-            stability=stability,
-            timeline=steps,
-            precision=precision,
-            rounding=rounding,
-            scheme=scheme,
-            coefficients={dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths},
-        )
-
-    @classmethod
-    def _steady(cls, scenario: Scenario) -> "HeatProblem":
-        """Where no time passes there are no steps."""
-        boundary = Boundary.from_scenario(scenario)
-        painted = Painted.from_scenario(scenario, boundary)
         problem = cls(
             scenario=scenario,
             grid=scenario.grid,
@@ -135,13 +96,49 @@ class HeatProblem:
             rates=painted.materials.diffusion_rates,
             stability=Stability(painted.materials, boundary),
             timeline=Timeline.instant(),
-            precision=scenario.solver.precision,
-            rounding="nearest",
+            precision=precision,
+            rounding=rounding,
             scheme="increments",
             coefficients={},
         )
-        refuse_floating(scenario, SteadyBalance(problem, 0.0))
-        return problem
+        match scenario.time.method:
+            case "steady":
+                refuse_floating(scenario, SteadyBalance(problem, 0.0))
+                return problem
+            case "stabilized":
+                return problem._with_stages()
+            case _:
+                return problem._with_steps()
+
+    def _with_steps(self) -> "HeatProblem":
+        """For Euler's method: the steps, and their coefficients."""
+        scenario, grid, rates, materials = self.scenario, self.grid, self.rates, self.materials
+        time, precision = scenario.time, self.precision
+        if not isinstance(time.dt, str):
+            self.stability.check(time.dt)
+        intervals = (scenario.output.every, scenario.output.probe_every)
+        try:
+            steps = time_steps.build(time.end, intervals, time.dt, time.safety, self.limit.dt, scenario.switching_times)
+        except time_steps.TimelineError as error:
+            raise ScenarioError(scenario.path, [Mistake("time.dt", str(error))]) from None
+        scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, self.rounding)
+        if (materials.varies or not materials.uniform) and scheme == "seven_term":
+            scheme = "increments"  # one cell's coefficients differ from the next one's
+        coefficients = {dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths}
+        return replace(self, timeline=steps, scheme=scheme, coefficients=coefficients)
+
+    def _with_stages(self) -> "HeatProblem":
+        """For methods whose steps have stages of different lengths: the due times, and how stages are summed."""
+        scenario = self.scenario
+        intervals = (scenario.output.every, scenario.output.probe_every)
+        try:
+            due = Timeline.adaptive_to(scenario.time.end, intervals)
+        except time_steps.TimelineError as error:
+            raise ScenarioError(scenario.path, [Mistake("output", str(error))]) from None
+        scheme: Scheme = "increments"
+        if self.linear and isfinite(self.limit.dt):
+            scheme = choose_stage_scheme(self.grid, self.rates, np.array([self.limit.dt]), self.precision)
+        return replace(self, timeline=due, scheme=scheme)
 
     @property
     def limit(self) -> StabilityLimit:

@@ -140,6 +140,27 @@ def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
                 yield from function.extremes(end)
 
 
+@dataclass(frozen=True)
+class TemperatureLimits:
+    """What is known of the temperatures of a run before it begins, in K.
+
+    Attributes:
+        lowest, highest: of the initial field.
+        span: the range that initial temperatures and those around the body span.
+        bounds: the extremes that the maximum principle allows.
+    """
+
+    lowest: float
+    highest: float
+    span: float
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of_run(cls, start: InitialField, conditions: Boundary) -> "TemperatureLimits":
+        """The limits of a run from its initial field and its boundary conditions."""
+        return cls(start.lowest, start.highest, span(start, conditions), bounds(start, conditions))
+
+
 def span(start: InitialField, conditions: Boundary) -> float:
     """The range in K that the initial temperatures and those around the body span during a run."""
     temperatures = _temperatures(start, conditions)

@@ -1,17 +1,21 @@
 """The state from which a run starts: the scenario's initial field, or the last checkpoint."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from heatsim.observers.state import RunState
 from heatsim.physics.initial import InitialField
+from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
 from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.stabilized.stepper import StabilizedStepper
 from heatsim.storage import checkpoint, folder
 
 
@@ -34,6 +38,8 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         state.field.load_temperatures(initial.slabs(), plan.problem.materials.contents)
     state.total()  # checks that it is finite
     state.initial_heat = state.statistics.heat()
+    if plan.problem.timeline.adaptive:
+        state.method = _method(plan, state, initial)
     return state
 
 
@@ -61,6 +67,9 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if "compared" in saved.arrays:
             before = plan.device.xp.asarray(saved.arrays["compared"])
             state.compared = (int(saved.values["compared_step"]), before)
+        if plan.problem.timeline.adaptive:
+            initial = InitialField.from_scenario(plan.problem.scenario)
+            state.method = _method(plan, state, initial, saved.values)
     return state
 
 
@@ -72,6 +81,20 @@ def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:
     return [
         f'the run began on device "{before}" and goes on on "{now}": results will agree to rounding, not to the bit'
     ]
+
+
+def _method(
+    plan: Plan, state: RunState, initial: InitialField, saved: Mapping[str, Any] | None = None
+) -> StabilizedStepper:
+    """The stepper of a method that chooses its own steps; ``saved``: the values of the checkpoint, if there is one."""
+    limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
+    return StabilizedStepper(
+        *(plan.problem, state.field, state.ledger, plan.kernel, limits),
+        step=state.step,
+        arrays=state.arrays,
+        tuned=plan.tuned,
+        saved=saved,
+    )
 
 
 def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:

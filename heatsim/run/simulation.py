@@ -27,6 +27,7 @@ from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
+from heatsim.solver.stabilized.stepper import StabilizedStepper
 from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
@@ -184,6 +185,8 @@ class Simulation:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stepper, batch = self.stepper(), Batch()
+            if self.state.method is not None:
+                self.state.method.stopped = lambda: wanted.requested
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
                 if wanted.requested:
@@ -191,8 +194,10 @@ class Simulation:
                 loop.advance(stepper, batch)
             self.end(loop)
 
-    def stepper(self) -> Stepper:
+    def stepper(self) -> Stepper | StabilizedStepper:
         """The stepper that advances the field from its present step."""
+        if self.state.method is not None:
+            return self.state.method
         return make_stepper(
             *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel),
             step=self.state.step,
@@ -203,7 +208,7 @@ class Simulation:
     def begin(
         self,
         stack: ExitStack,
-        stepper: Stepper,
+        stepper: Stepper | StabilizedStepper,
         stop: Stop,
         *,
         progress: bool = False,

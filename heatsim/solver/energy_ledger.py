@@ -100,6 +100,11 @@ class Ledger:
         self._carried: dict[str, Any] = {}
 
     @property
+    def recorded(self) -> bool:
+        """Whether it sums anything."""
+        return any(sums.size for sums in self._sums.values())
+
+    @property
     def nbytes(self) -> int:
         """Bytes on the device."""
         return sum(int(sums.nbytes) for sums in (*self._sums.values(), *self._carried.values()))
@@ -225,6 +230,11 @@ class Ledger:
             self._sources_heat += problem.sources.given(times, dt, problem.precision)
             self._sources_step = until
         return self._sources_heat
+
+    def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
+        """Sums that are not those of this ledger as :meth:`save` gives its own."""
+        saved = {name: self._device.to_host(values) for name, values in sums.surfaces.items()}
+        return saved | {"ledger_sources": np.array([0.0, sums.sources])}
 
     def save(self) -> dict[str, NDArray[np.float64]]:
         """The sums by face name, on the host."""

@@ -1,6 +1,7 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,14 @@ class Field:
     def precision(self) -> str:
         """The precision of the values, "float32" or "float64"."""
         return str(self.deviation.dtype)
+
+    def of(self, deviation: Any) -> "Field":
+        """A field of other values on the same grid, which shares nothing else that changes."""
+        other = copy(self)
+        other.deviation = deviation
+        other._points = []
+        other.changed()
+        return other
 
     def swap(self) -> None:
         """What the sweep wrote becomes current; no data moves."""

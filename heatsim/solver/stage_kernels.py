@@ -44,7 +44,13 @@ class StageKernels(ABC):
     """
 
     def __init__(
-        self, problem: HeatProblem, field: Field, entered: Ledger, spec: KernelSpec, arrays: CompositeArrays, tuned: bool
+        self,
+        problem: HeatProblem,
+        field: Field,
+        entered: Ledger,
+        spec: KernelSpec,
+        arrays: CompositeArrays,
+        tuned: bool,
     ) -> None:
         self._problem = problem
         self._field = field

@@ -6,24 +6,24 @@ also what the stages write alternately with T_{n+1}, so it shows the field only 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from heatsim.kernels.autotune import Choice
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import StageTimes
+from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.solver.energy_ledger import HeatSums, Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.scheme import Pair, Stages
-from heatsim.solver.stabilized.substeps import End, Measure, Side, StepInterrupted
+from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
 from heatsim.solver.stage_kernels import StageKernels
 
 # Stages that are queued before a signal is looked for.
 _STAGES_AT_ONCE = 32
-# Values at one moment are averaged over this part of the limit of an Euler step, or of the run: no method sees more.
-_MOMENT, _MOMENT_OF_RUN = 1e-6, 1e-9
 
 
 @dataclass
@@ -45,6 +45,7 @@ class FieldSubsteps:
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
         kernels: run the stages and add what passes the surfaces to ``entered``.
         entered: a ledger of zeros.
+        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
         stopped: says whether a signal came.
     """
 
@@ -55,6 +56,7 @@ class FieldSubsteps:
         ledger: Ledger,
         kernels: StageKernels,
         entered: Ledger,
+        cells: Any,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         xp, shown = field.device.xp, ledger.shown()
@@ -64,6 +66,7 @@ class FieldSubsteps:
         self._kernels = kernels
         self._entered = entered
         self._stopped = stopped
+        self._cells = cells
         self._first = _End(field.deviation.copy(), xp.empty_like(field.deviation), shown, shown)
         self._last = _End(field.spare, xp.empty_like(field.deviation), shown, shown)
 
@@ -79,12 +82,13 @@ class FieldSubsteps:
 
     def prepare(self) -> None:
         """Compile the kernels."""
-        self._kernels.prepare()
+        self._kernels.prepare(self._first.T, self._last.F)
 
     def rate(self, end: End, t: float, side: Side) -> None:
         """Calculate F in K/s of one end, and the flows through surfaces in W."""
-        at, stage = self._end(end), self._moment(t, side)
-        heat = self._kernels.add_increments(None, at.T, at.F, stage, self._entered)
+        at, run_end = self._end(end), self._problem.scenario.time.end
+        stage = StageTimes.beside(t, side, 1.0, run_end)
+        heat = self._kernels.add_increments(None, at.T, at.F, stage)
         at.flows = HeatSums(self._entered.take().surfaces, heat)
 
     def trial(self, h: float) -> None:
@@ -99,19 +103,21 @@ class FieldSubsteps:
         """
         T, spare = self._last.T, self._field.deviation
         T[...] = self._first.T
-        times = _stage_times(stages, t, h)
+        times = _stage_times(stages, t, h).after(t, self._problem.scenario.time.end)
         after, count, heat = stages.pair.after, len(stages.substeps), 0.0
         for first, last in ((0, after), (after, count)):
             for begin in range(first, last, _STAGES_AT_ONCE):
                 if self._stopped():
                     raise StepInterrupted
                 chunk = times[begin : min(begin + _STAGES_AT_ONCE, last)]
-                T, spare, given = self._kernels.advance(T, spare, chunk, self._entered)
+                T, spare, given = self._kernels.advance(T, spare, chunk)
                 heat += given
             if last == after:
                 one, two = _pair_times(stages.pair, t, h)
-                _, Z, _ = self._kernels.advance(T, spare, one, None, keep=True)
-                heat += self._kernels.add_increments(T, Z, T, two, self._entered)
+                # The rate of the last end is not known yet: its buffer takes the result, and the field's is free then.
+                Z, T, _ = self._kernels.advance(T, spare, one, enters=False)
+                heat += self._kernels.add_increments(T, Z, self._last.F, two)
+                T, self._last.F, spare = self._last.F, T, Z
         self._last.T, self._field.deviation = T, spare
         self._field.changed()
         entered = HeatSums(self._entered.take().surfaces, heat)
@@ -119,7 +125,14 @@ class FieldSubsteps:
 
     def measure(self, weights: Weights) -> Measure:
         """The norm of a combination of both ends, and the extremes of T_{n+1}."""
-        return self._kernels.measure(self._fields(), weights)
+        found = self._kernels.measure(self._fields(), weights)
+        if not found.finite:
+            return Measure(nan, nan, nan)
+        if self._problem.materials.varies:  # the field holds enthalpies
+            extremes = FieldStatistics(self._problem, self._field.of(self._last.T), self._cells).extremes()
+            return Measure(found.norm, extremes.lowest, extremes.highest)
+        reference = self._field.reference
+        return Measure(found.norm, found.lowest + reference, found.highest + reference)
 
     def accept(self) -> None:
         """Make the last end the first one."""
@@ -146,14 +159,6 @@ class FieldSubsteps:
 
     def _fields(self) -> tuple[Any, Any, Any, Any]:
         return self._first.T, self._first.F, self._last.T, self._last.F
-
-    def _moment(self, t: float, side: Side) -> StageTimes:
-        """A stage of 1 s with the values at one moment."""
-        end = self._problem.scenario.time.end
-        length = max(_MOMENT * min(self.dt_limit, end), _MOMENT_OF_RUN * end)
-        start = max(t - length, 0.0) if side is Side.BEFORE else t
-        at = start + length / 2
-        return StageTimes(*(np.array([value]) for value in (at, start, length, 1.0)))
 
 
 def _stage_times(stages: Stages, t: float, h: float) -> StageTimes:

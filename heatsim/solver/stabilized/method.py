@@ -9,11 +9,12 @@ from math import inf, isfinite
 from typing import TypedDict
 
 from heatsim.errors import NotFiniteError, RunError
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.controller import Controller, SavedController, Tolerance
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
-from heatsim.solver.stabilized.substeps import End, Measure, Side, StepInterrupted, Substeps
+from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6
@@ -46,7 +47,7 @@ class Attempt:
     """A step to be tried.
 
     Attributes:
-        stop, jump: as for :meth:`StabilizedMethod.step`.
+        stop, jump, kink: as for :meth:`StabilizedMethod.step`.
         h: its length in s.
         end: the time in s that it leads to.
         controller: lengths of steps, rejected ones included.
@@ -56,6 +57,7 @@ class Attempt:
 
     stop: float
     jump: bool
+    kink: bool
     h: float
     end: float
     controller: Controller
@@ -113,7 +115,7 @@ class StabilizedMethod:
     last: Step | None = None
     _rate_known: bool = False
 
-    def step(self, stop: float, jump: bool) -> Step:
+    def step(self, stop: float, jump: bool = False, kink: bool = False) -> Step:
         """Do one accepted step towards ``stop``.
 
         Afterwards both of its ends are kept: call :meth:`interpolate` for times between them.
@@ -122,6 +124,7 @@ class StabilizedMethod:
             stop: where steps must end, in s, after ``t``: the next jump, or the end of the run.
             jump: whether something jumps at ``stop``. The step that ends there sees the values before the jump, and
                 the next one starts with those after it.
+            kink: whether something has a kink at ``stop`` although nothing jumps.
 
         Raises:
             StepInterrupted: a signal came; field, ledger and ``t`` are those before the step.
@@ -129,7 +132,7 @@ class StabilizedMethod:
             RunError: no step, however short, meets the tolerance.
         """
         substeps = self.substeps
-        result: Step | Attempt = self.begin(stop, jump)
+        result: Step | Attempt = self.begin(stop, jump, kink)
         while isinstance(result, Attempt):
             stages = choose(result.h, substeps.dt_limit)
             try:
@@ -141,7 +144,7 @@ class StabilizedMethod:
             result = self.judge(result, stages, substeps.measure(error_estimate(result.h)))
         return result
 
-    def begin(self, stop: float, jump: bool) -> Attempt:
+    def begin(self, stop: float, jump: bool = False, kink: bool = False) -> Attempt:
         """The first attempt of a step; the end of the last step becomes the start.
 
         An attempt is a value: until :meth:`judge` accepts one, :meth:`save` gives the state before the step. Ensembles
@@ -155,13 +158,14 @@ class StabilizedMethod:
             substeps.rate(End.FIRST, self.t, Side.AFTER if fresh else Side.BEFORE)
             self._rate_known = True
         if not fresh:
-            return self._attempt(stop, jump, self.controller)
+            return self._attempt(stop, (jump, kink), self.controller)
         trial = min(substeps.dt_limit / 2, stop - self.t)
         substeps.trial(trial)
         substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
         change = substeps.measure(change_of_rate(trial)).norm
         substeps.reject()
-        return self._attempt(stop, jump, self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t))
+        controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
+        return self._attempt(stop, (jump, kink), controller)
 
     def judge(self, attempt: Attempt, stages: Stages, measure: Measure) -> Step | Attempt:
         """The step if it is accepted, otherwise the next attempt; the backend has rejected this one then.
@@ -183,9 +187,12 @@ class StabilizedMethod:
             self.substeps.reject()
             self._check_length(attempt.h, error)
             controller = attempt.controller.refused(attempt.h, part)
-            return self._attempt(attempt.stop, attempt.jump, controller, attempt.rejected + 1, tried)
-        jumped = attempt.jump and attempt.end == attempt.stop
+            return self._attempt(attempt.stop, (attempt.jump, attempt.kink), controller, attempt.rejected + 1, tried)
+        stopped = attempt.end == attempt.stop
+        jumped = attempt.jump and stopped
         self.controller = Controller() if jumped else attempt.controller.accepted(attempt.h, part)
+        if attempt.kink and stopped:
+            self.controller = self.controller.kinked()
         # After a jump the rate at the start of the next step is another one.
         self._rate_known = not jumped
         before = self.work
@@ -230,10 +237,12 @@ class StabilizedMethod:
         self.work = Work(**saved["work"])
         self.last, self._rate_known = None, False
 
-    def _attempt(self, stop: float, jump: bool, controller: Controller, rejected: int = 0, stages: int = 0) -> Attempt:
+    def _attempt(
+        self, stop: float, breaks: tuple[bool, bool], controller: Controller, rejected: int = 0, stages: int = 0
+    ) -> Attempt:
         left = stop - self.t
         h = controller.length(left, longest_step(self.substeps.dt_limit))
-        return Attempt(stop, jump, h, stop if h == left else self.t + h, controller, rejected, stages)
+        return Attempt(stop, *breaks, h, stop if h == left else self.t + h, controller, rejected, stages)
 
     def _check_length(self, h: float, error: float) -> None:
         """Give up if steps became shorter than any body needs."""

@@ -1,21 +1,32 @@
 """Advances a run by the method "stabilized" from one due time to the next.
 
-    due times    ──┼─────────────┼─────────────┼────────────── rows and fields, interpolated
-    steps        ──┴───┴──────────────┴─────────────────────┴─ end at jumps and at the end of the run alone
+due times    ──┼─────────────┼─────────────┼─────────────┼── rows and fields, interpolated
+steps        ──┴───┴──────────────┴──────────────────────┴── end at jumps, kinks and the end of the run alone
 """
 
 import json
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from heatsim.kernels.autotune import Choice
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.jumps import find_jumps
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.temperature_range import TemperatureLimits
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
 from heatsim.solver.restart_point import RestartPoint
+from heatsim.solver.stabilized.controller import Tolerance
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.method import SavedMethod, StabilizedMethod, Work
+from heatsim.solver.stabilized.roundings import roundings_of_step
+from heatsim.solver.stabilized.scheme import choose
+from heatsim.solver.stabilized.substeps import StepInterrupted
+from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 
-_SAVED = "method"
+_METHOD, _ROUNDINGS = "method", "method_roundings"
 
 
 class StabilizedStepper:
@@ -23,23 +34,58 @@ class StabilizedStepper:
 
     Attributes:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
+        stopped: says whether a signal came; then the step under way is dropped.
+        roundings: the roundings of all stages so far, weighted; see :mod:`heatsim.solver.stabilized.roundings`.
     """
 
-    def __init__(self, problem: HeatProblem, substeps: FieldSubsteps, method: StabilizedMethod, step: int = 0) -> None:
+    def __init__(
+        self,
+        problem: HeatProblem,
+        field: Field,
+        ledger: Ledger,
+        spec: KernelSpec,
+        limits: TemperatureLimits,
+        *,
+        step: int = 0,
+        arrays: CompositeArrays,
+        tuned: bool = False,
+        saved: Mapping[str, Any] | None = None,
+    ) -> None:
         """Compile nothing yet.
 
         Args:
-            problem: due times, and the jumps of what drives the body.
-            substeps: does the stages on the field.
-            method: chooses the steps; uses ``substeps``.
+            problem: due times, conditions, sources.
+            field: what is advanced, and what observers read.
+            ledger: the heat through surfaces that belongs to the field.
+            spec: the kernel.
+            limits: of the temperatures of the run.
             step: the number of due times that were reached before.
+            arrays: the body's arrays on the field's device.
+            tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
+            saved: the values of the checkpoint from which the run goes on; None for a new run.
+
+        Raises:
+            ScenarioError: something jumps too often.
+            ValueError: the checkpoint was written with other polynomials.
         """
         self.step = step
+        self.stopped: Callable[[], bool] = lambda: False
+        self.roundings = 0.0
         self._problem = problem
-        self._substeps = substeps
-        self._method = method
-        self._stops: Sequence[float] = (*problem.jumps, problem.scenario.time.end)
-        self._before = method.save()
+        entered = Ledger(field.device, problem, ledger.recorded)
+        kernels = (CudaStageKernels if spec.backend == "cuda" else CpuStageKernels)(
+            problem, field, entered, spec, arrays, tuned
+        )
+        cells = arrays.body.cells
+        self._substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells, lambda: self.stopped())
+        tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
+        self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
+        self._method = StabilizedMethod(self._substeps, tolerance, bounds=limits.bounds)
+        if saved is not None:
+            content: SavedMethod = json.loads(saved[_METHOD])
+            self._method.resume(content)
+            self.roundings = float(saved[_ROUNDINGS])
+        self._before = self._values()
 
     @property
     def choice(self) -> Choice:
@@ -78,27 +124,22 @@ class StabilizedStepper:
         """
         due = float(self._problem.timeline.times[self.step + 1])
         if self._method.t < due:
-            self._before = self._method.save()
-            stop = self._stops[bisect_right(self._stops, self._method.t)]
-            self._method.step(stop, jump=stop in self._problem.jumps)
+            self._before = self._values()
+            stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
+            with suppress(StepInterrupted):
+                step = self._method.step(stop, jump=not kink, kink=kink)
+                stages = choose(step.h, self._substeps.dt_limit)
+                self.roundings += roundings_of_step(self._problem, stages, step.h)
         if self._method.t >= due:
             self._method.interpolate(due)
             self.step += 1
 
     def restart_point(self) -> RestartPoint:
-        """The end of the last step; its start as long as there are due times in it that were not reached."""
+        """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
-        ended = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
-        field, sums = self._substeps.end(last=ended and self._method.last is not None)
-        saved = self._method.save() if ended else self._before
-        return RestartPoint(self.step, field, sums, {_SAVED: json.dumps(saved)})
+        served = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
+        field, sums = self._substeps.restart(last=served and self._method.last is not None)
+        return RestartPoint(self.step, field, sums, self._values() if served else self._before)
 
-    def resume(self, values: dict[str, Any]) -> None:
-        """Go on from the values of a checkpoint.
-
-        Raises:
-            ValueError: it was written with other polynomials.
-        """
-        saved: SavedMethod = json.loads(values[_SAVED])
-        self._method.resume(saved)
-        self._before = self._method.save()
+    def _values(self) -> dict[str, Any]:
+        return {_METHOD: json.dumps(self._method.save()), _ROUNDINGS: self.roundings}

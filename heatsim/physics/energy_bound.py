@@ -65,10 +65,10 @@ class Row:
 
     Attributes:
         step: number of steps done.
-        roundings: the sum of r over these steps, for a method that chooses them itself; else not used.
         heat: Σ ρ·cp·V·|T − T_ref| in J.
         lowest, highest: T − T_ref in K.
         turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
+        roundings: the sum of r over the steps of a method that chooses them itself; not used otherwise.
     """
 
     step: int
@@ -165,7 +165,7 @@ class EnergyBound:
         numbers = [float(saved[f"energy_bound_{number}"]) for number in range(10)]
         self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
-            self.row = Row(int(numbers[5]), *numbers[6:9], roundings=numbers[9])
+            self.row = Row(int(numbers[5]), *numbers[6:])
 
     @cached_property
     def _surrounding(self) -> tuple[float, float]:

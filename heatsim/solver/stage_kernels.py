@@ -6,8 +6,9 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heatsim.kernels import launch
+from heatsim.kernels import launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
@@ -15,6 +16,7 @@ from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.reductions.step_error import StepError, combine, step_error
+from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import StageTimes
@@ -220,7 +222,7 @@ class CudaStageKernels(StageKernels):
         recorded = linear is not None and linear.recorded
         return CudaKernels(
             *(problem, self._field, Wanted(self._spec, self._tuned, variant, max(steps, 1), recorded)),
-            *(lambda: LinearArguments.coefficients_of(problem, general.reference_dt), self._trial_steps),
+            *(self._trial_coefficients, self._trial_steps),
         )
 
     @cached_property
@@ -232,6 +234,12 @@ class CudaStageKernels(StageKernels):
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
         return launch.compile_kernel(build), launches
+
+    def _trial_coefficients(self) -> NDArray[Any]:
+        """Struct Coefficients of Euler's kernels, which are tried in place of those with stages."""
+        problem = self._problem
+        own = derive(problem.grid, problem.rates, self._general.reference_dt, problem.precision, problem.scheme)
+        return structs.coefficients_struct(own, problem.precision)
 
     def _trial_steps(self, count: int) -> TrialSteps:
         """Steps with the conditions at t = 0."""

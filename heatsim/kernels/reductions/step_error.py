@@ -65,7 +65,8 @@ def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = No
 
         flat = (field.reshape(-1) for field in fields)
         sizes = (int(n) for n in reversed(fields[0].shape))
-        return _read(cpu_step_error.look(*flat, np.array(weights), cells.reshape(-1), void, *sizes))
+        look_on_cpu: Any = cpu_step_error.look
+        return _read(look_on_cpu(*flat, np.array(weights), cells.reshape(-1), void, *sizes))
     nz, ny, nx = (int(n) for n in fields[0].shape)
     # Rows begin at multiples of two values if all fields do.
     pair = 2 * fields[0].dtype.itemsize

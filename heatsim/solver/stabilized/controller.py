@@ -114,10 +114,14 @@ class Controller:
         """For a checkpoint."""
         numbers = (self.h, self.previous_h, self.previous_error, self.h_after_kink)
         h, previous_h, error, at_kink = (-1.0 if x is None else x for x in numbers)
-        return {
-            **{"h": h, "previous_h": previous_h, "previous_error": error, "rejected": self.rejected},
-            **{"after_kink": self.after_kink, "h_after_kink": at_kink},
-        }
+        return SavedController(
+            h=h,
+            previous_h=previous_h,
+            previous_error=error,
+            rejected=self.rejected,
+            after_kink=self.after_kink,
+            h_after_kink=at_kink,
+        )
 
     @classmethod
     def from_dict(cls, saved: SavedController) -> "Controller":

@@ -101,6 +101,9 @@ class StabilizedMethod:
         t: time in s at which the field is.
         bounds: extremes in K that the maximum principle allows: a step that leaves them by more than the tolerance is
             rejected.
+        longest: no step is longer, in s. Face values count at the times of stages only, and two stages span two thirds
+            of a step: a pulse of the surroundings in between is not seen. So this should be about the time in which
+            face values change.
         controller: lengths of steps.
         work: what was done so far.
         last: the step whose ends the backend keeps; None at the start and once it is settled.
@@ -110,6 +113,7 @@ class StabilizedMethod:
     tolerance: Tolerance
     t: float = 0.0
     bounds: tuple[float, float] = (-inf, inf)
+    longest: float = inf
     controller: Controller = field(default_factory=Controller)
     work: Work = field(default_factory=Work)
     last: Step | None = None
@@ -241,7 +245,7 @@ class StabilizedMethod:
         self, stop: float, breaks: tuple[bool, bool], controller: Controller, rejected: int = 0, stages: int = 0
     ) -> Attempt:
         left = stop - self.t
-        h = controller.length(left, longest_step(self.substeps.dt_limit))
+        h = controller.length(left, min(longest_step(self.substeps.dt_limit), self.longest))
         return Attempt(stop, *breaks, h, stop if h == left else self.t + h, controller, rejected, stages)
 
     def _check_length(self, h: float, error: float) -> None:

@@ -1,11 +1,11 @@
 """How much the stages of a step round: the weights of their roundings in the bound of the energy balance.
 
-The bound of heatsim/physics/energy_bound.py counts r(σ)·u·H a step, with the unit roundoff u, the heat H = Σ C·|T − T_ref|
-and σ = dt/limit. A stage is such a step with σ_j = δ_j·h/limit, which may be far above 1. Two things change:
+The bound of heatsim/physics/energy_bound.py counts r(σ)·u·H a step, with the unit roundoff u, H = Σ C·|T − T_ref| and
+σ = dt/limit. A stage is such a step with σ_j = δ_j·h/limit, which may be far above 1. Two things change:
 
 1. Its coefficients are not all positive: Σ |c| = |1 − σ_j| + σ_j. Roundings count with this sum.
 2. The field between two stages may be larger than at both ends of the step: a wave that decays with the rate z/h has
-   been multiplied by P_j(z) = Π_{i<j} (1 + d_i·z) by then. So H counts with the largest |P_j| on the interval −β ≤ z ≤ 0.
+   been multiplied by P_j(z) = Π_{i<j} (1 + d_i·z) by then. So H counts with the largest |P_j| for −β ≤ z ≤ 0.
 
 Heat that a stage moves is entered in the ledger as it is, so a larger field does not spoil the balance otherwise.
 """
@@ -25,9 +25,8 @@ _POINTS = 4096
 def roundings_of_step(problem: HeatProblem, stages: Stages, h: float) -> float:
     """Σ of the weighted roundings of the stages of a step of ``h`` s, in parts of u·H at its ends."""
     sizes, growth = _stages(stages)
-    return float(
-        sum(roundings(problem, size * h / problem.limit.dt) * by for size, by in zip(sizes, growth, strict=True))
-    )
+    sigmas = sizes * h / problem.limit.dt
+    return sum(roundings(problem, float(sigma)) * float(by) for sigma, by in zip(sigmas, growth, strict=True))
 
 
 @cache

@@ -12,6 +12,7 @@ from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.solver.steady_state import METHOD, SteadyState
+from heatsim.solver.stabilized.stepper import StabilizedStepper
 from heatsim.version import NUMERICS, version
 
 
@@ -69,22 +70,14 @@ def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[s
 
 def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, Any]:
     problem = plan.problem
-    lengths = problem.timeline.lengths_until(state.step)
-    names = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
     summary: dict[str, Any] = {
         "kernel": choice.shape.spec.name if choice else plan.kernel.name,
         "rounding": problem.rounding,
         "scheme": problem.scheme,
-        "steps": state.step,
-        "dt": list(lengths),
         "dt_limit": problem.limit.dt,
-        "coefficients": [
-            {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
-            for dt, steps in lengths.items()
-        ],
         "stepping_time": state.wall_time,
-        "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
+    summary |= _chosen_steps(state, state.method) if state.method is not None else _equal_steps(state)
     if state.beyond:
         summary["beyond_tables"] = [
             {"material": name, "temperature": record.temperature, "time": record.time}
@@ -99,6 +92,34 @@ def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, A
         summary["energy"] = row
         summary["energy_bound"] = energy.bound(state)
     return summary
+
+
+def _equal_steps(state: RunState) -> dict[str, Any]:
+    """The steps of Euler's method and their coefficients."""
+    problem, names = state.problem, ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+    lengths = problem.timeline.lengths_until(state.step)
+    return {
+        "steps": state.step,
+        "dt": list(lengths),
+        "coefficients": [
+            {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
+            for dt, steps in lengths.items()
+        ],
+        "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
+    }
+
+
+def _chosen_steps(state: RunState, method: StabilizedStepper) -> dict[str, Any]:
+    """The steps of a method that chooses them itself."""
+    work = method.work
+    return {
+        "method": state.problem.scenario.time.method,
+        "tolerance": method.tolerance,
+        "steps": work.steps,
+        "stages": work.stages,
+        "rejected_steps": work.rejected,
+        "cells_per_second": work.stages * state.problem.grid.cell_count / max(state.wall_time, 1e-9),
+    }
 
 
 @cache

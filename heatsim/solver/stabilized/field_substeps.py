@@ -67,8 +67,10 @@ class FieldSubsteps:
         self._entered = entered
         self._stopped = stopped
         self._cells = cells
-        self._first = _End(field.deviation.copy(), xp.empty_like(field.deviation), shown, shown)
-        self._last = _End(field.spare, xp.empty_like(field.deviation), shown, shown)
+        # Zeros: a combination reads all buffers, those with weight 0 too.
+        field.spare.fill(0)
+        self._first = _End(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
+        self._last = _End(field.spare, xp.zeros_like(field.deviation), shown, shown)
 
     @property
     def dt_limit(self) -> float:
@@ -101,27 +103,37 @@ class FieldSubsteps:
         Raises:
             StepInterrupted: a signal came.
         """
-        T, spare = self._last.T, self._field.deviation
-        T[...] = self._first.T
+        self._last.T[...] = self._first.T
         times = _stage_times(stages, t, h).after(t, self._problem.scenario.time.end)
-        after, count, heat = stages.pair.after, len(stages.substeps), 0.0
-        for first, last in ((0, after), (after, count)):
-            for begin in range(first, last, _STAGES_AT_ONCE):
-                if self._stopped():
-                    raise StepInterrupted
-                chunk = times[begin : min(begin + _STAGES_AT_ONCE, last)]
-                T, spare, given = self._kernels.advance(T, spare, chunk)
-                heat += given
-            if last == after:
-                one, two = _pair_times(stages.pair, t, h)
-                # The rate of the last end is not known yet: its buffer takes the result, and the field's is free then.
-                Z, T, _ = self._kernels.advance(T, spare, one, enters=False)
-                heat += self._kernels.add_increments(T, Z, self._last.F, two)
-                T, self._last.F, spare = self._last.F, T, Z
-        self._last.T, self._field.deviation = T, spare
+        after = stages.pair.after
+        heat = self._advance(times[:after])
+        heat += self._advance_pair(stages.pair, t, h)
+        heat += self._advance(times[after:])
         self._field.changed()
         entered = HeatSums(self._entered.take().surfaces, heat)
         self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, entered)])
+
+    def _advance(self, times: StageTimes) -> float:
+        """Do substeps on the last end; return the heat of sources in the body in J."""
+        heat = 0.0
+        for begin in range(0, len(times), _STAGES_AT_ONCE):
+            if self._stopped():
+                raise StepInterrupted
+            some = times[begin : begin + _STAGES_AT_ONCE]
+            self._last.T, self._field.deviation, given = self._kernels.advance(
+                self._last.T, self._field.deviation, some
+            )
+            heat += given
+        return heat
+
+    def _advance_pair(self, pair: Pair, t: float, h: float) -> float:
+        """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
+        one, two = _pair_times(pair, t, h)
+        Z, T, _ = self._kernels.advance(self._last.T, self._field.deviation, one, enters=False)
+        # The rate of the last end is not known yet: its buffer takes the result.
+        heat = self._kernels.add_increments(T, Z, self._last.F, two)
+        self._last.T, self._last.F, self._field.deviation = self._last.F, T, Z
+        return heat
 
     def measure(self, weights: Weights) -> Measure:
         """The norm of a combination of both ends, and the extremes of T_{n+1}."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Beam, Source, Temperature, TimeFunction, radiates
-from heatsim.scenario.timefunction import BESIDE
+from heatsim.scenario.timefunction import NEAR_JUMP
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ MOST_JUMPS = 100_000
 # A table of temperatures may be simplified by this part of the tolerance.
 _PART = 0.5
 # Times closer than this are one jump, in parts of the end: less than the distance at which both sides are evaluated.
-_ONE = 0.1 * BESIDE
+_ONE = 0.1 * NEAR_JUMP
 # A change across a jump that is smaller than this part of the range is one of a slope.
 _SMALLEST = 1e-6
 _KEYS = ("value", "coefficient", "ambient", "emissivity", "surroundings")
@@ -143,7 +143,7 @@ def _of_function(
     if times is None:
         raise _too_many(boundary, key)
     times = times[(times > during[0]) & (times < during[1])]
-    before, after = function.at(times - BESIDE * end), function.at(times + BESIDE * end)
+    before, after = function.at(times - NEAR_JUMP * end), function.at(times + NEAR_JUMP * end)
     low, high = function.extremes(end)
     return times, np.abs(after - before) <= _SMALLEST * (high - low)
 
@@ -157,7 +157,7 @@ def _turns(beam: Beam) -> NDArray[np.bool_]:
 
 def _merged(times: Array, kinks: NDArray[np.bool_], end: float) -> Jumps:
     """Times within the run, each once; one is a kink if all that happens then are kinks."""
-    inside = (times > BESIDE * end) & (times < end - BESIDE * end)
+    inside = (times > NEAR_JUMP * end) & (times < end - NEAR_JUMP * end)
     order = np.argsort(times[inside], kind="stable")
     times, kinks = times[inside][order], kinks[inside][order]
     if not len(times):

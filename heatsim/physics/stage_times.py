@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.timefunction import BESIDE
+from heatsim.scenario.timefunction import NEAR_JUMP
 
 Array = NDArray[np.float64]
 
@@ -54,14 +54,14 @@ class StageTimes:
             size: how far the stage moves the field, in s.
             end: of the run in s.
         """
-        apart, length = BESIDE * end, _MOMENT * end
+        apart, length = NEAR_JUMP * end, _MOMENT * end
         if side is Side.AFTER:
             return cls(*(np.array([number]) for number in (time + apart, time + apart, length, size)))
         return cls(*(np.array([number]) for number in (time - apart, time - apart - length, length, size)))
 
     def after(self, time: float, end: float) -> "StageTimes":
         """The same stages, where those at ``time`` see values after a jump there; ``end`` is that of the run in s."""
-        return replace(self, times=np.maximum(self.times, time + BESIDE * end))
+        return replace(self, times=np.maximum(self.times, time + NEAR_JUMP * end))
 
     def __len__(self) -> int:
         return len(self.times)

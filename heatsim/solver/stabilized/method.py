@@ -9,11 +9,12 @@ from math import inf, isfinite
 from typing import TypedDict
 
 from heatsim.errors import NotFiniteError, RunError
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.controller import Controller, SavedController, Tolerance
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
-from heatsim.solver.stabilized.substeps import End, Side, StepInterrupted, Substeps
+from heatsim.solver.stabilized.substeps import End, StepInterrupted, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6

@@ -3,6 +3,7 @@
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.scheme import Stages
 
@@ -12,13 +13,6 @@ class End(Enum):
 
     FIRST = 0
     LAST = 1
-
-
-class Side(Enum):
-    """Which limit in time face values and sources have where they jump."""
-
-    BEFORE = 0
-    AFTER = 1
 
 
 class Measure(NamedTuple):

@@ -4,7 +4,7 @@ A backend supplies :class:`~heatsim.solver.stabilized.substeps.Substeps`; the cl
 formulas stand in heatsim/physics/README.md, "Stabilized steps".
 """
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import inf, isfinite
 from typing import TypedDict
 
@@ -14,7 +14,7 @@ from heatsim.solver.stabilized.controller import Controller, SavedController, To
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
-from heatsim.solver.stabilized.substeps import End, StepInterrupted, Substeps
+from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6
@@ -42,7 +42,29 @@ class Step:
     tolerance: float
 
 
-@dataclass
+@dataclass(frozen=True)
+class Attempt:
+    """A step to be tried.
+
+    Attributes:
+        stop, jump: as for :meth:`StabilizedMethod.step`.
+        h: its length in s.
+        end: the time in s that it leads to.
+        controller: lengths of steps, rejected ones included.
+        rejected: tries that were rejected before.
+        stages: number of their stages.
+    """
+
+    stop: float
+    jump: bool
+    h: float
+    end: float
+    controller: Controller
+    rejected: int = 0
+    stages: int = 0
+
+
+@dataclass(frozen=True)
 class Work:
     """Counts since the start of the run.
 
@@ -78,6 +100,9 @@ class StabilizedMethod:
         t: time in s at which the field is.
         bounds: extremes in K that the maximum principle allows: a step that leaves them by more than the tolerance is
             rejected.
+        longest: no step is longer, in s. Face values count at the times of stages only, and two stages span two thirds
+            of a step: a pulse of the surroundings in between is not seen. So this should be about the time in which
+            face values change.
         controller: lengths of steps.
         work: what was done so far.
         last: the step whose ends the backend keeps; None at the start and once it is settled.
@@ -87,6 +112,7 @@ class StabilizedMethod:
     tolerance: Tolerance
     t: float = 0.0
     bounds: tuple[float, float] = (-inf, inf)
+    longest: float = inf
     controller: Controller = field(default_factory=Controller)
     work: Work = field(default_factory=Work)
     last: Step | None = None
@@ -107,29 +133,70 @@ class StabilizedMethod:
             NotFiniteError: no step, however short, gives finite temperatures.
             RunError: no step, however short, meets the tolerance.
         """
-        # Nothing of this object changes before a step is accepted: an interrupted one leaves no trace.
-        work, controller = replace(self.work), self._begin(stop)
-        rejected = 0
-        while True:
-            h = controller.length(stop - self.t, longest_step(self.substeps.dt_limit))
-            end = stop if h == stop - self.t else self.t + h
-            stages = choose(h, self.substeps.dt_limit)
-            work.stages += stages.count
-            error, tolerance = self._try(stages, h, end)
-            if error <= tolerance.kelvin:
-                break
+        substeps = self.substeps
+        result: Step | Attempt = self.begin(stop, jump)
+        while isinstance(result, Attempt):
+            stages = choose(result.h, substeps.dt_limit)
+            try:
+                substeps.advance(stages, self.t, result.h)
+            except StepInterrupted:
+                substeps.reject()
+                raise
+            substeps.rate(End.LAST, result.end, Side.BEFORE)
+            result = self.judge(result, stages, substeps.measure(error_estimate(result.h)))
+        return result
+
+    def begin(self, stop: float, jump: bool) -> Attempt:
+        """The first attempt of a step; the end of the last step becomes the start.
+
+        An attempt is a value: until :meth:`judge` accepts one, :meth:`save` gives the state before the step. Ensembles
+        can use both methods to try the steps of all members together.
+        """
+        substeps = self.substeps
+        self.settle()
+        fresh = self.controller.h is None
+        if not self._rate_known:
+            # A restart within a smooth interval takes the limit that the run took, for the same bits.
+            substeps.rate(End.FIRST, self.t, Side.AFTER if fresh else Side.BEFORE)
+            self._rate_known = True
+        if not fresh:
+            return self._attempt(stop, jump, self.controller)
+        trial = min(substeps.dt_limit / 2, stop - self.t)
+        substeps.trial(trial)
+        substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
+        change = substeps.measure(change_of_rate(trial)).norm
+        substeps.reject()
+        return self._attempt(stop, jump, self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t))
+
+    def judge(self, attempt: Attempt, stages: Stages, measure: Measure) -> Step | Attempt:
+        """The step if it is accepted, otherwise the next attempt; the backend has rejected this one then.
+
+        Args:
+            attempt: from :meth:`begin`, or from here.
+            stages: with which it was tried.
+            measure: with the weights of the error estimate.
+
+        Raises:
+            NotFiniteError, RunError: as for :meth:`step`.
+        """
+        error, tolerance = inf, self.tolerance
+        if all(isfinite(number) for number in measure):
+            outside = max(self.bounds[0] - measure.low, measure.high - self.bounds[1])
+            error, tolerance = max(measure.norm, outside), self.tolerance.widened(measure.low, measure.high)
+        part, tried = error / tolerance.kelvin, attempt.stages + stages.count
+        if error > tolerance.kelvin:
             self.substeps.reject()
-            controller = controller.refused(h, error / tolerance.kelvin)
-            rejected += 1
-            self._check_length(h, error)
-        work.steps += 1
-        work.rejected += rejected
-        jumped = jump and end == stop
-        self.controller = Controller() if jumped else controller.accepted(h, error / tolerance.kelvin)
+            self._check_length(attempt.h, error)
+            controller = attempt.controller.refused(attempt.h, part)
+            return self._attempt(attempt.stop, attempt.jump, controller, attempt.rejected + 1, tried)
+        jumped = attempt.jump and attempt.end == attempt.stop
+        self.controller = Controller() if jumped else attempt.controller.accepted(attempt.h, part)
         # After a jump the rate at the start of the next step is another one.
         self._rate_known = not jumped
-        self.last = Step(self.t, end, h, stages.count, rejected, error, tolerance.kelvin)
-        self.t, self.tolerance, self.work = end, tolerance, work
+        before = self.work
+        self.work = Work(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
+        self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
+        self.t, self.tolerance = attempt.end, tolerance
         return self.last
 
     def settle(self) -> None:
@@ -168,37 +235,10 @@ class StabilizedMethod:
         self.work = Work(**saved["work"])
         self.last, self._rate_known = None, False
 
-    def _begin(self, stop: float) -> Controller:
-        """Make the end of the last step the start; know its rate and a length to try."""
-        substeps = self.substeps
-        self.settle()
-        fresh = self.controller.h is None
-        if not self._rate_known:
-            # A restart within a smooth interval takes the limit that the run took, for the same bits.
-            substeps.rate(End.FIRST, self.t, Side.AFTER if fresh else Side.BEFORE)
-            self._rate_known = True
-        if not fresh:
-            return self.controller
-        trial = min(substeps.dt_limit / 2, stop - self.t)
-        substeps.trial(trial)
-        substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
-        change = substeps.measure(change_of_rate(trial)).norm
-        substeps.reject()
-        return self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
-
-    def _try(self, stages: Stages, h: float, end: float) -> tuple[float, Tolerance]:
-        """Do a step; its error in K, infinity if the field is not finite, and what is allowed for it."""
-        try:
-            self.substeps.advance(stages, self.t, h)
-        except StepInterrupted:
-            self.substeps.reject()
-            raise
-        self.substeps.rate(End.LAST, end, Side.BEFORE)
-        norm, low, high = self.substeps.measure(error_estimate(h))
-        if not all(isfinite(number) for number in (norm, low, high)):
-            return inf, self.tolerance
-        outside = max(self.bounds[0] - low, high - self.bounds[1])
-        return max(norm, outside), self.tolerance.widened(low, high)
+    def _attempt(self, stop: float, jump: bool, controller: Controller, rejected: int = 0, stages: int = 0) -> Attempt:
+        left = stop - self.t
+        h = controller.length(left, min(longest_step(self.substeps.dt_limit), self.longest))
+        return Attempt(stop, jump, h, stop if h == left else self.t + h, controller, rejected, stages)
 
     def _check_length(self, h: float, error: float) -> None:
         """Give up if steps became shorter than any body needs."""

@@ -228,7 +228,7 @@ def _largest_mean(combined: Field) -> float:
 
 def classical_runge_kutta(block: Block, T: Field, end: float, start: float = 0.0) -> Field:
     """The field at ``end`` by steps of fourth order below the Euler limit."""
-    steps = int(2 * (end - start) / block.dt_limit) + 40
+    steps = max(60, int(2 * (end - start) / block.dt_limit) + 10)
     h = (end - start) / steps
 
     def rate(T: Field, t: float) -> Field:

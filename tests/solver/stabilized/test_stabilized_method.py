@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from math import floor, pi, sin
+from math import exp, floor, pi, sin
 
 import numpy as np
 import pytest
@@ -265,6 +265,20 @@ def test_states_outside_the_bounds_are_rejected() -> None:
     assert step.rejected == 1
     assert method.work.rejected == 1
     assert method.work.stages > step.stages
+
+
+def test_a_pulse_of_the_surroundings_is_seen_if_steps_are_not_longer() -> None:
+    """For some 20 s of 700 s, while a single long step would take no face values."""
+    block = Block(
+        (8, 1, 1), edge=0.0125, coefficient=2000.0, ambient=lambda t, side: 50.0 * exp(-(((t - 525.0) / 5.0) ** 2))
+    )
+    exact = classical_runge_kutta(block, np.zeros(block.shape), 700.0)
+    method = method_for(block, 0.0, 0.05)
+    method.longest = 10.0
+    steps = run(method, 700.0)
+    assert max(step.h for step in steps) <= 10.0
+    assert np.abs(exact).max() > 0.2
+    assert np.abs(backend_of(method).last.T - exact).max() <= 0.05
 
 
 def test_the_default_tolerance_grows_with_the_range_of_the_field() -> None:

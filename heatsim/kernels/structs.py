@@ -72,13 +72,11 @@ def coefficients_dtype(precision: str) -> np.dtype[Any]:
 
 def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
     """The layout of struct Sweep; ``stages`` adds (c0, cx, cy, cz) of each step."""
+    terms, step = [("f", precision, 6), ("g", precision, 6)], ("step", np.uint32)
     if not stages:
-        return np.dtype([("f", precision, 6), ("g", precision, 6), ("step", np.uint32)], align=True)
-    # Struct Stage is aligned to 16 bytes.
-    size = np.dtype(precision).itemsize
-    names, formats = ["f", "g", "c", "step"], [(precision, 6), (precision, 6), (precision, 4), np.uint32]
-    offsets = [0, 6 * size, 12 * size, 16 * size]
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": 16 * size + 16})
+        return np.dtype([*terms, step], align=True)
+    # Struct Stage is aligned to 16 bytes. Padding is a field: NumPy drops other padding where it joins arrays.
+    return np.dtype([*terms, ("c", precision, 4), step, ("unused", np.uint32, 3)], align=True)
 
 
 def general_sweep_dtype(precision: str, rate: bool = False) -> np.dtype[Any]:

@@ -5,7 +5,8 @@ from copy import copy
 import numpy as np
 
 from heatsim.kernels.autotune import Choice, Shape
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries, StepRow
+from heatsim.kernels.cpu.composite_body import Entries, StepRow
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper

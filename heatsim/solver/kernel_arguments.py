@@ -4,7 +4,9 @@ Linear: one material of constant properties, every face in the form f − g·T, 
 the tables of :mod:`heatsim.kernels.composite.arrays`.
 """
 
+from dataclasses import replace
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from numpy.typing import NDArray
 
 from heatsim.kernels import structs
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
-from heatsim.kernels.cpu.composite_oracle import Entries, LinkTables
+from heatsim.kernels.cpu.composite_body import Entries, LinkTables
 from heatsim.kernels.launch import Variant
+from heatsim.physics.coefficients import Scheme, choose_stage_scheme, derive, stage_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
+from heatsim.physics.stage_times import StageTimes
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 
@@ -29,11 +33,13 @@ class LinearArguments:
 
     Attributes:
         variant: the form of the kernels.
+        stage_variant: the form of those that do stages of different lengths.
         constant: whether f and g are the same in all steps of one length.
         steps_per_table: the most steps of one table.
     """
 
     variant = Variant()
+    stage_variant = Variant(stages=True)
     steps_per_table = STEPS_PER_TABLE
 
     def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger) -> None:
@@ -83,15 +89,60 @@ class LinearArguments:
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
-        sweeps = self.host_sweeps(first, until)
+        return self._on_device(self.host_sweeps(first, until))
+
+    @cached_property
+    def no_ledger(self) -> NDArray[Any]:
+        """Struct Ledger for stages whose heat is not recorded."""
+        return np.zeros((), dtype=structs.LEDGER)
+
+    @cached_property
+    def no_coefficients(self) -> NDArray[Any]:
+        """Struct Coefficients for stages, which have their own in struct Sweep."""
+        return np.zeros((), dtype=structs.coefficients_dtype(self._problem.precision))
+
+    def stage_scheme(self, stages: StageTimes) -> Scheme:
+        """How stages that belong to one step are summed: seven terms, unless their rounding changes the diffusivity."""
+        problem = self._problem
+        return choose_stage_scheme(problem.grid, problem.rates, stages.sizes, problem.precision)
+
+    def host_stage_sweeps(self, stages: StageTimes, scheme: Scheme) -> NDArray[Any]:
+        """Struct Sweep of n stages for builds with ``stages``, on the host, shape (n,).
+
+        Args:
+            stages: their times and lengths.
+            scheme: that of the kernel, from :meth:`stage_scheme`.
+
+        Raises:
+            ScenarioError: a face's value at one of the stages cannot be used.
+        """
+        problem = self._problem
+        own = stage_coefficients(problem.grid, problem.rates, stages.sizes, problem.precision, scheme)
+        sweeps = np.zeros(len(stages), dtype=structs.sweep_dtype(problem.precision, stages=True))
+        sweeps["f"], sweeps["g"] = problem.stage_linear_terms(stages, own, self._field.reference)
+        sweeps["c"] = own.c
+        return sweeps
+
+    def stage_sweeps(self, stages: StageTimes, scheme: Scheme) -> SweepTable:
+        """The same on the device.
+
+        Raises:
+            ScenarioError: a face's value at one of the stages cannot be used.
+        """
+        return self._on_device(self.host_stage_sweeps(stages, scheme))
+
+    def _on_device(self, sweeps: NDArray[Any]) -> SweepTable:
         return SweepTable(self._field.device.xp.asarray(sweeps.view(np.uint8)), sweeps.itemsize)
 
 
 class GeneralArguments:
-    """Arguments for all other bodies.
+    """Arguments for all other bodies, and for the rate of change of any body.
+
+    Stages of different lengths take the kernels of ``variant`` with increments, and the tables for ``reference_dt``.
 
     Attributes:
         variant: the form of the kernels.
+        rate_variant: the form of the kernel that adds increments to another field than the one they are found from.
         arrays: the body's arrays on the field's device.
         entries: the ledger's sums.
     """
@@ -108,6 +159,7 @@ class GeneralArguments:
             mixed=bool(len(problem.boundary.mixed.places)),
             contacts=medium.exposure is not None and medium.exposure.contacts,
         )
+        self.rate_variant = replace(self.variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
         self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._problem = problem
@@ -139,8 +191,11 @@ class GeneralArguments:
     def tables(self, dt: float) -> LinkTables:
         """What depends on the length of the steps, on the host."""
         if dt not in self._tables:
-            c = self._problem.coefficients[dt].c
-            self._tables[dt] = make_tables(self._problem.materials, c, dt, self._problem.precision)
+            problem = self._problem
+            own = problem.coefficients.get(dt) or derive(
+                problem.grid, problem.rates, dt, problem.precision, "increments"
+            )
+            self._tables[dt] = make_tables(problem.materials, own.c, dt, problem.precision)
         return self._tables[dt]
 
     def coefficients(self, dt: float) -> NDArray[Any]:
@@ -162,6 +217,43 @@ class GeneralArguments:
             ScenarioError: a condition or source at one of the steps cannot be used.
         """
         return self.arrays.sweeps(self.rows(first, until), first, until - first)
+
+    @cached_property
+    def no_ledger(self) -> NDArray[Any]:
+        """Struct Ledger for stages whose heat is not recorded."""
+        return np.zeros((), dtype=structs.GENERAL_LEDGER)
+
+    @cached_property
+    def no_entries(self) -> Entries:
+        """The same for CPU kernels."""
+        return Entries([np.zeros((0, 0))] * 6, [np.zeros((0, 0))] * 6, np.zeros(0))
+
+    @cached_property
+    def reference_dt(self) -> float:
+        """The step in s for which the tables of stages are made."""
+        limit = self._problem.limit.dt
+        return limit if isfinite(limit) else 1.0
+
+    def stage_rows(self, stages: StageTimes) -> Rows:
+        """What changes from stage to stage.
+
+        Raises:
+            ScenarioError: a condition or source at one of the stages cannot be used.
+        """
+        return self._problem.stage_rows(stages, self.reference_dt, self._field.reference)
+
+    def stage_sweeps(self, rows: Rows) -> SweepTable:
+        """Struct Sweep of the stages of ``rows``, on the device."""
+        return self.arrays.sweeps(rows, 0, len(rows.factors))
+
+    def rate_sweeps(self, rows: Rows, base: Any = None) -> SweepTable:
+        """Struct Sweep of the stages of ``rows`` for builds of ``rate_variant``, on the device.
+
+        Args:
+            rows: what changes from stage to stage.
+            base: the device array to which increments are added; None for 0.
+        """
+        return self.arrays.sweeps(rows, 0, len(rows.factors), rate=True, base=base)
 
 
 def make_arguments(

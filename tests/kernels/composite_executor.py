@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs
+from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
+from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme
@@ -46,6 +47,8 @@ class CompositeSteps:
         c: c0…c6 for a body of one kind.
         recorded: whether the ledger is kept.
         mixed: the cells at faces that several conditions share.
+        rate: whether the increments are added to ``base``, or to 0 if it is None, instead of T; then one step.
+        base: another field.
     """
 
     medium: Medium
@@ -61,6 +64,8 @@ class CompositeSteps:
     first: int = 0
     recorded: bool = True
     mixed: MixedCells = NO_MIXED_CELLS
+    rate: bool = False
+    base: NDArray[np.float32] | None = None
 
     @property
     def grid(self) -> Grid:
@@ -114,7 +119,10 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         row = arrays.row(steps.rows, step, steps.grid)
         sums = entries([zone.array for zone in ledger])
         number = (steps.first + step) & 0xFFFFFFFF
-        COMPOSITE_KERNELS[spec.name](T, T_new, steps.periodic, arrays.body, tables, row, number, sums, scheme)
+        base = (
+            None if not steps.rate else np.zeros(0, precision) if steps.base is None else steps.base.astype(precision)
+        )
+        COMPOSITE_KERNELS[spec.name](T, T_new, steps.periodic, arrays.body, tables, row, number, sums, scheme, base)
         np.testing.assert_array_equal(T, before, "a kernel must not write its input")
         zones.reverse()
     for zone in (*zones, *ledger):
@@ -129,7 +137,8 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
-    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
+    base = None if steps.base is None else steps.base.astype(precision)
+    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
         kernel, launches = compile_kernel(*source_of(build)), launch.launches(build, steps.grid, steps.periodic)
@@ -137,7 +146,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             T, T_new = (zone.array for zone in zones)
             before = T.copy()
             T_new[...] = np.nan
-            table = sweeps.table.view(structs.general_sweep_dtype(precision))[step:]
+            table = sweeps.table.view(build.sweep_dtype)[step:]
             for part in launches:
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
@@ -165,7 +174,8 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     arrays = steps.arrays_on(gpu, precision)
     tables = make_tables(steps.medium, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
-    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps)
+    base = None if steps.base is None else cupy.asarray(steps.base.astype(precision))
+    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
         kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
@@ -196,7 +206,8 @@ def builds(
     medium = steps.medium
     heated = medium.first_heated < len(medium.kinds)
     mixed, contacts = bool(len(steps.mixed.places)), medium.exposure is not None and medium.exposure.contacts
-    variant = launch.Variant(True, not medium.uniform or medium.varies, medium.varies, heated, mixed, contacts)
+    several = not medium.uniform or medium.varies
+    variant = launch.Variant(True, several, medium.varies, heated, mixed, contacts, rate=steps.rate)
     return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

@@ -44,6 +44,7 @@ class Steps:
         f, g: the faces' terms, shape (steps, 6).
         recorded: for which faces the ledger is kept.
         first: the number of the first step.
+        stages: c0, c1 = c2, c3 = c4, c5 = c6 of each step in place of ``c``, shape (steps, 4); None if all are alike.
     """
 
     cells: tuple[int, int, int]
@@ -54,6 +55,15 @@ class Steps:
     g: NDArray[np.float32]
     recorded: tuple[bool, ...]
     first: int = 0
+    stages: NDArray[np.float32] | None = None
+
+    @property
+    def variant(self) -> launch.Variant:
+        return launch.Variant(stages=self.stages is not None)
+
+    def coefficients(self, step: int) -> NDArray[np.float32]:
+        """c0…c6 of a step."""
+        return self.c if self.stages is None else self.stages[step, [0, 1, 1, 2, 2, 3, 3]]
 
     @property
     def grid(self) -> Grid:
@@ -66,7 +76,9 @@ class Steps:
 
     def sweeps(self, precision: str) -> NDArray[Any]:
         """struct Sweep of every step."""
-        sweeps = np.zeros(len(self.f), structs.sweep_dtype(precision))
+        sweeps = np.zeros(len(self.f), structs.sweep_dtype(precision, self.variant.stages))
+        if self.stages is not None:
+            sweeps["c"] = self.stages
         sweeps["f"], sweeps["g"] = self.f, self.g
         sweeps["step"] = np.arange(self.first, self.first + len(self.f)) & 0xFFFFFFFF
         return sweeps
@@ -97,10 +109,10 @@ def on_cpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     from numba import config, set_num_threads
 
     T, T_new, *ledger = _guarded(steps, precision)
-    c = steps.c.astype(precision)
     # Small grids are done before a second core has woken up.
     set_num_threads(1 if steps.T.size < 10_000 else config.NUMBA_NUM_THREADS)
-    for sweep in steps.sweeps(precision):
+    for step, sweep in enumerate(steps.sweeps(precision)):
+        c = steps.coefficients(step).astype(precision)
         before = T.array.copy()
         T_new.array[...] = np.nan
         sums = [face.array for face in ledger]
@@ -134,7 +146,7 @@ def sweeps_on_cuda(
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory):
+    for build in launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, steps.variant):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
         while len(steps.f) - done >= build.spec.steps:
             yield done, build, launches

@@ -85,7 +85,8 @@ def stacked(
     precision, scheme = variant
     members = [kind(where, case, precision) for case in cases]
     grid, periodic = cases[0].grid, cases[0].periodic
-    builds = launch.builds(spec, precision, scheme, grid, periodic, where.block_memory(), members=True)
+    needs = cases[0].variant
+    builds = launch.builds(spec, precision, scheme, grid, periodic, where.block_memory(), needs, members=True)
     launches = EnsembleLaunches(where, builds, grid, periodic, None, len(members), True)
     for counts in turns:
         buffers = launches.advance([member.turn(count) for member, count in zip(members, counts, strict=True)])
@@ -128,6 +129,19 @@ def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: Kern
             cases = different(cells, periodic, seed=20)
             for case, result in zip(cases, stacked(some_gpu, spec, cases, variant), strict=True):
                 result.assert_same_bits(alone(some_gpu, spec, case, variant))
+
+
+@pytest.mark.parametrize("spec", [spec for spec in CUDA if spec.name in ("naive", "streamed", "temporal", "boxed")])
+def test_members_take_stages_of_different_lengths(some_gpu: Device, spec: KernelSpec) -> None:
+    rng = np.random.default_rng(90)
+    cases = []
+    for case in different((12, 8, 6), (False, False, True), seed=90):
+        others = rng.integers(100, 900, (len(case.f), 3)) * 2.0**-12
+        stages = np.hstack((1.0 - 2.0 * others.sum(axis=1, keepdims=True), others)).astype(np.float32)
+        cases.append(replace(case, stages=stages))
+    variant = FEW_VARIANTS[1]
+    for case, result in zip(cases, stacked(some_gpu, spec, cases, variant), strict=True):
+        result.assert_same_bits(alone(some_gpu, spec, case, variant))
 
 
 @EVERY_KERNEL

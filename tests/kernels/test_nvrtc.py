@@ -20,7 +20,7 @@ from heatsim.kernels import launch
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.multigrid import cuda_sweeps
-from heatsim.kernels.reductions import compiled, fused, gather
+from heatsim.kernels.reductions import compiled, fused, gather, step_error
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.kernels.temporal_composite import correction
@@ -134,6 +134,48 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
+@pytest.mark.parametrize("architecture", [80, 90, 100])
+def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(architecture: int) -> None:
+    """On Hopper every kernel, those that ensembles take also for members; elsewhere those that runs take."""
+    skip_if_unknown(architecture)
+    chosen = [
+        (spec, *variant, members)
+        for spec in (LADDER if architecture == 90 else LADDER[5:])
+        for variant in (("float32", "seven_term"), ("float64", "seven_term"), ("float64", "increments"))
+        if architecture == 90 or variant[1] == "seven_term"
+        for members in ((False, True) if architecture == 90 and spec in LADDER[5:] else (False,))
+    ]
+
+    def build(variant: tuple[KernelSpec, Any, Any, bool]) -> Compiled:
+        spec, precision, scheme, members = variant
+        options = launch.build(spec, precision, scheme, GRID, launch.Variant(stages=True), members=members).options
+        return compile_source(launch.source(spec.source), spec.source, architecture, options)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            # Four coefficients more take registers: 07 misses up to 14, others four.
+            allowed = 56 if variant[0].name == "temporal" and architecture != 90 else 16
+            assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    streamed = next(spec for spec in LADDER if spec.name == "streamed")
+    needs = [
+        launch.Variant(faces=True, rate=True),
+        launch.Variant(faces=True, materials=True, heated=True, mixed=True, contacts=True, rate=True),
+        launch.Variant(faces=True, materials=True, varying=True, contacts=True, rate=True),
+    ]
+    for precision in ("float32", "float64"):
+        for variant in needs:
+            kernel = launch.build(streamed, precision, "increments", GRID, variant)
+            compiled = compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert all(memory == (0, 0, 0) for memory in compiled.local_memory), f"{variant}\n{compiled.log}"
+
+
 @pytest.mark.parametrize("architecture", [75, 90, 100])
 def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
@@ -146,6 +188,7 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for aligned in (False, True)
     ]
     jobs += [(gather.SOURCE, {"REAL": real}) for real in REAL.values()]
+    jobs += [(step_error.SOURCE, step_error.macros(precision, pairs)) for precision in REAL for pairs in (False, True)]
 
     def build(job: tuple[str, Mapping[str, str | int]]) -> Compiled:
         source = (compiled.FOLDER / job[0]).read_text(encoding="utf-8")

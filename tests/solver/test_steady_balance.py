@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
-from heatsim.kernels.cpu.composite_oracle import Entries, advance_numpy
+from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_oracle import advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance

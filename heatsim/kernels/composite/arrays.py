@@ -10,7 +10,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
-from heatsim.kernels.cpu.composite_oracle import Entries, HostBody, LinkTables, StepRow
+from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
@@ -154,14 +154,25 @@ class CompositeArrays:
             medium["mixed_cells"] = len(mixed.places)
         return struct, arrays
 
-    def sweeps(self, rows: Rows, first: int, count: int) -> SweepTable:
-        """Steps ``first`` … ``first + count − 1`` on the device."""
+    def sweeps(self, rows: Rows, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
+        """Steps ``first`` … ``first + count − 1`` on the device.
+
+        Args:
+            rows: what changes from step to step.
+            first: the number of the first step.
+            count: how many steps there are.
+            rate: whether they are for a build with ``rate``.
+            base: for such a build the field, on the device, to which the increments are added; None for 0.
+        """
         xp = self.device.xp
         # The potentials of held conditions follow the conditions of each step.
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
         conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
-        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision))
+        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate))
+        table["factor"] = rows.factors
+        if base is not None:
+            table["base"] = address(base)
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
         table["conditions"] = _pointers(conditions, count)
         table["heat"] = _pointers(heat, count)
@@ -193,7 +204,8 @@ class CompositeArrays:
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
         conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
-        return StepRow(conditions, held, rows.heat[min(step, len(rows.heat) - 1)].astype(number), beams)
+        heat = rows.heat[min(step, len(rows.heat) - 1)].astype(number)
+        return StepRow(conditions, held, heat, beams, number(rows.factors[min(step, len(rows.factors) - 1)]))
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

@@ -56,7 +56,7 @@ class BlockPlan(NamedTuple):
         periodic_x, periodic_y, periodic_z: which axes wrap.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
         first_step: the number of the call's first step.
-        c: c0…c6.
+        c: c0…c6, shape (steps, 7).
         f, g: the faces' terms, shape (steps, 6).
         x_min, x_max, y_min, y_max, z_min, z_max: the ledger's sums; empty if not recorded.
         sweeps: number of sweeps that share the steps.
@@ -171,13 +171,13 @@ def _march(plan: BlockPlan, tile: BlockTile, T: Any, T_new: Any, ring: Any) -> N
                 if halo == 0:
                     # 3. The last stage writes to memory, row by row.
                     new = (z * ny + y) * nx
-                    _sum_rows(plan, ring, planes, T_new, new, nx, (rows, nx))
+                    _sum_rows(plan, step, ring, planes, T_new, new, nx, (rows, nx))
                     _finish_rows(plan, tile, step, ring, here + at, T_new, new, nx, z, y, rows)
                 else:
                     # 4. The others write to the next level in one run; the padding between rows is written but not
                     # read.
                     new = here + 3 * plane + at
-                    _sum_rows(plan, ring, planes, ring, new, stride, (1, (rows - 1) * stride + nx))
+                    _sum_rows(plan, step, ring, planes, ring, new, stride, (1, (rows - 1) * stride + nx))
                     _finish_rows(plan, tile, step, ring, here + at, ring, new, stride, z, y, rows)
                     _set_row_ends(plan, ring, new, rows)
             if halo > 0:
@@ -222,14 +222,16 @@ def _set_end_rows(plan: BlockPlan, ring: Any, plane: int, from_y: int, to_y: int
 
 
 @compiled
-def _sum_rows(plan: BlockPlan, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
+def _sum_rows(
+    plan: BlockPlan, step: int, ring: Any, planes: Any, T_new: Any, new: int, new_stride: int, runs: Any
+) -> None:
     """Sum over neighbours; ``planes`` are the starts of the rows in the planes below, here and above."""
     below, here, above = planes
     around = (below, here - plan.stride, here, here + plan.stride, above)
     if plan.scheme == SEVEN_TERM:
-        sum_seven_term(plan.c, ring, around, plan.stride, T_new, new, new_stride, runs)
+        sum_seven_term(plan.c[step], ring, around, plan.stride, T_new, new, new_stride, runs)
     else:
-        sum_increments(plan.c, ring, around, plan.stride, T_new, new, new_stride, runs)
+        sum_increments(plan.c[step], ring, around, plan.stride, T_new, new, new_stride, runs)
 
 
 @compiled

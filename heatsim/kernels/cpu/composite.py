@@ -25,7 +25,7 @@ from heatsim.kernels.cpu.rows import (
     INCREMENTS,
     SEVEN_TERM,
     STOCHASTIC,
-    add_increments,
+    add_scaled,
     compiled,
     round_increments,
     sum_increments,
@@ -43,6 +43,7 @@ _OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, boundary, m
 def advance(
     T: Any,
     driving: Any,
+    base: Any,
     T_new: Any,
     body: CompiledBody,
     tables: CompiledTables,
@@ -60,6 +61,7 @@ def advance(
     Args:
         T: the field, a 1-d array.
         driving: T; if materials vary with temperature, memory for the potentials.
+        base: T; or another field to which increments are added, or an empty array for 0.
         T_new: the new field, written.
         body: the cells.
         tables: the coefficients of each kind.
@@ -84,7 +86,7 @@ def advance(
             of_face = (maps[face], beams[face], sums[face], beam_sums[face], parts)
             add_face(T, driving, T_new, body, tables, step, of_face, face, z, y)
         if step.scheme == INCREMENTS:
-            add_increments(T, row * body.nx, T_new, row * body.nx, body.nx)
+            add_scaled(base, row * body.nx, step.factor, T_new, row * body.nx, body.nx)
         elif step.scheme == STOCHASTIC:
             round_increments(T, row * body.nx, T_new, row * body.nx, body.nx, z, y, step.number)
 

@@ -16,7 +16,7 @@ inlined: Any = njit(forceinline=True, **OPTIONS)
 
 
 class CompiledBody(NamedTuple):
-    """Data that all steps of a body share; see :class:`heatsim.kernels.cpu.composite_oracle.HostBody`.
+    """Data that all steps of a body share; see :class:`heatsim.kernels.cpu.composite_body.HostBody`.
 
     Attributes:
         nz, ny, nx: number of cells.
@@ -82,6 +82,7 @@ class Step(NamedTuple):
         heat: heat of the sources in a cell of each kind, in K.
         number: number of the step.
         scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
+        factor: length of the step / that for which the tables are made.
     """
 
     conditions: Any
@@ -89,6 +90,7 @@ class Step(NamedTuple):
     heat: Any
     number: int
     scheme: int
+    factor: Any
 
 
 @inlined

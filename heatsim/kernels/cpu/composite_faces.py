@@ -52,7 +52,7 @@ def pass_to_void(
             )
             gained = gained + share * difference
     if exposed.size:
-        exposed[rank] += gained
+        exposed[rank] += np.float64(step.factor) * np.float64(gained)
     return gained
 
 
@@ -144,9 +144,9 @@ def add_face(
             heat = share * difference
         T_new[i] += heat
         if sums.size:
-            sums[v, u] += np.float64(heat) - np.float64(from_beam)
+            sums[v, u] += np.float64(step.factor) * (np.float64(heat) - np.float64(from_beam))
         if beam_sums.size:
-            beam_sums[v, u] += from_beam
+            beam_sums[v, u] += np.float64(step.factor) * np.float64(from_beam)
 
 
 @compiled
@@ -168,7 +168,7 @@ def _pass_parts(body: CompiledBody, step: Step, place: int, cell: Any, parts: An
         )
         passing = fraction * (share * difference)
         if parts.size:
-            parts[part] += np.float64(passing) - np.float64(fraction * from_beam)
+            parts[part] += np.float64(step.factor) * (np.float64(passing) - np.float64(fraction * from_beam))
         gained = gained + passing
     return gained
 

@@ -4,7 +4,6 @@ Both do the operations of composite/composite.cuh in the same order and without 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -12,98 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
 from heatsim.physics.boundary import FREE, TOLERANCES, surface_rise
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
-from heatsim.physics.mixed_cells import MIXED, MixedCells
+from heatsim.physics.mixed_cells import MIXED
 
 Field = NDArray[Any]
 # Memory of the numba kernel for the potentials of a body whose materials vary with temperature.
-_potentials_of: WeakKeyDictionary["HostBody", Field] = WeakKeyDictionary()
-Sums = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class HostBody:
-    """Data that all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
-
-    Attributes:
-        cells: the bytes; empty if there is one kind.
-        maps: for each face the number of each cell's condition, or an empty array.
-        mixed: the cells at faces that several conditions share.
-        bits, before, weights: the cells with weighted surfaces; see composite.cuh.
-        contacts: whether some of these are contacts.
-        reference: the absolute temperature of a deviation of 0, in K.
-        first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
-        enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
-    """
-
-    cells: NDArray[np.uint8]
-    maps: Sequence[NDArray[np.uint8]]
-    mixed: MixedCells
-    bits: NDArray[np.uint32]
-    before: NDArray[np.uint32]
-    weights: Field
-    contacts: bool
-    reference: Any
-    first_heated: int
-    void: int
-    void_condition: int
-    enthalpies: EnthalpyTables
-
-
-@dataclass(frozen=True, eq=False)
-class LinkTables:
-    """Data that depend on the time step; see composite/materials.cuh. Numbers are in the field's precision.
-
-    Attributes:
-        c: c0…c6 of a body of one kind.
-        inner: (cx, cy, cz, 0) of each kind's interior cells, shape (kinds, 4).
-        links: c_ab, shape (3, kinds, kinds).
-        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
-    """
-
-    c: Field
-    inner: Field
-    links: Field
-    halves: Field
-
-
-@dataclass(frozen=True, eq=False)
-class StepRow:
-    """Data that change from step to step. Numbers are in the field's precision.
-
-    Attributes:
-        conditions: the six numbers of each condition, shape (conditions, 6).
-        held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
-            if no material varies with temperature.
-        heat: heat of the sources in a cell of each kind in K, shape (kinds,).
-        beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
-    """
-
-    conditions: Field
-    held: Field
-    heat: Field
-    beams: Sequence[Field]
-
-
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The ledger's sums; arrays that are not recorded are empty.
-
-    Attributes:
-        faces: heat through each face, without beams.
-        beams: heat of beams, for each face.
-        exposed: heat through the surfaces of each exposed cell towards void.
-        parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
-    """
-
-    faces: Sequence[Sums]
-    beams: Sequence[Sums]
-    exposed: Sums
-    parts: Sums = field(default_factory=lambda: np.zeros(0))
+_potentials_of: WeakKeyDictionary[HostBody, Field] = WeakKeyDictionary()
 
 
 class Inside(NamedTuple):
@@ -125,8 +42,12 @@ def advance_numpy(
     step: int,
     ledger: Entries,
     scheme: Scheme,
+    base: Field | None = None,
 ) -> None:
-    """One step of the whole field, T to T_new."""
+    """One step of the whole field, T to T_new.
+
+    With ``base``, T_new = base + factor·increments; an empty array stands for 0. It needs increments.
+    """
     kind = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
     beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
@@ -158,7 +79,7 @@ def advance_numpy(
     if scheme == "seven_term":
         T_new[...] = total
     elif scheme == "increments":
-        T_new[...] = T + total
+        T_new[...] = row.factor * total + (T if base is None else base if base.size else T.dtype.type(0.0))
     else:
         T_new[...] = rounded_sum(T, total, step)
 
@@ -271,7 +192,7 @@ def _add_exposed(
         heat = np.where(passes, heat + share * difference, heat)
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
-        ledger.exposed[...] += heat
+        ledger.exposed[...] += np.float64(row.factor) * heat
 
 
 def _add_face(
@@ -296,12 +217,12 @@ def _add_face(
         np.add.at(heat.reshape(-1), owners, passing)
         if ledger.parts.size:
             brought = fractions * from_beam.reshape(-1)[owners]
-            ledger.parts[parts] += passing.astype(np.float64) - brought.astype(np.float64)
+            ledger.parts[parts] += np.float64(row.factor) * (passing.astype(np.float64) - brought.astype(np.float64))
     total[place] += heat
     if ledger.faces[face].size:
-        ledger.faces[face][...] += heat.astype(np.float64) - from_beam.astype(np.float64)
+        ledger.faces[face][...] += np.float64(row.factor) * (heat.astype(np.float64) - from_beam.astype(np.float64))
     if ledger.beams[face].size:
-        ledger.beams[face][...] += from_beam
+        ledger.beams[face][...] += np.float64(row.factor) * from_beam
 
 
 def advance_numba(
@@ -314,8 +235,12 @@ def advance_numba(
     step: int,
     ledger: Entries,
     scheme: Scheme,
+    base: Field | None = None,
 ) -> None:
-    """One step of the whole field, T to T_new."""
+    """One step of the whole field, T to T_new.
+
+    With ``base``, T_new = base + factor·increments; an empty array stands for 0. It needs increments.
+    """
     # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
     from heatsim.kernels.cpu import composite_cells as compiled
@@ -342,10 +267,10 @@ def advance_numba(
     )
     advance: Any = composite.advance
     advance(
-        *(field.reshape(-1) for field in (T, driving, T_new)),
+        *(field.reshape(-1) for field in (T, driving, T if base is None else base, T_new)),
         compiled.CompiledBody(nz, ny, nx, *periodic, *cells),
         compiled.CompiledTables(c, tables.links, tables.halves, *of_enthalpies),
-        compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme)),
+        compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme), row.factor),
         tuple(body.maps),
         tuple(row.beams),
         tuple(ledger.faces),

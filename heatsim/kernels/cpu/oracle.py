@@ -116,8 +116,9 @@ def _advance_numpy(
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> tuple[Field, Field]:
-    for number, terms in enumerate(zip(np.atleast_2d(f), np.atleast_2d(g), strict=True), start=step):
-        advance_numpy(T, T_new, periodic, c, *terms, number, ledger, scheme)
+    f, g = np.atleast_2d(f), np.atleast_2d(g)
+    for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
+        advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
         T, T_new = T_new, T
     return T, T_new
 
@@ -143,7 +144,7 @@ def _advance_numba(
     periodic_x, periodic_y, periodic_z = periodic
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
     plan = blocked.BlockPlan(
-        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, c, f, g),
+        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, _of_each(c, len(f)), f, g),
         *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
         *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
     )
@@ -160,6 +161,11 @@ def _advance_numba(
             for other in others:
                 other.result()
     return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
+
+
+def _of_each(c: Field, steps: int) -> Field:
+    """c0…c6 of each step, shape (steps, 7)."""
+    return np.ascontiguousarray(np.broadcast_to(c, (steps, 7)))
 
 
 def choose_threads(cells: int) -> None:
@@ -216,6 +222,6 @@ def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
 
 # kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does one step for each row of f and g, beginning with number
-# ``step``. It returns (result, other array); the other array has no useful contents. With one row, or f and g of shape
-# (6,), the result is in T_new and T is unchanged.
+# ``step``; c has one row for all steps, or one for each. It returns (result, other array); the other array has no
+# useful contents. With one row, or f and g of shape (6,), the result is in T_new and T is unchanged.
 CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

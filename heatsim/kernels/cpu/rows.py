@@ -141,6 +141,20 @@ def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
 
 
 @compiled
+def add_scaled(base: Any, here: int, factor: Any, total: Any, new: int, n: int) -> None:
+    """Set total = base + factor·total in a row; an empty ``base`` stands for 0."""
+    _whole_vectors()
+    i, out = np.uint64(here), np.uint64(new)
+    if base.size == 0:
+        zero = factor - factor
+        for x in range(np.uint64(n)):
+            total[out + x] = factor * total[out + x] + zero
+        return
+    for x in range(np.uint64(n)):
+        total[out + x] = factor * total[out + x] + base[i + x]
+
+
+@compiled
 def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
     """Set total = T + total in a row, rounded stochastically by a hash of (step, cell)."""
     _whole_vectors()

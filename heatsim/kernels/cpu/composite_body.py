@@ -1,0 +1,98 @@
+"""Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.physics.mixed_cells import MixedCells
+
+Field = NDArray[Any]
+Sums = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HostBody:
+    """Data that all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
+
+    Attributes:
+        cells: the bytes; empty if there is one kind.
+        maps: for each face the number of each cell's condition, or an empty array.
+        mixed: the cells at faces that several conditions share.
+        bits, before, weights: the cells with weighted surfaces; see composite.cuh.
+        contacts: whether some of these are contacts.
+        reference: the absolute temperature of a deviation of 0, in K.
+        first_heated: the first kind with sources.
+        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
+        enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
+    """
+
+    cells: NDArray[np.uint8]
+    maps: Sequence[NDArray[np.uint8]]
+    mixed: MixedCells
+    bits: NDArray[np.uint32]
+    before: NDArray[np.uint32]
+    weights: Field
+    contacts: bool
+    reference: Any
+    first_heated: int
+    void: int
+    void_condition: int
+    enthalpies: EnthalpyTables
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTables:
+    """Data that depend on the time step; see composite/materials.cuh. Numbers are in the field's precision.
+
+    Attributes:
+        c: c0…c6 of a body of one kind.
+        inner: (cx, cy, cz, 0) of each kind's interior cells, shape (kinds, 4).
+        links: c_ab, shape (3, kinds, kinds).
+        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
+    """
+
+    c: Field
+    inner: Field
+    links: Field
+    halves: Field
+
+
+@dataclass(frozen=True, eq=False)
+class StepRow:
+    """Data that change from step to step. Numbers are in the field's precision.
+
+    Attributes:
+        conditions: the six numbers of each condition, shape (conditions, 6).
+        held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
+            if no material varies with temperature.
+        heat: heat of the sources in a cell of each kind in K, shape (kinds,).
+        beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
+        factor: length of the step / that for which the tables are made; 1 except with increments.
+    """
+
+    conditions: Field
+    held: Field
+    heat: Field
+    beams: Sequence[Field]
+    factor: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The ledger's sums; arrays that are not recorded are empty.
+
+    Attributes:
+        faces: heat through each face, without beams.
+        beams: heat of beams, for each face.
+        exposed: heat through the surfaces of each exposed cell towards void.
+        parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
+    """
+
+    faces: Sequence[Sums]
+    beams: Sequence[Sums]
+    exposed: Sums
+    parts: Sums = field(default_factory=lambda: np.zeros(0))

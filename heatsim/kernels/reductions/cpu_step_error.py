@@ -1,0 +1,81 @@
+"""The CPU kernel of :mod:`heatsim.kernels.reductions.step_error`; it does what step_error.cu does, to the same bits."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from heatsim.kernels.source_key import source_key
+from heatsim.numba_cache import kept
+from heatsim.physics import cell_types
+from heatsim.physics.cell_types import INTERIOR
+
+KIND = INTERIOR - 1
+_OTHER_SOURCES = source_key((cell_types,))
+
+
+@kept(parallel=True, nogil=True, error_model="numpy")
+def look(
+    T0: Any,
+    T1: Any,
+    F0: Any,
+    F1: Any,
+    cells: Any,
+    void: int,
+    nx: int,
+    ny: int,
+    nz: int,
+    other_sources: str = _OTHER_SOURCES,
+) -> tuple[float, float, float, int]:
+    """The largest |mean of e| over blocks, the extremes of T1, and how many cells are not finite.
+
+    Args:
+        T0: the field at the start, a 1-d array.
+        T1: the field at the end.
+        F0: step length times rate of change at the start.
+        F1: the same at the end.
+        cells: the cells' bytes; not read if ``void`` is negative.
+        void: the kind of void; negative if there is none.
+        nx: number of cells along x.
+        ny: along y.
+        nz: along z.
+        other_sources: part of numba's cache key; do not pass it.
+    """
+    slabs = (nz + 1) // 2
+    largest, lowest, highest, not_finite = np.zeros(slabs), np.zeros(slabs), np.zeros(slabs), np.zeros(slabs, np.int64)
+    for slab in prange(slabs):
+        found = _look_at_slab(T0, T1, F0, F1, cells, void, nx, ny, nz, 2 * slab)
+        largest[slab], lowest[slab], highest[slab], not_finite[slab] = found
+    return largest.max(), lowest.min(), highest.max(), not_finite.sum()
+
+
+@njit(nogil=True, error_model="numpy")
+def _look_at_slab(
+    T0: Any, T1: Any, F0: Any, F1: Any, cells: Any, void: int, nx: int, ny: int, nz: int, z: int
+) -> tuple[float, float, float, int]:
+    """The same for the blocks that begin in plane z."""
+    largest, lowest, highest, not_finite = 0.0, np.inf, -np.inf, 0
+    for y in range(0, ny, 2):
+        for x in range(0, nx, 2):
+            total, summed = 0.0, 0
+            for at_z in range(z, min(z + 2, nz)):
+                for at_y in range(y, min(y + 2, ny)):
+                    row = (at_z * ny + at_y) * nx
+                    for i in range(row + x, row + min(x + 2, nx)):
+                        if void >= 0 and cells[i] & KIND == void:
+                            continue
+                        value = np.float64(T1[i])
+                        e = 0.8 * (np.float64(T0[i]) - value) + 0.4 * (np.float64(F0[i]) + np.float64(F1[i]))
+                        total += e
+                        summed += 1
+                        if value < lowest:  # false for NaN
+                            lowest = value
+                        if value > highest:
+                            highest = value
+                        if not (value - value == 0.0 and e - e == 0.0):
+                            not_finite += 1
+            if summed:
+                mean = abs(total / summed)
+                if mean > largest:
+                    largest = mean
+    return largest, lowest, highest, not_finite

@@ -1,0 +1,124 @@
+"""The error of a step of a stabilized method, and fields between both ends of it, on a GPU or on the CPU.
+
+With the fields T0 and T1 at both ends of a step of length h, and F0 = h·dT/dt and F1 there, the error of a cell is
+
+    e = 0.8·(T0 − T1) + 0.4·(F0 + F1)        Sommeijer, Shampine & Verwer, J. Comput. Appl. Math. 88 (1998) 315
+
+GPU and CPU give the same bits.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.reductions import compiled
+
+SOURCE = "step_error.cu"
+THREADS = 256  # of a block
+_BLOCKS = 2048  # of the first launch, at most
+_CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
+
+# struct Found of step_error.cu.
+FOUND = np.dtype([*((name, np.float64) for name in ("largest", "lowest", "highest")), ("not_finite", np.uint64)])
+
+
+@dataclass(frozen=True)
+class StepError:
+    """What one pass over both ends of a step finds; cells of void are left out.
+
+    Attributes:
+        norm: the largest |mean of e| over blocks of 2×2×2 cells, in K. Where materials change with temperature, fields
+            hold enthalpy in kelvins of the constant heat capacity that the material's table names, and so does the
+            norm: 1 K is that capacity times 1 K of heat, while the cell melts too.
+        lowest, highest: extremes of T1 in what the field holds; inf and −inf if there is nothing.
+        finite: whether T1 and e are finite everywhere.
+    """
+
+    norm: float
+    lowest: float
+    highest: float
+    finite: bool
+
+
+def step_error(device: Device, T0: Any, T1: Any, F0: Any, F1: Any, cells: Any = None, void: int = -1) -> StepError:
+    """The error of a step.
+
+    Args:
+        device: the fields' device.
+        T0: the field at the start, [z, y, x], float32 or float64, contiguous.
+        T1: the field at the end, like the others of the same kind.
+        F0: step length times rate of change at the start, in K.
+        F1: the same at the end.
+        cells: the cells' bytes on the device, [z, y, x]; they matter only if there is void.
+        void: the kind of void; negative if there is none.
+    """
+    if cells is None or not cells.size:
+        cells, void = device.xp.zeros(1, dtype=np.uint8), -1
+    if device.backend == "cpu":
+        from heatsim.kernels.reductions import cpu_step_error
+
+        fields = (field.reshape(-1) for field in (T0, T1, F0, F1, cells))
+        return _read(cpu_step_error.look(*fields, void, *(int(n) for n in reversed(T0.shape))))
+    nz, ny, nx = (int(n) for n in T0.shape)
+    # Rows begin at multiples of two values if all fields do.
+    pair = 2 * T0.dtype.itemsize
+    paired = nx % 2 == 0 and all(field.data.ptr % pair == 0 for field in (T0, T1, F0, F1))
+    defined = macros(str(T0.dtype), paired)
+    blocks = min(_BLOCKS, ceil(ceil(nx / 2) * ceil(ny / 2) * ceil(nz / 2) / THREADS))
+    partial = device.xp.empty(blocks * FOUND.itemsize, dtype=np.uint8)
+    result = device.xp.empty(FOUND.itemsize, dtype=np.uint8)
+    sizes = (np.int32(void), np.int32(nx), np.int32(ny), np.int32(nz))
+    look = compiled.function(SOURCE, "look", defined)
+    look((blocks,), (THREADS,), (T0, T1, F0, F1, cells, *sizes, partial))
+    fold = compiled.function(SOURCE, "fold", defined)
+    fold((1,), (THREADS,), (partial, np.uint32(blocks), result))
+    found = device.to_host(result).view(FOUND)[0]
+    return _read(tuple(found.tolist()))
+
+
+def combine(
+    device: Device, out: Any, weights: tuple[float, float, float, float], fields: tuple[Any, Any, Any, Any]
+) -> None:
+    """Set out = w0·T0 + w1·F0 + w2·T1 + w3·F1, found in float64 and rounded once.
+
+    Args:
+        device: the fields' device.
+        out: a field; it may be one of the four.
+        weights: w0 … w3.
+        fields: T0, F0, T1, F1, contiguous, of the shape and precision of ``out``.
+    """
+    if device.backend == "cpu":
+        _combine_on_cpu(out, weights, fields)
+        return
+    count = int(out.size)
+    blocks = min(16 * _BLOCKS, ceil(count / THREADS))
+    launch = compiled.function(SOURCE, "combine", macros(str(out.dtype), False))
+    launch((blocks,), (THREADS,), (*fields, *(np.float64(weight) for weight in weights), np.uint64(count), out))
+
+
+def macros(precision: str, pairs: bool) -> dict[str, str | int]:
+    """The macros of step_error.cu."""
+    return {"REAL": compiled.REAL[precision], "THREADS": THREADS, "PAIRS": int(pairs)}
+
+
+def _read(found: tuple[float, float, float, int]) -> StepError:
+    largest, lowest, highest, not_finite = found
+    return StepError(float(largest), float(lowest), float(highest), not_finite == 0)
+
+
+def _combine_on_cpu(out: NDArray[Any], weights: tuple[float, ...], fields: tuple[NDArray[Any], ...]) -> None:
+    """Chunk by chunk, so that each value is read from memory once."""
+    target, flat = out.reshape(-1), [field.reshape(-1) for field in fields]
+    room = np.empty((2, min(_CPU_CHUNK, target.size)))
+    for first in range(0, target.size, _CPU_CHUNK):
+        part = slice(first, first + _CPU_CHUNK)
+        total, term = room[:, : len(target[part])]
+        np.multiply(flat[0][part], weights[0], out=total, dtype=np.float64)
+        for weight, field in zip(weights[1:], flat[1:], strict=True):
+            np.multiply(field[part], weight, out=term, dtype=np.float64)
+            total += term
+        target[part] = total

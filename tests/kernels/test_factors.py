@@ -1,0 +1,156 @@
+"""Steps of different lengths of composite bodies, by a factor on their increments, and the rate of change alone."""
+
+from dataclasses import replace
+from functools import cache
+from math import fsum
+
+import numpy as np
+import pytest
+from composite_executor import EXECUTIONS, ON_CUDA, CompositeResult, CompositeSteps, Executor, builds, on_cpu, on_host
+from cuda_host.machine import compile_kernels
+from executor import BLOCK_MEMORY, CPU, CUDA, source_of
+from test_composite_kernels import body
+
+from heatsim.kernels.catalog import KernelSpec
+
+ORACLE = CPU[0]
+PRECISIONS = ("float32", "float64")
+OPEN = (False, False, False)
+# The first rung, whole vectors, and boxes that are stepped again.
+CHOSEN = (*CPU, CUDA[0], CUDA[5], CUDA[6])
+EVERY_EXECUTION = pytest.mark.parametrize(
+    ("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in CHOSEN]
+)
+EVERY_CUDA = pytest.mark.parametrize(("spec", "execute"), [each for each in ON_CUDA if each.values[0] in CHOSEN])
+
+
+@cache
+def bodies() -> tuple[CompositeSteps, ...]:
+    """Several materials, one material with general faces, materials that vary, several conditions on a cell."""
+    return (
+        body((36, 8, 9), (False, True, False), 200),
+        body((33, 6, 10), OPEN, 201),
+        body((36, 8, 9), OPEN, 202, several=False),
+        body((36, 4, 6), OPEN, 203, varying=True),
+        body((36, 8, 9), OPEN, 204, mixed=True),
+    )
+
+
+@cache
+def cases() -> tuple[CompositeSteps, ...]:
+    """With five steps of 0.1 to 1.4 times the length for which the tables are made: at most as long as is stable."""
+    rng = np.random.default_rng(5)
+    return tuple(replace(case, rows=replace(case.rows, factors=rng.uniform(0.1, 1.4, case.steps))) for case in bodies())
+
+
+@cache
+def rates() -> tuple[CompositeSteps, ...]:
+    """One evaluation of each body, added to 0 and to another field."""
+    rng = np.random.default_rng(6)
+    ones = [replace(case, steps=1, rows=replace(case.rows, factors=np.array([250.0])), rate=True) for case in bodies()]
+    fields = [rng.uniform(-100.0, 100.0, case.T.shape).astype(np.float32) for case in ones]
+    return (*ones, *(replace(case, base=base) for case, base in zip(ones, fields, strict=True)))
+
+
+@cache
+def results(spec: KernelSpec, execute: Executor, precision: str) -> tuple[CompositeResult, ...]:
+    if execute is on_host:
+        compile_all()
+    every = (*cases(), *(rates() if spec in CPU or spec in (CUDA[0], CUDA[5]) else ()))
+    return tuple(execute(spec, case, precision, "increments") for case in every)
+
+
+@cache
+def compile_all() -> None:
+    """All kernels for the host machine at once, on all cores."""
+    compile_kernels(
+        source_of(build)
+        for build in dict.fromkeys(
+            build
+            for case in (*cases(), *rates())
+            for spec in CHOSEN
+            if spec in CUDA
+            for precision in PRECISIONS
+            for build in builds(spec, case, precision, "increments", BLOCK_MEMORY)
+        )
+    )
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@EVERY_EXECUTION
+def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precision: str) -> None:
+    exact = results(ORACLE, on_cpu, "float64")
+    for case, result, expected in zip((*cases(), *rates()), results(spec, execute, precision), exact, strict=False):
+        # No term of an increment is rounded more than 32 times, Newton's steps among them.
+        factor = max(1.0, float(case.rows.factors.max()))
+        heat = case.rows.heat.max() + max(np.abs(sums).max(initial=0.0) for sums in expected.sums) / factor
+        size = max(np.abs(case.T).max(), np.abs(expected.T).max() / factor, 300.0) + heat
+        bound = 32.0 * case.steps * factor * np.finfo(precision).eps / 2.0 * size
+        for mine, others in zip((result.T, *result.sums), (expected.T, *expected.sums), strict=True):
+            assert np.abs(mine - others).max(initial=0.0) <= bound, f"{case.grid.cells}, rate {case.rate}"
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@EVERY_CUDA
+def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, precision: str) -> None:
+    for result, first in zip(results(spec, execute, precision), results(CUDA[0], on_host, precision), strict=False):
+        result.assert_same_bits(first)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_cpu_kernels_give_the_same_bits(precision: str) -> None:
+    for first, other in zip(results(ORACLE, on_cpu, precision), results(CPU[1], on_cpu, precision), strict=True):
+        other.assert_same_bits(first)
+
+
+@EVERY_EXECUTION
+def test_a_factor_is_the_length_of_the_step(spec: KernelSpec, execute: Executor) -> None:
+    """Tables for another step and a factor that makes up for it: the same steps but for rounding.
+
+    Powers of two are exact, so the bits are the same. The heat of sources is counted in a step of the tables.
+    """
+    for case in bodies()[:3]:
+        other = replace(
+            case,
+            dt=case.dt / 4.0,
+            c=tuple(c / 4.0 for c in case.c),
+            rows=replace(case.rows, heat=case.rows.heat / 4.0, factors=np.full(case.steps, 4.0)),
+        )
+        scaled, plain = (execute(spec, each, "float64", "increments") for each in (other, case))
+        for mine, others in zip((scaled.T, *scaled.sums), (plain.T, *plain.sums), strict=True):
+            assert mine.tobytes() == others.tobytes()
+
+
+@EVERY_EXECUTION
+def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execute: Executor) -> None:
+    """Σ C·(T − T_before) = Σ of the ledger's entries and sources, to the rounding of the terms."""
+    for case in cases()[:3]:
+        result = execute(spec, case, "float64", "increments")
+        capacity = case.medium.cell_heat_capacity
+        kinds = case.medium.cells & 0x7F if case.medium.cells.size else np.zeros(case.T.shape, np.uint8)
+        stored = fsum((capacity[kinds] * (result.T - case.T.astype(float))).reshape(-1))
+        terms = []
+        for face in range(6):
+            of_face = capacity[case.medium.kinds_on_face(face)] if not case.medium.uniform else capacity[0]
+            terms += [(of_face * sums).sum() for sums in (result.sums[face], result.sums[6 + face]) if sums.size]
+        exposure = case.medium.exposure
+        if result.sums[12].size:
+            assert exposure is not None
+            terms.append((result.sums[12] * capacity[kinds.reshape(-1)[exposure.cells]]).sum())
+        counts = np.bincount(kinds.reshape(-1), minlength=len(capacity))
+        terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
+        magnitude = float((capacity[kinds] * np.abs(result.T)).sum()) + sum(map(abs, terms))
+        assert stored == pytest.approx(fsum(terms), abs=32.0 * case.steps * np.finfo(float).eps * magnitude)
+
+
+def test_a_rate_keeps_the_digits_of_small_increments() -> None:
+    """In float32 near a large deviation: the increments come from differences of neighbours."""
+    case = replace(rates()[0], T=(1000.0 + np.float32(2.0**-8) * rates()[0].T.round()).astype(np.float32))
+    exact = on_cpu(ORACLE, case, "float64", "increments")
+    result = on_host(CUDA[5], case, "float32", "increments")
+    # Relative to the terms that are summed, not to T.
+    inside = np.zeros(case.T.shape, bool)
+    inside[2:-2, 2:-2, 2:-2] = True
+    inside &= (case.medium.cells & 0x80) > 0
+    assert inside.sum() > 20
+    assert np.abs(result.T - exact.T)[inside].max() <= 32.0 * 2.0**-24 * 250.0 * 2.0

@@ -8,7 +8,7 @@ import runs
 
 from heatsim.physics.jumps import Jumps
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.method_choice import Work, count_work, euler_steps, stages_between
+from heatsim.run.method_choice import WorkEstimate, count_work, euler_steps, stages_between
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, rounding_note
 from heatsim.scenario import load
@@ -58,8 +58,8 @@ def test_nothing_conducts():
 
 def test_the_choice_needs_a_gain_of_three():
     none = Jumps(np.zeros(0), np.zeros(0, dtype=bool))
-    assert Work(3_000, (500, 2_000), none, 0.1).stabilized_pays
-    assert not Work(2_999, (500, 2_000), none, 0.1).stabilized_pays
+    assert WorkEstimate(3_000, (500, 2_000), none, 0.1).stabilized_pays
+    assert not WorkEstimate(2_999, (500, 2_000), none, 0.1).stabilized_pays
 
 
 def test_plan_shows_stages_as_a_range(tmp_path):

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from heatsim.physics.boundary import Boundary, time_functions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps, passing_times
+from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import span
-from heatsim.scenario import Formula
 from heatsim.solver.stabilized.controller import Tolerance
 from heatsim.solver.stabilized.scheme import all_stages
 
@@ -35,10 +35,11 @@ _SMOOTH, _MELTING = (2.0 / 3.0, 2.0), (3.0, 12.0)
 # Stages of another method are worth it from this gain on: a step has work beside its stages.
 _GAIN = 3.0
 _MOST_PLACES = 2**20  # of one beam
+_RESOLUTION = 2**11  # of the times of changes, in parts of the end
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkEstimate:
     """Sweeps over the grid that a run needs with each method.
 
     Attributes:
@@ -59,7 +60,7 @@ class Work:
         return self.euler >= _GAIN * sqrt(self.stages[0] * self.stages[1])
 
 
-def count_work(problem: HeatProblem) -> Work:
+def count_work(problem: HeatProblem) -> WorkEstimate:
     """Count the work of a run in which time passes.
 
     Raises:
@@ -70,11 +71,16 @@ def count_work(problem: HeatProblem) -> Work:
     whole = span(start, problem.boundary)
     tolerance = Tolerance(scenario.time.tolerance, whole, start.lowest, start.highest).kelvin
     jumps = find_jumps(problem.boundary, tolerance, whole)
-    edges = np.unique(np.concatenate(([0.0, end], jumps.times, *_turning_points(problem.boundary))))
+    edges = np.unique(np.concatenate(([0.0, end], jumps.times)))
+    changes = np.concatenate((np.zeros(0), *_changes(problem.boundary)))
+    after = np.searchsorted(edges, changes).clip(1, len(edges) - 1)
+    # Changes are known to within a sample; one beside a jump is the jump itself.
+    apart = np.minimum(changes - edges[after - 1], edges[after] - changes) > end / _RESOLUTION
+    edges = np.unique(np.concatenate((edges, changes[apart])))
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     # Where nothing but a source makes differences, nobody knows how large they become; the default is then right.
     fraction = tolerance / whole if whole > tolerance else 2e-4
-    return Work(
+    return WorkEstimate(
         euler=euler_steps(end, limit, 0.9),
         stages=stages_between(edges, limit, fraction, melts),
         jumps=jumps,
@@ -105,15 +111,12 @@ def stages_between(edges: Array, limit: float, fraction: float, melts: bool) -> 
     return max(least, fewest), max(most, fewest)
 
 
-def _turning_points(boundary: Boundary) -> Iterator[Array]:
-    """Times in s at which smooth functions turn, and at which a beam has moved by its radius."""
+def _changes(boundary: Boundary) -> Iterator[Array]:
+    """Times in s between which expressions change by their range, and in which a beam moves by its radius."""
     scenario, end = boundary.scenario, boundary.scenario.time.end
     functions = [function for condition in boundary.conditions for function in time_functions(condition)]
-    for formula in dict.fromkeys([*functions, *(source.scale for source in scenario.sources)]):
-        if isinstance(formula, Formula):
-            times = formula.samples(end)
-            rises = np.sign(np.diff(formula.at(times)))
-            yield times[1:-1][rises[1:] != rises[:-1]]
+    functions += [source.scale for source in scenario.sources]
+    yield from (Pace.of_functions([function], end).edges() for function in dict.fromkeys(functions))
     for source in scenario.sources:
         if source.beam is not None and len(passing := passing_times(source.beam)) > 1:
             assert source.beam.speed is not None

@@ -7,7 +7,7 @@ from heatsim.physics.cell_types import Medium
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
-from heatsim.run.method_choice import Work, count_work
+from heatsim.run.method_choice import WorkEstimate, count_work
 from heatsim.run.plan import Plan
 from heatsim.scenario import Contact
 
@@ -82,7 +82,7 @@ def _describe_stabilized(plan: Plan) -> str:
     )
 
 
-def _tolerance(problem: HeatProblem, work: Work) -> str:
+def _tolerance(problem: HeatProblem, work: WorkEstimate) -> str:
     if problem.scenario.time.tolerance is not None:
         return f"at most {work.tolerance:.6g} K"
     return f"at most 0.02 % of the range of temperatures, {work.tolerance:.4g} K at the start"

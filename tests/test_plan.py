@@ -14,7 +14,9 @@ from heatsim.cli import main
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.plan import Plan, describe, rounding_note, size
+from heatsim.run.capacity import size
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe, rounding_note
 from heatsim.scenario import load
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader

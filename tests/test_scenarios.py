@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import paint
 from heatsim.physics.survey import survey
-from heatsim.run.plan import Plan, describe
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.storage import tables

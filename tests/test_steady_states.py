@@ -11,7 +11,8 @@ import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.interrupt import Stop
-from heatsim.run.plan import Plan, describe
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
 from heatsim.scenario import load
 from heatsim.solver import steady
 from heatsim.storage import folder, tables

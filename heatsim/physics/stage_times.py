@@ -57,7 +57,7 @@ class StageTimes:
         apart, length = NEAR_JUMP * end, _MOMENT * end
         if side is Side.AFTER:
             return cls(*(np.array([number]) for number in (time + apart, time + apart, length, size)))
-        return cls(*(np.array([number]) for number in (time - apart, time - apart - length, length, size)))
+        return cls(*(np.array([number]) for number in (time - apart, max(time - apart - length, 0.0), length, size)))
 
     def after(self, time: float, end: float) -> "StageTimes":
         """The same stages, where those at ``time`` see values after a jump there; ``end`` is that of the run in s."""

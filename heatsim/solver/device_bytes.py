@@ -16,19 +16,21 @@ class DeviceBytes:
     """Bytes of a run.
 
     Attributes:
-        field: of one buffer of the field; a run has two, and a third for copies where there is room.
+        field: of one buffer of the field; a copy for writing takes another one where there is room.
         ledger: of the sums of heat, those that are carried over among them.
         body: of cell types, conditions on faces with patches, and a kernel's tables.
+        fields: number of buffers of the field. Stabilized steps keep the fields and the rates of both ends of a step.
     """
 
     field: int
     ledger: int
     body: int
+    fields: int = 2
 
     @property
     def total(self) -> int:
         """All of it, without a copy of the field."""
-        return 2 * self.field + self.ledger + self.body
+        return self.fields * self.field + self.ledger + self.body
 
 
 def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceBytes:
@@ -42,4 +44,5 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
-    return DeviceBytes(field, 8 * sums * (2 if carried else 1), body)
+    fields = 5 if problem.scenario.time.method == "stabilized" else 2
+    return DeviceBytes(field, 8 * sums * (2 if carried else 1), body, fields)

@@ -20,6 +20,7 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
     """The properties that the runs of an ensemble share; coefficients, face values, time steps and ends may differ."""
     solver = problem.scenario.solver
     return (
+        problem.scenario.time.method,
         problem.grid.cells,
         problem.precision,
         problem.scheme,
@@ -31,12 +32,13 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 
 
 def fits_ensemble(plan: Plan) -> bool:
-    """Whether a run can be part of an ensemble."""
-    return plan.device.backend == "cuda" and plan.problem.linear
+    """Whether a run can be part of an ensemble: only steps of the method "euler" have lengths known beforehand."""
+    euler = plan.problem.scenario.time.method == "euler"
+    return plan.device.backend == "cuda" and euler and plan.problem.linear
 
 
 def run_bytes(problem: HeatProblem) -> int:
-    """The device memory of one run in bytes: two fields, the copy for output, and the energy ledger."""
+    """The device memory of one run in bytes: its fields, the copy for output, and the energy ledger."""
     needed = device_bytes.of_run(problem)
     return needed.total + needed.field
 

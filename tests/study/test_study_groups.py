@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import study_text
+from cuda_host import gpu
 
+from heatsim import device
+from heatsim.run.plan import Plan
 from heatsim.study.definition import read
-from heatsim.study.groups import make_groups, run_bytes
+from heatsim.study.groups import fits_ensemble, make_groups, run_bytes
 
 PARAMETERS = """
 [study]
@@ -48,3 +52,18 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
     assert sorted(number for group in groups for number in group) == list(range(3, 41))
     # Each group is a quarter of the remaining runs: the last ones end at about the same time.
     assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]
+
+
+def test_only_euler_steps_are_stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stabilized steps have lengths of their own in each run, and a steady state has no steps."""
+    monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
+    methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "steady"]\n"solver.kernel" = ["auto"]\n'
+    _, problems = read(study_text.write(tmp_path, methods))
+    fitting = {problem.scenario.time.method: fits_ensemble(Plan.of(problem)) for problem in problems.values()}
+    assert fitting == {"euler": True, "stabilized": False, "steady": False}
+    groups = make_groups(problems, problems, "cuda", 1 << 30, 1)
+    assert [{problems[number].scenario.time.method for number in group} for group in groups] == [
+        {"euler"},
+        {"stabilized"},
+        {"steady"},
+    ]

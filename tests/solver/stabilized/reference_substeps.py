@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.scheme import Stages
-from heatsim.solver.stabilized.substeps import End, Measure, Side, StepInterrupted
+from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
 
 SIGMA = 5.670374419e-8
 Field = NDArray[Any]

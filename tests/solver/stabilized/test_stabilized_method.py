@@ -11,10 +11,11 @@ import pytest
 from reference_substeps import Block, ReferenceSubsteps, Sums, classical_runge_kutta
 
 from heatsim.errors import NotFiniteError, RunError
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.controller import Tolerance
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.method import StabilizedMethod, Step
-from heatsim.solver.stabilized.substeps import Measure, Side, StepInterrupted
+from heatsim.solver.stabilized.substeps import Measure, StepInterrupted
 
 CUBE = Block((16, 16, 16))
 # A slab whose face swings by ± 20 K in 60 s.

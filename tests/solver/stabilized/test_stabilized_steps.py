@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from reference_substeps import Block, ReferenceSubsteps, classical_runge_kutta
 
+from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.scheme import Stages, all_stages
-from heatsim.solver.stabilized.substeps import End, Side
+from heatsim.solver.stabilized.substeps import End
 
 LINEAR = Block((12, 1, 1), edge=0.01)
 SWINGING = replace(LINEAR, coefficient=5000.0, ambient=lambda t, side: 10.0 * sin(t / 8.0))

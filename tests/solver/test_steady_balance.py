@@ -38,7 +38,7 @@ def solved(
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
-    equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.medium.grid.shape))
+    equations = Equations(balance, precision, np.zeros(body.medium.grid.shape))
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
 
@@ -160,7 +160,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     assert body is not None
     assert body.medium.varies
     balance = SteadyBalance(body, 350.0)
-    equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros(body.medium.grid.shape))
+    equations = VaryingEquations(balance, "float64", np.zeros(body.medium.grid.shape))
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
     assert np.ptp(T) > 300.0
@@ -191,7 +191,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml")).body
         assert body is not None
         balance = SteadyBalance(body, 300.0)
-        equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros((1, 1, n)))
+        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)))
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08

@@ -2,8 +2,10 @@
 //
 // The operator has seven points on every level: a link to the cell before along each axis, and the ground. Neighbours beyond
 // an end are those of the other end, whose link is 0 where the axis does not wrap. A thread updates a cell, or, where sums are
-// wanted, every so many cells; sums are made in float64 in an order that depends on the number of cells alone.
+// wanted, several cells; sums are made in float64 in an order that depends on the number of cells alone.
 // Bytes of a smoothing step: 4 * sizeof(Link) + 12 a cell; operations: about 35. Expected: the bandwidth of the memory.
+//
+// What conjugate gradients divide stays on the device, among the scalars, so that a whole step is queued without waiting.
 //
 // Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS, BLOCKS (of a sum).
 
@@ -19,6 +21,9 @@ struct Level {
     const Link* ground;
     unsigned int nx, ny, nz;
 };
+
+// The scalars, in the order of sweeps.py.
+enum Scalar { RZ, RZ_BEFORE, ENERGY, LARGEST, LOWEST, LINKS };
 
 // A cell and its neighbours, by their numbers.
 struct Place {
@@ -132,70 +137,158 @@ prolong(float* __restrict__ T, const float* __restrict__ correction, const unsig
     T[i] += correction[(z / fz * coarse_ny + y / fy) * coarse_nx + x / fx];
 }
 
+#include "multigrid/coarsen.cuh"
+
+// The coarsest level by its inverse: a warp for each row of the matrix.
+extern "C" __global__ void __launch_bounds__(THREADS)
+multiply(const float* __restrict__ matrix, const float* __restrict__ b, float* __restrict__ out, const unsigned int count)
+{
+    const unsigned int row = thread_number() / WARP, lane = threadIdx.x % WARP;
+    float sum = 0.0f;
+    if (row < count)
+        for (unsigned int column = lane; column < count; column += WARP) sum += matrix[row * count + column] * b[column];
+#pragma unroll
+    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(ALL_LANES, sum, delta);
+    if (row < count && lane == 0) out[row] = sum;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 advance(double* __restrict__ x, const float* __restrict__ p, float* __restrict__ r, const float* __restrict__ Ap,
-        const double alpha, const unsigned int count)
+        const double* __restrict__ scalars, const unsigned int count)
 {
     const unsigned int i = thread_number();
     if (i >= count) return;
+    const double alpha = scalars[RZ] / scalars[ENERGY];
     x[i] += alpha * p[i];
     r[i] = (float)(r[i] - alpha * Ap[i]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-direct(float* __restrict__ p, const float* __restrict__ z, const double beta, const unsigned int count)
+direct(float* __restrict__ p, const float* __restrict__ z, const double* __restrict__ scalars, const unsigned int count)
 {
     const unsigned int i = thread_number();
-    if (i < count) p[i] = (float)(z[i] + beta * p[i]);
+    if (i < count) p[i] = (float)(z[i] + scalars[RZ] / scalars[RZ_BEFORE] * p[i]);
 }
 
-// The sum and the largest of the threads' numbers, left by thread 0 for its block.
-__device__ __forceinline__ void leave(double sum, float largest, double* __restrict__ sums, float* __restrict__ most)
+// What a thread, a warp, a block, and then all of them have found.
+struct Found {
+    double sum, largest, lowest;
+};
+
+__device__ __forceinline__ void unite(Found& found, const Found& other)
 {
-    __shared__ double sum_of_warp[THREADS / WARP];
-    __shared__ float largest_of_warp[THREADS / WARP];
-#pragma unroll
-    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) {
-        sum += __shfl_down_sync(ALL_LANES, sum, delta);
-        largest = max(largest, __shfl_down_sync(ALL_LANES, largest, delta));
-    }
-    if (threadIdx.x % WARP == 0) {
-        sum_of_warp[threadIdx.x / WARP] = sum;
-        largest_of_warp[threadIdx.x / WARP] = largest;
-    }
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    for (unsigned int warp = 1; warp < THREADS / WARP; ++warp) {
-        sum += sum_of_warp[warp];
-        largest = max(largest, largest_of_warp[warp]);
-    }
-    sums[blockIdx.x] = sum;
-    most[blockIdx.x] = largest;
+    found.sum += other.sum;
+    found.largest = max(found.largest, other.largest);
+    found.lowest = min(found.lowest, other.lowest);
 }
+
+// Unites what the threads of a block have found; complete in thread 0.
+__device__ __forceinline__ Found of_block(Found found)
+{
+    __shared__ Found of_warp[THREADS / WARP];
+#pragma unroll
+    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2)
+        unite(found, {__shfl_down_sync(ALL_LANES, found.sum, delta), __shfl_down_sync(ALL_LANES, found.largest, delta),
+                      __shfl_down_sync(ALL_LANES, found.lowest, delta)});
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = found;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (unsigned int warp = 1; warp < THREADS / WARP; ++warp) unite(found, of_warp[warp]);
+    return found;
+}
+
+__device__ __forceinline__ void leave(Found found, double* __restrict__ parts)
+{
+    found = of_block(found);
+    if (threadIdx.x > 0) return;
+    parts[blockIdx.x] = found.sum;
+    parts[BLOCKS + blockIdx.x] = found.largest;
+    parts[2 * BLOCKS + blockIdx.x] = found.lowest;
+}
+
+#define NOTHING {0.0, -1.7976931348623157e308, 1.7976931348623157e308}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ sums,
-      float* __restrict__ most)
+apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ parts)
 {
     const Level level = LEVEL;
-    double sum = 0.0;
+    Found found = NOTHING;
     for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS) {
         const float lost = (float)-gain_of(level, T, place_of(level, i));
         out[i] = lost;
-        sum += (double)T[i] * lost;
+        found.sum += (double)T[i] * lost;
     }
-    leave(sum, 0.0f, sums, most);
+    leave(found, parts);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned int count, double* __restrict__ sums,
-      float* __restrict__ most)
+inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned int count, double* __restrict__ parts)
 {
-    double sum = 0.0;
-    float largest = 0.0f;
+    Found found = NOTHING;
     for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) {
-        sum += (double)r[i] * z[i];
-        largest = max(largest, fabsf(z[i]));
+        found.sum += (double)r[i] * z[i];
+        found.largest = max(found.largest, (double)fabsf(z[i]));
     }
-    leave(sum, largest, sums, most);
+    leave(found, parts);
+}
+
+// The lowest and the highest of x; cells without any conductance are left out.
+extern "C" __global__ void __launch_bounds__(THREADS)
+extremes(LEVEL_PARAMETERS, const double* __restrict__ x, double* __restrict__ parts)
+{
+    const Level level = LEVEL;
+    Found found = NOTHING;
+    for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS)
+        if (diagonal_of(level, place_of(level, i)) > 0) unite(found, {0.0, x[i], x[i]});
+    leave(found, parts);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+sum_of_links(const Link* __restrict__ links, const unsigned int count, double* __restrict__ parts)
+{
+    Found found = NOTHING;
+    for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) found.sum += links[i];
+    leave(found, parts);
+}
+
+// One block unites the parts of BLOCKS blocks.
+__device__ __forceinline__ Found total(const double* __restrict__ parts)
+{
+    Found found = NOTHING;
+    for (unsigned int block = threadIdx.x; block < BLOCKS; block += THREADS) 
+        unite(found, {parts[block], parts[BLOCKS + block], parts[2 * BLOCKS + block]});
+    return of_block(found);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_apply(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x == 0) scalars[ENERGY] = found.sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_inner(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x > 0) return;
+    scalars[RZ_BEFORE] = scalars[RZ];
+    scalars[RZ] = found.sum;
+    scalars[LARGEST] = found.largest;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_extremes(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x > 0) return;
+    scalars[LARGEST] = found.largest;
+    scalars[LOWEST] = found.lowest;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_links(const double* __restrict__ parts, double* __restrict__ scalars, const unsigned int axis)
+{
+    const Found found = total(parts);
+    if (threadIdx.x == 0) scalars[LINKS + axis] = found.sum;
 }

@@ -1,20 +1,16 @@
 """The multigrid kernels, compiled for the host, against the CPU's sweeps and inside a whole solution."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import HostKernel, compile_kernel
+from cuda_host.multigrid import sweeps_on_host
 from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.kernels.cuda_graphs import record
-from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import Factors, Operator, empty_like
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
@@ -22,49 +18,6 @@ from heatsim.solver.steady import solve
 from heatsim.solver.steady_equations import LinearSystem
 
 Array = NDArray[Any]
-NAMES = (
-    *("start", "smooth", "residual", "restrict_residual", "prolong", "multiply", "coarsen", "sum_of_links", "advance"),
-    *(
-        "direct",
-        "apply",
-        "inner",
-        "extremes",
-        "total_of_apply",
-        "total_of_inner",
-        "total_of_extremes",
-        "total_of_links",
-    ),
-)
-
-
-def host_kernel(name: str, defined: Mapping[str, str | int]) -> HostKernel:
-    return compile_kernel(cuda_sweeps.SOURCE, [f"-D{macro}={value}" for macro, value in defined.items()], name)
-
-
-class HostQueue:
-    """Launches on the host, or records them, as a stream of a GPU does."""
-
-    def __init__(self) -> None:
-        self.recorded: list[Callable[[], None]] | None = None
-        self.graphs = 0
-
-    def compile(self, name: str, defined: Mapping[str, str | int]) -> Any:
-        """As heatsim.kernels.multigrid.cuda_sweeps.compile_function."""
-        kernel = host_kernel(name, defined)
-
-        def launch(blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
-            work = partial(kernel.launch, (*blocks, 1, 1), (*threads, 1, 1), *arguments)
-            work() if self.recorded is None else self.recorded.append(work)
-
-        return launch
-
-    def record(self, work: Callable[[], object]) -> Any:
-        """As heatsim.kernels.cuda_graphs.record."""
-        self.recorded = works = []
-        work()
-        self.recorded = None
-        self.graphs += 1
-        return SimpleNamespace(launch=lambda: [work() for work in works])
 
 
 @dataclass
@@ -93,13 +46,7 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tu
     if request.param == "gpu":
         xp = device.choose("cuda").xp
         return xp, CudaSweeps(xp, partial(record, device.choose("cuda")))
-    # Few blocks of few threads: each does several cells, and fibers take their time.
-    monkeypatch.setattr(cuda_sweeps, "THREADS", 64)
-    monkeypatch.setattr(cuda_sweeps, "BLOCKS", 3)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda name: host_kernel(name, cuda_sweeps.macros("float32")), NAMES))
-    queue = HostQueue()
-    return np, CudaSweeps(np, queue.record, queue.compile)
+    return np, sweeps_on_host(np, monkeypatch)[0]
 
 
 def random_operator(shape: tuple[int, int, int], precision: str) -> Operator:

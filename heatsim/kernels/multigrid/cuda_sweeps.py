@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.kernels import launch
 from heatsim.kernels.multigrid.operator import Factors, Operator
@@ -73,7 +72,11 @@ class CudaSweeps:
 
     def read(self, scalars: Any) -> Scalars:
         """See :class:`LevelSweeps`."""
-        return Scalars.of(_on_host(scalars))
+        return Scalars.of(self.to_host(scalars))
+
+    def to_host(self, array: Any) -> Any:
+        """See :class:`LevelSweeps`."""
+        return array.get() if hasattr(array, "get") else array
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`. Launched at first, which loads kernels; recorded the second time."""
@@ -162,7 +165,3 @@ class CudaSweeps:
 
     def _call(self, name: str, precision: str, threads: int, *arguments: Any) -> None:
         self._compile(name, precision)((-(-threads // THREADS),), (THREADS,), arguments)
-
-
-def _on_host(array: Any) -> NDArray[np.float64]:
-    return array.get() if hasattr(array, "get") else np.asarray(array)

@@ -13,6 +13,7 @@ of the Chebyshev polynomial of the fourth kind, W₂, on [0, 2] (Lottes 2023, §
 The same steps in the opposite order follow the correction, which makes the cycle symmetric.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi, sin
 from typing import Any
@@ -78,7 +79,7 @@ class VCycle:
             operator, depth = level.operator, depth + 1
         del self._levels[depth:]
         self.applications = work
-        self._inverse = self._xp.asarray(_inverse(operator))
+        self._inverse = self._xp.asarray(_inverse(operator, sweeps.to_host))
 
     @property
     def nbytes(self) -> int:
@@ -117,11 +118,11 @@ class VCycle:
             T, other = other, T
 
 
-def _inverse(operator: Operator) -> Any:
+def _inverse(operator: Operator, to_host: Callable[[Any], Any]) -> Any:
     """The dense inverse of an operator, float32, on the host; rows of cells without any conductance are 0."""
-    links = [_on_host(link).astype(np.float64) for link in operator.links]
+    links = [to_host(link).astype(np.float64) for link in operator.links]
     places = np.arange(operator.size).reshape(operator.shape)
-    matrix = np.diag(_on_host(operator.ground).astype(np.float64).reshape(-1))
+    matrix = np.diag(to_host(operator.ground).astype(np.float64).reshape(-1))
     for axis, link in enumerate(links):
         here, there, k = places.reshape(-1), np.roll(places, 1, 2 - axis).reshape(-1), link.reshape(-1)
         for row, column, sign in ((here, here, 1.0), (there, there, 1.0), (here, there, -1.0), (there, here, -1.0)):
@@ -130,7 +131,3 @@ def _inverse(operator: Operator) -> Any:
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(conducts, conducts)] = np.linalg.inv(matrix[np.ix_(conducts, conducts)])
     return inverse.astype(np.float32)
-
-
-def _on_host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.get()

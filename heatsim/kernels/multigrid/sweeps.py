@@ -70,6 +70,9 @@ class LevelSweeps(Protocol):
     def read(self, scalars: Any) -> Scalars:
         """Return these numbers, once all work that was queued before is done."""
 
+    def to_host(self, array: Any) -> Any:
+        """Return an array of the device as one of NumPy."""
+
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """Return what does the work, which always uses the same arrays, and is faster the more often it is called."""
 
@@ -144,6 +147,10 @@ class CpuSweeps:
     def read(self, scalars: Any) -> Scalars:
         """See :class:`LevelSweeps`."""
         return Scalars.of(scalars)
+
+    def to_host(self, array: Any) -> Any:
+        """See :class:`LevelSweeps`."""
+        return array
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`; the same each time."""

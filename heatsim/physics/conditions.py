@@ -211,7 +211,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
         reference: the temperature in K from which T and the row's temperatures count.
         T: deviations of the cells in K.
         beam: flux of a beam in W/m².
-        xp: NumPy, or CuPy, of whose arrays ``row`` and ``T`` are.
+        xp: NumPy, or CuPy, of whose arrays ``T`` and what has its shape are; of the row only numbers with CuPy.
     """
     film, ambient, flux, emission, surroundings, free = row
     number = T.dtype.type
@@ -220,7 +220,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
     linear = film * to_ambient + flux
     losses = free * conductance + film
     radiating = emission > zero
-    if not xp.any(radiating):
+    if not np.any(radiating):
         return xp.asarray(linear / losses)
 
     to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference

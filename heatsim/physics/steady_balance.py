@@ -26,7 +26,7 @@ from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
 
-_CELLS_AT_ONCE = 2**22
+_CELLS_AT_ONCE = 2**24
 _KIND = np.uint8(INTERIOR - 1)
 
 
@@ -92,27 +92,28 @@ class SteadyBalance:
 
     def _between(self, dimension: int, table: NDArray[Any]) -> Any:
         """For each cell the entry of a table [before, here] with the cell before it along a dimension of the array."""
-        xp, types = self.xp, self._types
-        if self.medium.uniform:
-            return xp.full(self.medium.grid.shape, table[0, 0], dtype=table.dtype)
-        out = xp.empty(self.medium.grid.shape, dtype=table.dtype)
-        flat = xp.asarray(table.reshape(-1))
-        for planes in _slabs(out):
-            here = types[planes] & _KIND
-            if dimension:
-                before = xp.roll(here, 1, dimension)
-            else:
-                before = xp.concatenate((types[planes.start - 1][None], types[planes.start : planes.stop - 1])) & _KIND
-            out[planes] = flat[before.astype(np.uint16) * np.uint16(len(table)) + here]
+        xp, shape = self.xp, self.medium.grid.shape
+        if (table == table[0, 0]).all():
+            return xp.full(shape, table[0, 0], dtype=table.dtype)
+        out, flat = xp.empty(shape, dtype=table.dtype), xp.asarray(table.reshape(-1))
+        # A slab at a time across the axis, so that temporary arrays stay small.
+        across = 1 if dimension == 0 else 0
+        for slab in _slabs(shape, across):
+            place = (slice(None), slab) if across else (slab,)
+            here = xp.moveaxis(self._types[place] & _KIND, dimension, 0)
+            into = xp.moveaxis(out[place], dimension, 0)
+            pairs = here.astype(np.uint16) * np.uint16(len(table))
+            into[1:] = flat[pairs[:-1] + here[1:]]
+            into[0] = flat[pairs[-1] + here[0]]
         return out
 
     def sources(self, precision: str, scale: float) -> Any:
         """Heat set free in each cell in units of ``scale`` (W), a device array of shape (nz, ny, nx)."""
         xp, table = self.xp, (self.cell_sources / scale).astype(precision)
-        if self.medium.uniform:
+        if (table == table[0]).all():
             return xp.full(self.medium.grid.shape, table[0], dtype=precision)
         table, out = xp.asarray(table), xp.empty(self.medium.grid.shape, dtype=precision)
-        for planes in _slabs(out):
+        for planes in _slabs(out.shape):
             out[planes] = table[self._types[planes] & _KIND]
         return out
 
@@ -206,8 +207,9 @@ class Flows:
         return sum(map(abs, parts)) / 2.0
 
 
-def _slabs(array: Any) -> Iterator[slice]:
-    """A few planes at a time of an array [z, y, x]."""
-    planes = max(1, _CELLS_AT_ONCE // max(1, array[0].size))
-    for first in range(0, len(array), planes):
-        yield slice(first, min(first + planes, len(array)))
+def _slabs(shape: tuple[int, int, int], dimension: int = 0) -> Iterator[slice]:
+    """Slabs of an array of this shape across a dimension."""
+    n = shape[dimension]
+    thickness = max(1, _CELLS_AT_ONCE * n // (shape[0] * shape[1] * shape[2]))
+    for first in range(0, n, thickness):
+        yield slice(first, min(first + thickness, n))

@@ -43,7 +43,7 @@ class SteadySurface:
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
-        condition: its six numbers.
+        condition: its six numbers, on the host.
         beam: flux of beams in W/m²; shape (n,), or a number.
         reference: the temperature in K that deviations are counted from.
     """
@@ -58,7 +58,7 @@ class SteadySurface:
     area: Any
     half: Any
     weight: Any
-    condition: Any
+    condition: tuple[float, ...]
     beam: Any
     reference: float
 
@@ -77,8 +77,8 @@ class SteadySurface:
         if self.radiates:
             film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
         passing = half * rise
-        if below_held is not None:
-            passing = xp.where(free > 0.0, passing, self.half * below_held)
+        if below_held is not None and free == 0.0:
+            passing = self.half * below_held
         return self.area * passing, self.area * half * film / (free * half * self.weight + film)
 
 
@@ -149,19 +149,20 @@ class _Finder:
         xp, medium, row = self._xp, self._body.medium, self._rows[number]
         half = 1.0 / medium.half[axis]
         if medium.uniform:
-            kinds, halves = xp.zeros(len(cells), dtype=np.uint8), float(half[0])
+            kinds = xp.zeros(len(cells), dtype=np.uint8)
         else:
             kinds = self._types[cells] & _KIND
             if medium.void is not None:
                 some = xp.flatnonzero(kinds != medium.void)
                 cells, kinds = cells[some], kinds[some]
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
-            halves = xp.asarray(half)[kinds]
+        conducting = half[half > 0.0]
+        halves = float(conducting[0]) if (conducting == conducting[0]).all() else xp.asarray(half)[kinds]
         if len(cells):
             yield SteadySurface(
                 *(xp, name, number, bool(row[FILM] > 0.0 or row[EMISSION] > 0.0), bool(row[EMISSION] > 0.0)),
                 *(cells, kinds, fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
-                *(xp.asarray(row), beam, self._reference),
+                *(tuple(row.tolist()), beam, self._reference),
             )
 
 

@@ -30,6 +30,8 @@ MARGIN = 0.1
 FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
+# The range is found again each time when corrections have fallen to this fraction.
+LOOK = 0.01
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
 # Steps of conjugate gradients after which the rate at which the error falls is known; more than this is not believed.
@@ -159,7 +161,7 @@ class _Search:
     def _is_found(self, system: LinearSystem) -> bool:
         """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
         progress = self._progress
-        if self._given is None and progress.correction < 0.1 * self._looked_at:
+        if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
             progress.tolerance = max(SMALLEST, FRACTION * (highest - lowest))

@@ -74,8 +74,8 @@ class Equations:
         for surface in self._balance.surfaces:
             T = self.temperature.reshape(-1)[surface.cells]
             heat, slope = self._balance.exchange(surface, T)
-            b[surface.cells] += ((heat + slope * T) / self._scale).astype(b.dtype)
-            ground[surface.cells] += (slope / self._scale).astype(b.dtype)
+            b[surface.cells] += (heat + slope * T) / self._scale
+            ground[surface.cells] += slope / self._scale
         x = self.temperature if linear else self.temperature.copy()
         return LinearSystem(self._operator, self._b, x, x, exact=linear)
 
@@ -112,7 +112,7 @@ class VaryingEquations(Equations):
         for surface in balance.surfaces:
             heat, slope = balance.exchange(surface, self.temperature.reshape(-1)[surface.cells])
             residual.reshape(-1)[surface.cells] += heat / scale
-            ground.reshape(-1)[surface.cells] += (slope * weights[surface.cells] / scale).astype(ground.dtype)
+            ground.reshape(-1)[surface.cells] += slope * weights[surface.cells] / scale
         self._b[...] = residual
         return LinearSystem(self._operator, self._b, xp.zeros(ground.shape), self.temperature, exact=False)
 

@@ -14,8 +14,27 @@ from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 
 NAMES = (
-    *("start", "smooth", "residual", "restrict_residual", "prolong", "multiply", "coarsen", "sum_of_links", "advance"),
-    *("direct", "apply", "inner", "extremes", "total_of_apply", "total_of_inner", "total_of_extremes", "total_of_links"),
+    *(
+        "start",
+        "smooth",
+        "residual",
+        "restrict_residual",
+        "smooth_corrected",
+        "multiply",
+        "coarsen",
+        "sum_of_links",
+        "advance",
+    ),
+    *(
+        "direct",
+        "apply",
+        "inner",
+        "extremes",
+        "total_of_apply",
+        "total_of_inner",
+        "total_of_extremes",
+        "total_of_links",
+    ),
 )
 
 

@@ -126,7 +126,7 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
         sweeps.coarsen(level, below, factors)
         sweeps.multiply(xp.asarray(matrix), xp.asarray(b), out[3])
         fine, moved, left, ahead = (xp.asarray(values.copy()) for values in (T, x, r, p))
-        sweeps.prolong(fine, xp.asarray(correction), factors)
+        sweeps.smooth_corrected(level, xp.asarray(T.copy()), xp.asarray(correction), factors, xp.asarray(b), fine, 0.7)
         sweeps.inner(xp.asarray(r), xp.asarray(T), scalars)
         sweeps.apply(level, xp.asarray(p), out[4], scalars)
         sweeps.advance(moved, xp.asarray(p), left, out[4], scalars)

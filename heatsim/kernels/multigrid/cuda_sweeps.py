@@ -16,6 +16,7 @@ SOURCE = Path(__file__).parent / "multigrid.cu"
 THREADS = 256  # of a block
 BLOCKS = 1024  # of a sum
 WARP = 32
+_PRECISION = {4: "float32", 8: "float64"}  # by bytes
 _FOUND = 3  # numbers that a block leaves
 
 # Gives a function of the source, for macros.
@@ -79,19 +80,18 @@ class CudaSweeps:
         return array.get() if hasattr(array, "get") else array
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
-        """See :class:`LevelSweeps`. Launched at first, which loads kernels; recorded the second time."""
-        record, graph, launched = self._record, None, False
+        """See :class:`LevelSweeps`. Launched at first, which loads kernels, and recorded while the GPU works."""
+        record, graph = self._record, None
         if record is None:
             return work
 
         def do() -> None:
-            nonlocal graph, launched
-            if not launched:
+            nonlocal graph
+            if graph is None:
                 work()
-                launched = True
-                return
-            graph = graph or record(work)
-            graph.launch()
+                graph = record(work)
+            else:
+                graph.launch()
 
         return do
 
@@ -111,9 +111,11 @@ class CudaSweeps:
         """See :class:`LevelSweeps`."""
         self._launch("restrict_residual", out.size, A, T, b, out, *map(np.uint32, factors))
 
-    def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
-        """See :class:`LevelSweeps`."""
-        self._call("prolong", "float32", T.size, T, correction, *map(np.uint32, (*T.shape[::-1], *factors)))
+    def smooth_corrected(
+        self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
+    ) -> None:
+        """See :class:`LevelSweeps`; in one pass."""
+        self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *map(np.uint32, factors))
 
     def multiply(self, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -125,7 +127,7 @@ class CudaSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        scalars, precision = self.scalars(), str(A.ground.dtype)
+        scalars, precision = self.scalars(), _PRECISION[A.ground.dtype.itemsize]
         for axis, links in enumerate(A.links):
             self._call("sum_of_links", precision, BLOCKS * THREADS, links, np.uint32(A.size), self._parts)
             self._call("total_of_links", precision, THREADS, self._parts, scalars, np.uint32(axis))
@@ -161,7 +163,7 @@ class CudaSweeps:
     def _launch(self, name: str, threads: int, A: Operator, *arguments: Any) -> None:
         """A function that looks at the operator."""
         level = (*A.links, A.ground, *map(np.uint32, A.shape[::-1]))
-        self._call(name, str(A.ground.dtype), threads, *level, *arguments)
+        self._call(name, _PRECISION[A.ground.dtype.itemsize], threads, *level, *arguments)
 
     def _call(self, name: str, precision: str, threads: int, *arguments: Any) -> None:
         self._compile(name, precision)((-(-threads // THREADS),), (THREADS,), arguments)

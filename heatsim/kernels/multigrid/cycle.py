@@ -112,8 +112,10 @@ class VCycle:
             T, other = other, T
         sweeps.restrict(A, T, b, level.b, level.factors)
         self._solve(depth + 1, level.operator, level.b, level.solution, level.spare)
-        sweeps.prolong(T, level.solution, level.factors)
-        for tau in reversed(LENGTHS):
+        first, *others = reversed(LENGTHS)
+        sweeps.smooth_corrected(A, T, level.solution, level.factors, b, other, first)
+        T, other = other, T
+        for tau in others:
             sweeps.smooth(A, T, b, other, tau)
             T, other = other, T
 

@@ -126,15 +126,38 @@ restrict_residual(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __
     out[i] = sum;
 }
 
+// The first step of smoothing after a correction, which is added to T on the way: T itself stays as it is.
 extern "C" __global__ void __launch_bounds__(THREADS)
-prolong(float* __restrict__ T, const float* __restrict__ correction, const unsigned int nx, const unsigned int ny,
-        const unsigned int nz, const unsigned int fx, const unsigned int fy, const unsigned int fz)
+smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ correction,
+                 const float* __restrict__ b, float* __restrict__ out, const float tau, const unsigned int fx,
+                 const unsigned int fy, const unsigned int fz)
 {
+    const Level level = LEVEL;
     const unsigned int i = thread_number();
     if (i >= nx * ny * nz) return;
-    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy;
     const unsigned int row = i / nx, z = row / ny, y = row - z * ny, x = i - row * nx;
-    T[i] += correction[(z / fz * coarse_ny + y / fy) * coarse_nx + x / fx];
+    const Place at = place_of(level, x, y, z);
+    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy;
+    // Factors are 1 or 2.
+    const auto coarse = [=](unsigned int x, unsigned int y, unsigned int z) {
+        return correction[((z >> (fz - 1)) * coarse_ny + (y >> (fy - 1))) * coarse_nx + (x >> (fx - 1))];
+    };
+    const float t = T[at.here] + coarse(x, y, z);
+    const float west = T[at.west] + coarse(x > 0 ? x - 1 : nx - 1, y, z);
+    const float east = T[at.east] + coarse(x + 1 < nx ? x + 1 : 0, y, z);
+    const float south = T[at.south] + coarse(x, y > 0 ? y - 1 : ny - 1, z);
+    const float north = T[at.north] + coarse(x, y + 1 < ny ? y + 1 : 0, z);
+    const float below = T[at.below] + coarse(x, y, z > 0 ? z - 1 : nz - 1);
+    const float above = T[at.above] + coarse(x, y, z + 1 < nz ? z + 1 : 0);
+    const Link from_west = level.x[at.here], from_east = level.x[at.east];
+    const Link from_south = level.y[at.here], from_north = level.y[at.north];
+    const Link from_below = level.z[at.here], from_above = level.z[at.above], to_ground = level.ground[at.here];
+    Link gain = from_west * (west - t) + from_east * (east - t);
+    gain += from_south * (south - t) + from_north * (north - t);
+    gain += from_below * (below - t) + from_above * (above - t);
+    gain -= to_ground * t;
+    const Link diagonal = from_west + from_east + from_south + from_north + from_below + from_above + to_ground;
+    out[i] = diagonal > 0 ? (float)(t + tau * (b[i] + gain) / diagonal) : 0.0f;
 }
 
 #include "multigrid/coarsen.cuh"

@@ -52,8 +52,10 @@ class LevelSweeps(Protocol):
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """Write b − A·T, summed over the cells of each coarse cell, to ``out``."""
 
-    def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
-        """Add to T the correction of the coarse cell."""
+    def smooth_corrected(
+        self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
+    ) -> None:
+        """Smooth T plus the correction of the coarse cells; T may be written to."""
 
     def multiply(self, matrix: Any, b: Any, out: Any) -> None:
         """Write matrix·b to ``out``; the matrix is dense, of as many rows as ``b`` has cells."""
@@ -119,12 +121,12 @@ class CpuSweeps:
         work = partial(self._compiled.restrict, self._level(A), _run(T), _run(b), _run(out), *factors)
         share_rows(work, _rows(out), A.size)
 
-    def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
+    def smooth_corrected(
+        self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
+    ) -> None:
         """See :class:`LevelSweeps`."""
-        # Links are not looked at: any array stands for them.
-        level = self._level_of(T.shape, (T, T, T), T)
-        work = partial(self._compiled.prolong, level, _run(T), _run(correction), *factors)
-        share_rows(work, _rows(T), T.size)
+        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), *factors)
+        self.smooth(A, T, b, out, tau)
 
     def multiply(self, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -189,11 +191,8 @@ class CpuSweeps:
         return float(lowest.min()), float(largest.max())
 
     def _level(self, A: Operator) -> Any:
-        return self._level_of(A.shape, A.links, A.ground)
-
-    def _level_of(self, shape: tuple[int, int, int], links: tuple[Any, Any, Any], ground: Any) -> Any:
-        (nz, ny, nx), (x, y, z) = shape, links
-        return self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(ground))
+        (nz, ny, nx), (x, y, z) = A.shape, A.links
+        return self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(A.ground))
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
         nz, ny, _ = A.shape

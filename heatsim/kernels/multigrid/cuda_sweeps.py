@@ -81,7 +81,8 @@ class CudaSweeps:
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`. Launched at first, which loads kernels, and recorded while the GPU works."""
-        record, graph = self._record, None
+        graph: Any = None
+        record = self._record
         if record is None:
             return work
 

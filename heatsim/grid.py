@@ -32,6 +32,11 @@ class Grid:
         nx, ny, nz = self.cells
         return (nz, ny, nx)
 
+    def face_shape(self, face: int) -> tuple[int, int]:
+        """Shape of an array of the cells at a face: (nz, ny) across x, (nz, nx) across y, (ny, nx) across z."""
+        nz, ny, nx = self.shape
+        return ((nz, ny), (nz, nx), (ny, nx))[face // 2]
+
     @property
     def spacing(self) -> tuple[float, float, float]:
         """(dx, dy, dz) in m."""

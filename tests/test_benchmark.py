@@ -154,7 +154,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
     words = ["bench", "--cells", "5", "--device", "cpu", "--precision", "float64", "--repeats", "5"]
     assert main([*words, "--json", str(numbers)]) == 1
     out, err = capsys.readouterr()
-    assert err == "heatsim: kernels that are wrong, and were not timed: numba in float64\n"
+    assert err == "heatsim: wrong kernels, which were not timed: numba in float64\n"
     assert "numba is wrong" in out
     (found,) = json.loads(numbers.read_text(encoding="utf-8"))
     right, wrong = found["kernels"]
@@ -362,7 +362,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()
     assert "temporal is wrong: member 1 differs from a single run" in out
-    assert err.startswith("heatsim: kernels that are wrong, and were not timed: temporal in float32, naive in float32")
+    assert err.startswith("heatsim: wrong kernels, which were not timed: temporal in float32, naive in float32")
     assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
 
 
@@ -371,7 +371,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     [
         (["--members", "0"], "--members 0: give a whole number, at least 1"),
         (["--members", "4", "--device", "cpu"], "--members measures launches of a GPU"),
-        (["--members", "4", "--plot", "roof.png"], "--plot does not go with it"),
+        (["--members", "4", "--plot", "roof.png"], "leave out --plot"),
         (["--members", "4", "--reductions"], "exclude each other"),
     ],
 )
@@ -443,7 +443,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     assert bench_reductions(monkeypatch, path, "--precision", "float32") == 1
     out, err = capsys.readouterr()
     assert "first_add is wrong: sum off by" in out
-    assert err.startswith("heatsim: reductions that are wrong, and were not timed: interleaved in float32, ")
+    assert err.startswith("heatsim: wrong reductions, which were not timed: interleaved in float32, ")
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     wrong = {result["name"] for result in found["reductions"] if result["error"]}
     assert wrong >= {"interleaved", "fused", "fused, change"}
@@ -454,7 +454,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     ("words", "complaint"),
     [
         (["--device", "cpu"], "--reductions measures sums on a GPU"),
-        (["--energy"], "--kernel, --energy and --plot do not go with it"),
+        (["--energy"], "leave out --kernel, --energy and --plot"),
         (["--repeats", "4"], "--repeats 4: give at least 5"),
     ],
 )

@@ -152,7 +152,7 @@ def test_plan_tells_and_writes_nothing(tmp_path: Path) -> None:
     assert f"dt           {dt!r} s, 8 steps" in out
     for i, c in enumerate(problem.coefficients[dt].c):
         assert f"c{i} = {c!r}" in out
-    assert f"dt ≤ {problem.limit.dt:.6g} s, set by cell [0, 2, 0]" in out
+    assert f"dt ≤ {problem.limit.dt:.6g} s, set by cell [0, 1, 0]" in out
     for word in ("float64", "numba", "memory", "disk", "time"):
         assert word in out
 

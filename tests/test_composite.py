@@ -11,7 +11,7 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
-from heatsim.physics.conditions import STEFAN_BOLTZMANN
+from heatsim.physics.boundary import STEFAN_BOLTZMANN
 from heatsim.run.simulation import Simulation
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
@@ -120,7 +120,7 @@ def test_energy_closes_with_everything_on(tmp_path: Path, kernel: str, precision
         assert summary["energy_bound"] < 1e-9 * turned_over
     # 0.1 s of 5 W; 1 MW/m³ of all that conducts times 1 + sin 30t; 20 W of a beam for the length of its path, of which
     # some falls beside the face: at its end the spot is 1.5 radii from y_max.
-    counts = simulation.plan.problem.body.medium  # type: ignore[union-attr]
+    counts = simulation.plan.problem.materials
     volume = float(counts.counts[counts.heat_capacity > 0.0].sum()) * counts.grid.cell_volume
     scale = 0.2 + (1.0 - np.cos(6.0)) / 30.0
     along = (np.arange(1000) + 0.5) / 1000.0

@@ -89,7 +89,7 @@ def test_every_row_closes(faces: str, cells: str, precision: str, rounding: str,
         assert row["stored"] == pytest.approx(gained, abs=resolution + 1e-11 * abs(gained))
     assert rows[0] == {**dict.fromkeys(COLUMNS, 0.0)}
     for index, face in enumerate(FACES):
-        assert all(row[face] == 0.0 for row in rows) is not problem.faces.exchanging(index)
+        assert all(row[face] == 0.0 for row in rows) is not problem.boundary.exchanging(index)
 
 
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])

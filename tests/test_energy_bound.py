@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from heatsim import Simulation
 from heatsim.errors import Interrupted
 from heatsim.observers import energy
-from heatsim.observers.observer import Observer, RunState
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
 from heatsim.storage import folder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -31,7 +32,7 @@ class Watch(Observer):
         return np.arange(state.problem.timeline.last_step + 1)
 
     def handle(self, state: RunState) -> None:
-        self.heats.append(state.absolute_heat())
+        self.heats.append(state.statistics.heat(absolute=True))
         assert state.energy_bound is not None
         row = state.energy_bound.row
         assert row is not None
@@ -96,7 +97,7 @@ def test_the_heat_between_two_rows_is_counted() -> None:
     """At the rows, 0 and 400 s, and at the end, there is little heat; in between there was up to 1 MJ of it."""
     simulation, _ = watched(BETWEEN_ROWS, "solver.device=cpu", "solver.precision=float32")
     assert simulation.state.energy_bound is not None
-    assert simulation.state.absolute_heat() < 1e3
+    assert simulation.state.statistics.heat(absolute=True) < 1e3
     assert energy.bound(simulation.state) > 7.0 * 2.0**-24 * 1e5 * simulation.step / 8.0
 
 

@@ -45,7 +45,7 @@ def run(text: str, precision: str, rounding: str = "nearest") -> tuple[HeatProbl
     start = InitialField.from_scenario(problem.scenario)
     field = Field(cpu, problem.grid, precision, start.reference)
     field.load_temperatures(start.slabs())
-    ledger = Ledger(cpu, problem.grid, problem.faces, enabled=False)
+    ledger = Ledger(cpu, problem, enabled=False)
     make_stepper(problem, field, ledger, catalog.choose("auto", "cpu")).advance(problem.timeline.last_step)
     return problem, field.temperature()
 

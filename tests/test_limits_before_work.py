@@ -11,7 +11,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics import body, cell_types
+from heatsim.physics import cell_types, materials
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load
@@ -97,7 +97,7 @@ def test_a_file_longer_than_any_scenario_is_not_read(tmp_path: Path, capsys: pyt
 def test_too_many_cells_are_refused_before_regions_are_painted(
     tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(body, "paint", None)
+    monkeypatch.setattr(materials, "paint", None)
     study = '\n[study]\nmethod = "grid"\n[study.parameters]\n"time.end" = [1.0, 2.0]\n' * (command == "study")
     path = runs.write(tmp_path, PARTS.replace("[6, 1, 50]", "[8192, 8192, 8192]") + study)
     err = refused(capsys, command, path, "--output", tmp_path / "run", "--device", "cpu")

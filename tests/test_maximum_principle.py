@@ -229,4 +229,7 @@ def check(case: Case, simulation: Simulation) -> None:
 
     _, energy = tables.read(simulation.folder / folder.ENERGY)
     residual, turned_over = energy[:, -1], np.abs(energy[:, 1:-1]).sum(axis=1)
-    assert (np.abs(residual) <= 1e-12 * turned_over + drift * simulation.plan.problem.cell_heat_capacity * cells).all()
+    assert (
+        np.abs(residual)
+        <= 1e-12 * turned_over + drift * simulation.plan.problem.materials.cell_heat_capacity[0] * cells
+    ).all()

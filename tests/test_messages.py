@@ -43,7 +43,7 @@ SCENARIO_MISTAKES = [
     ("times = [0.0, 5.0]", "times = [5.0, 0.0]", ["boundaries.x_max.coefficient.times.1", "0.0 after 5.0"]),
     ("ambient = 280.0", "ambient = nan", ["boundaries.x_max.ambient", "nan", "finite"]),
     ("end = 10.0", 'end = "10 m"', ["time.end", '"10 m"', "s"]),
-    ("end = 10.0", "end = 10.0\ndt = 1.25", ["time.dt", "1.25 s", "stability limit 0.8", "cell [0, 2, 0]", '"auto"']),
+    ("end = 10.0", "end = 10.0\ndt = 1.25", ["time.dt", "1.25 s", "stability limit 0.8", "cell [0, 1, 0]", '"auto"']),
     ("end = 10.0", "end = 10.0\ndt = 0.3", ["time.dt", "0.3 s", "does not divide the 1.25 s", "nearest", "0.25 s"]),
     ("every = 2.5", "every = 1e-9", ["time.dt", "1e-09 s", "due times", "output.every"]),
     ('device = "cpu"', 'device = "gpu"', ["solver.device", '"gpu"', '"auto", "cuda", "cpu"']),

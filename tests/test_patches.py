@@ -15,6 +15,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan, describe
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
+from heatsim.solver import device_bytes
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.storage import folder
@@ -102,7 +103,7 @@ def test_patches_that_meet_within_a_cell_leave_nothing_to_the_face(tmp_path: Pat
     simulation, row = run(tmp_path, plate((7, 5, 2), *parts, boundaries=f"y_min = {held(500.0)}"))
     assert (row["left"], row["right"]) == pytest.approx((1e4 * 0.031 * 0.02, -3e3 * 0.029 * 0.02), rel=1e-11)
     assert row["y_min"] == pytest.approx(row["left"] + row["right"], rel=1e-11)
-    numbers = {int(number) for number in simulation.plan.problem.body.conditions.on_face(2)}  # type: ignore[union-attr]
+    numbers = {int(number) for number in simulation.plan.problem.boundary.on_face(2)}
     assert numbers == {6, 7}
 
 
@@ -173,11 +174,9 @@ def test_a_probe_on_a_shared_cell_sees_the_condition_at_its_point(tmp_path: Path
 def test_the_ledger_counts_the_memory_of_parts(tmp_path: Path) -> None:
     text = plate((7, 5, 2), patch("z_max", (0.0011, 0.0011), (0.0317, 0.0317), flux(4e3), "heater"))
     derived = HeatProblem.from_scenario(load(write(tmp_path, text)))
-    body = derived.body
-    assert body is not None
     cpu = device.choose("cpu")
     Field(cpu, derived.grid, "float64", 300.0)
-    ledger = Ledger(cpu, derived.grid, derived.faces, True, body)
+    ledger = Ledger(cpu, derived, True)
     exchanging = sum(sums.nbytes for sums in ledger.faces)
-    assert ledger.nbytes == exchanging + body.ledger_bytes()
-    assert len(ledger.parts) == 2 * len(body.conditions.mixed.places)
+    assert ledger.nbytes == device_bytes.of_run(derived).ledger == exchanging + 8 * len(ledger.parts)
+    assert len(ledger.parts) == 2 * len(derived.boundary.mixed.places)

@@ -70,9 +70,8 @@ def test_memory_for_mending_is_planned_where_there_is_mending(
     radiating = "boundaries.x_max={type='radiation', emissivity=0.5, ambient=300.0}"
     overrides = (radiating, f"material.conductivity={conductivity}", "solver.device=cuda")
     single, several = (plan(tmp_path, *overrides, f"solver.kernel={name}") for name in ("streamed", kernel))
-    body = several.problem.body
-    assert body is not None
-    boxes = correction.table_bytes(body.medium, body.open_faces) if corrected else 0
+    problem = several.problem
+    boxes = correction.table_bytes(problem.materials, problem.open_faces) if corrected else 0
     assert several.device_bytes == single.device_bytes + boxes
 
 
@@ -206,7 +205,7 @@ def test_a_material_that_changes_is_shown_with_its_ranges(tmp_path: Path) -> Non
     melting = ("material.solidus=310", "material.liquidus=320", "solver.device=cpu")
     planned = plan(tmp_path, *changing, *melting)
     text = describe(planned)
-    enthalpy = planned.problem.body.medium.palette[0].enthalpy  # type: ignore[union-attr]
+    enthalpy = planned.problem.materials.palette[0].enthalpy
     assert enthalpy is not None
     low, high = enthalpy.followed
     least, most = 20.0 + 0.1 * (low - 300.0), 20.0 + 0.1 * (high - 300.0)

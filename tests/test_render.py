@@ -22,8 +22,8 @@ from heatsim.render.scales import (
     format_time,
     ticks,
 )
-from heatsim.render.scene import View, describe_stretch, drawn_size
 from heatsim.render.sections import choose_times, read_samples, read_sections
+from heatsim.render.view import View, describe_stretch, drawn_size
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
 

@@ -17,8 +17,9 @@ import heatsim
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted, NotFiniteError, ScenarioError
-from heatsim.observers.observer import Observer, RunState
+from heatsim.observers.observer import Observer
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.state import RunState
 from heatsim.run.interrupt import Stop
 from heatsim.scenario import load
 from heatsim.solver.stepper import Stepper

@@ -231,7 +231,7 @@ def test_a_beam_that_moves_is_refused(tmp_path: Path) -> None:
     [
         ("time.method=implicit", ("time.method", '"implicit"', '"euler"', '"steady"')),
         ("time.tolerance=0.0", ("time.tolerance", "greater than 0 K")),
-        ("time.tolerance=0.1 degC", ("time.tolerance", "a place on a scale", "0.1 K")),
+        ("time.tolerance=0.1 degC", ("time.tolerance", "a temperature on a scale", "0.1 K")),
     ],
 )
 def test_refused_settings(tmp_path: Path, override: str, words: tuple[str, ...]) -> None:

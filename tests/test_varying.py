@@ -107,9 +107,8 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch
 def test_what_is_written_are_temperatures(tmp_path: Path) -> None:
     simulation = simulate(tmp_path, ALL_VARYING, "output.every=0.1")
     T = simulation.temperature
-    body = simulation.plan.problem.body
-    assert body is not None
-    conducts = (body.medium.cells & 127) != body.medium.void
+    problem = simulation.plan.problem
+    conducts = (problem.materials.cells & 127) != problem.materials.void
     with FieldReader(tmp_path / "run" / folder.FIELDS) as reader:
         start = np.concatenate([slab for _, slab in InitialField.from_scenario(load(tmp_path / "mixed.toml")).slabs()])
         np.testing.assert_allclose(reader.read(0), start, rtol=1e-12)
@@ -118,7 +117,7 @@ def test_what_is_written_are_temperatures(tmp_path: Path) -> None:
     assert (summary["min"], summary["max"]) == (T[conducts].min(), T[conducts].max())
     columns, rows = read(tmp_path / "run" / folder.PROBES)
     last = dict(zip(columns, rows[-1], strict=True))
-    parts = body.parts
+    parts = problem.parts
     assert parts is not None
     die, lens = (parts.owner == 2) & conducts, (parts.owner == 3) & conducts
     assert last["hottest of the die"] == pytest.approx(T[die].max(), rel=1e-12)

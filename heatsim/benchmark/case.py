@@ -67,11 +67,13 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
 
 
 def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
-    """Zeros for the sums of the faces that exchange heat; empty arrays for other faces, and for all if not enabled."""
-    nz, ny, nx = case.grid.shape
-    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    """Zeros for the sums of the faces that exchange heat.
+
+    The arrays of other faces are empty; all are if not ``enabled``.
+    """
     return [
-        device.xp.zeros(shapes[face // 2] if enabled and not case.periodic[face // 2] else (0, 0)) for face in range(6)
+        device.xp.zeros(case.grid.face_shape(face) if enabled and not case.periodic[face // 2] else (0, 0))
+        for face in range(6)
     ]
 
 

@@ -50,43 +50,23 @@ def measure(
         energy: whether the heat through the faces is also summed.
         say: called with a text before each part of the work.
     """
-    errors = {}
-    for spec in specs:
-        say(f"{precision}: verifying {spec.name}")
-        errors[spec.name] = check.fault(spec, device, precision, cells)
-    right = [spec for spec in specs if not errors[spec.name]]
-
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     field = _random_field(device, case.grid, precision)
-    steppings = {spec.name: _stepping(Shape(spec), field, case, energy) for spec in right}
-    names = [spec.name for spec in specs]
-    chosen = None
-    if auto:
-        say(f"{precision}: autotuning")
-        chosen = _choose(field, case)
-        names.append(AUTO)
-        errors[AUTO] = check.fault(chosen.shape.spec, device, precision, cells)
-        if not errors[AUTO]:
-            steppings[AUTO] = _stepping(chosen.shape, field, case, energy, recorded=True)
+    errors, shapes, chosen = _verify(field, case, specs, auto, say)
+    steppings = {name: _stepping(shape, field, case, energy, recorded=name == AUTO) for name, shape in shapes.items()}
     say(f"{precision}: timing {', '.join(('copy', *steppings))}")
     works = {name: _work(stepping) for name, stepping in steppings.items()}
-    copying = copies(field)
-    timings = time_in_turn(device, [*copying, *works.values()], repeats)
-    copy = min(timings[: len(copying)], key=lambda timing: timing.seconds)
-    timed = dict(zip(works, timings[len(copying) :], strict=True))
+    copy, timed = _time_with_copy(field, works, repeats)
     speeds = {name: case.grid.cell_count / timing.seconds / 1e9 for name, timing in timed.items()}
-
     stages = None
     if speeds:
         say(f"{precision}: timing the stages of a computation")
         fastest = max(speeds, key=lambda name: speeds[name])
         stages = _time_stages(fastest, works[fastest], field, repeats)
-
     cpu = speeds.get(catalog.AUTO["cpu"])
     if device.backend == "cuda":
         say(f"{precision}: timing the CPU for comparison")
         cpu = _cpu_speed(case, precision, energy)
-
     copy_speed = 2.0 * int(field.deviation.nbytes) / copy.seconds / 1e9
     value = int(field.deviation.itemsize)
     ceiling = copy_speed / (2.0 * value)
@@ -97,10 +77,10 @@ def measure(
         copy_GBps=copy_speed,
         ceiling_GCells=ceiling,
         kernels=tuple(
-            KernelResult(name, error=errors[name])
-            if errors[name]
+            KernelResult(name, error=error)
+            if error
             else _result(name, steppings[name], timed[name].spread, speeds, ceiling, cpu, value, chosen)
-            for name in names
+            for name, error in errors.items()
         ),
         copy_spread=copy.spread,
         cpu_GCells=cpu,
@@ -108,6 +88,35 @@ def measure(
         energy=energy,
         repeats=repeats,
     )
+
+
+def _verify(
+    field: Field, case: BenchmarkCase, specs: Sequence[KernelSpec], auto: bool, say: Callable[[str], None]
+) -> tuple[dict[str, str], dict[str, Shape], Choice | None]:
+    """The error of each kernel ("" if correct), the shapes of the correct ones, and the choice of "auto"."""
+    device, precision, cells = field.device, field.precision, case.grid.cells
+    errors = {}
+    for spec in specs:
+        say(f"{precision}: verifying {spec.name}")
+        errors[spec.name] = check.fault(spec, device, precision, cells)
+    shapes = {spec.name: Shape(spec) for spec in specs}
+    chosen = None
+    if auto:
+        say(f"{precision}: autotuning")
+        chosen = _choose(field, case)
+        shapes[AUTO] = chosen.shape
+        errors[AUTO] = check.fault(chosen.shape.spec, device, precision, cells)
+    return errors, {name: shape for name, shape in shapes.items() if not errors[name]}, chosen
+
+
+def _time_with_copy(
+    field: Field, works: Mapping[str, Work], repeats: int
+) -> tuple[KernelTiming, dict[str, KernelTiming]]:
+    """The times of the fastest copy of the field and of each work, all measured in turn."""
+    copying = copies(field)
+    timings = time_in_turn(field.device, [*copying, *works.values()], repeats)
+    copy = min(timings[: len(copying)], key=lambda timing: timing.seconds)
+    return copy, dict(zip(works, timings[len(copying) :], strict=True))
 
 
 def _result(

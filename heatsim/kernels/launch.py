@@ -258,7 +258,7 @@ def launches(
         recorded: whether a ledger records the heat.
         members: number of grids, for a kernel that steps an ensemble.
     """
-    bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    bits = structs.periodic_bits(periodic)
     if kernel.pipeline is not None:
         segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
         blocks, most = segments.shape

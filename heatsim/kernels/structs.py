@@ -27,6 +27,11 @@ BEAM = np.dtype(
 )
 
 
+def periodic_bits(periodic: tuple[bool, bool, bool]) -> int:
+    """Which axes wrap, as in struct Grid: bit 0 for x, bit 1 for y, bit 2 for z."""
+    return sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+
+
 def enthalpy_dtype(precision: str) -> np.dtype[Any]:
     """The layout of struct EnthalpyTable."""
     size = 16 if precision == "float32" else 32

@@ -7,8 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, RunState, Value, Values
-from heatsim.solver.field_copy import Download, Frame, slabs
+from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.state import RunState
+from heatsim.solver.field_copy import Download, FieldCopy, slabs
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint import Pieces
 
@@ -55,7 +56,7 @@ class Checkpoints(Observer):
             **self._identity,
             "step": state.step,
             "reference": state.field.reference,
-            "initial_total": state.initial_total,
+            "initial_heat": state.initial_heat,
             "wall_time": state.wall_time,
             "stopped": state.stopped,
         }
@@ -67,10 +68,10 @@ class Checkpoints(Observer):
         if state.compared is not None:
             values["compared_step"], compared = state.compared
 
-        def write(frame: Frame, wait_for_the_rest: Callable[[], None]) -> None:
-            large = {"deviation": Pieces(frame.shape, frame.precision, frame.deviations)}
+        def write(field_copy: FieldCopy, wait_for_the_rest: Callable[[], None]) -> None:
+            large = {"deviation": Pieces(field_copy.shape, field_copy.precision, field_copy.deviations)}
             if compared is not None:
-                large["compared"] = Pieces(frame.shape, frame.precision, lambda: slabs(download, compared))
+                large["compared"] = Pieces(field_copy.shape, field_copy.precision, lambda: slabs(download, compared))
 
             def before() -> None:
                 wait_for_the_rest()

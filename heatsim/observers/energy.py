@@ -14,38 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.state import RunState
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
 from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.tables import TableWriter
 
-COLUMNS = ("time", "stored", "sources", *FACES, "residual")
-
 _CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
     """The columns of energy.csv: after the faces one for each patch, whose heat is among its face's, and "void"."""
-    if problem.body is None:
-        return COLUMNS
     patches = (patch.name for patch in problem.scenario.patches)
-    void = ("void",) if problem.body.medium.exposed_cells else ()
-    return (*COLUMNS[:-1], *patches, *void, COLUMNS[-1])
+    void = ("void",) if problem.materials.exposed_cells else ()
+    return ("time", "stored", "sources", *FACES, *patches, *void, "residual")
 
 
 def balance(state: RunState) -> dict[str, float]:
     """The row of energy.csv for the current step, by column."""
-    body = state.problem.body
-    stored = state.stored_heat()
-    if body is None:
-        heats = state.ledger.heats(state.problem.cell_heat_capacity)
-        row: tuple[float, ...] = (state.time, stored, 0.0, *heats, stored - fsum(heats))
-        return dict(zip(COLUMNS, row, strict=True))
-    through = state.ledger.body_heats(body)
-    sources = state.ledger.source_heat(state.problem, state.step) + through.beams
-    void = (through.void,) if body.medium.exposed_cells else ()
+    stored, through = state.stored_heat(), state.ledger.heats()
+    sources = state.ledger.source_heat(state.step) + through.beams
+    void = (through.void,) if state.problem.materials.exposed_cells else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
     row = (state.time, stored, sources, *through.faces, *through.patches, *void, residual)
     return dict(zip(columns(state.problem), row, strict=True))
@@ -84,9 +75,10 @@ class Energy(Observer):
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
-        row, around = balance(state), state.deviations()
-        turned_over = abs(row["stored"]) + state.ledger.magnitude(state.problem)
-        self._bound.add(Row(state.step, state.absolute_heat(), around.lowest, around.highest, turned_over))
+        row, around = balance(state), state.statistics.deviations()
+        turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
+        heat = state.statistics.heat(absolute=True)
+        self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over))
         self._table.append(list(row.values()))
 
     def save(self) -> dict[str, Value]:

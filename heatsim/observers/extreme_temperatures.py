@@ -5,7 +5,8 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, Record, RunState, Value, Values
+from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.state import Record, RunState
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
 
@@ -30,19 +31,14 @@ class ExtremeTemperatures(Observer):
             state.lowest = lowest and _record(lowest)
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
         self._state = state
-        body = state.problem.body
-        self._thermometer = None if body is None else Thermometer(np, body.medium.enthalpies, lambda kinds: kinds)
+        materials = state.problem.materials
+        self._thermometer = Thermometer(np, materials.enthalpies, lambda kinds: kinds)
         palette = [material for _, material in state.problem.scenario.palette]
-        kinds = () if body is None else body.medium.kinds
-        self._ends = [_ends(palette[kind.material]) for kind in kinds]
+        self._ends = [_ends(palette[kind.material]) for kind in materials.kinds]
 
     def handle(self, state: RunState) -> None:
         """Compare the field with what was seen before."""
         found, kinds = state.field.statistics(), len(self._ends)
-        if self._thermometer is None:
-            if state.lowest is None or found.lowest + state.field.reference < state.lowest.temperature:
-                self._remember_lowest(state, found.lowest + state.field.reference, None)
-            return
         low, high = (self._temperatures(state, np.full(kinds, end)) for end in (found.lowest, found.highest))
         known = np.inf if state.lowest is None else state.lowest.temperature
         if low.min() < known or any(
@@ -58,15 +54,13 @@ class ExtremeTemperatures(Observer):
         return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
 
     def _look(self, state: RunState, known: float) -> None:
-        assert state.arrays is not None
-        assert state.problem.body is not None
-        lows, highs = state.arrays.extremes_of_kinds(state.field.deviation)
+        lows, highs = state.statistics.extremes_of_kinds()
         low, high = self._temperatures(state, lows), self._temperatures(state, highs)
         present = np.isfinite(lows)
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
-            self._remember_lowest(state, float(low[coldest]), coldest)
-        medium = state.problem.body.medium
+            state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
+        medium = state.problem.materials
         for kind, ends in enumerate(self._ends):
             if ends is None or not present[kind]:
                 continue
@@ -78,11 +72,7 @@ class ExtremeTemperatures(Observer):
 
     def _temperatures(self, state: RunState, contents: NDArray[np.float64]) -> NDArray[np.float64]:
         """Temperatures in K of a content of each kind."""
-        assert self._thermometer is not None
         return np.asarray(self._thermometer(contents, np.arange(len(contents))) + state.field.reference)
-
-    def _remember_lowest(self, state: RunState, temperature: float, kind: int | None) -> None:
-        state.lowest = Record(temperature, state.time, state.lowest_cell(kind))
 
 
 def temperature_warnings(state: RunState) -> list[str]:

@@ -8,7 +8,8 @@ among its face's. What a beam brings is a source's, not its face's.
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage import folder
@@ -21,7 +22,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     """The row of energy.csv by column, without the time."""
     flows = state.flows
     surfaces = {**flows.faces, **flows.patches}
-    if problem.body is not None and problem.body.medium.exposed_cells:
+    if problem.materials.exposed_cells:
         surfaces["void"] = flows.void
     # A source may have the name of a patch.
     sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}

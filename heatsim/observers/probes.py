@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.observers.observer import Observer, RunState, Value, Values
+from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.regions import RegionStatistic
+from heatsim.observers.state import RunState
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_temperature import surfaces_at

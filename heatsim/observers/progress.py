@@ -5,7 +5,8 @@ import threading
 import time
 from typing import Any
 
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 
 _SECONDS_BETWEEN_LINES = 5.0
 _COMPILING = "compiling the kernel …"

@@ -19,11 +19,9 @@ class RegionStatistic:
     """
 
     def __init__(self, probe: Probe, problem: HeatProblem, field: Field) -> None:
-        body = problem.body
         assert probe.region is not None, "a probe of a region"
-        assert body is not None, "with regions there is a body"
-        assert body.parts is not None, "with regions it is painted"
-        mask = region_mask(probe.region, problem.scenario, body.parts)
+        assert problem.parts is not None, "with regions the body is painted"
+        mask = region_mask(probe.region, problem.scenario, problem.parts)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
         self._block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
         self._mask: Any = field.device.xp.asarray(mask[self._block])

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.field_copy import Frame
+from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder
 from heatsim.storage.checkpoint import Pieces
 from heatsim.storage.field_writer import FieldWriter
@@ -39,12 +40,11 @@ class Snapshots(Observer):
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            body = state.problem.body
-            medium = None if body is None or body.medium.uniform else body.medium
-            names = () if medium is None else tuple(substance.name for substance in medium.palette)
+            materials = state.problem.materials
+            names = () if materials.uniform else tuple(substance.name for substance in materials.palette)
             self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
-            if medium is not None:
-                self._writer.write_materials(medium.materials())
+            if not materials.uniform:
+                self._writer.write_materials(materials.materials())
         else:
             self._writer = FieldWriter.reopen(
                 path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
@@ -55,9 +55,9 @@ class Snapshots(Observer):
         problem, step, time = state.problem, state.step, state.time
         vectors = problem.scenario.output.heat_flux
 
-        def append(frame: Frame) -> None:
-            flux = _heat_flux(problem, step, frame) if vectors else ()
-            self._writer.append(time, frame.temperatures(), flux)
+        def append(field_copy: FieldCopy) -> None:
+            flux = _heat_flux(problem, step, field_copy) if vectors else ()
+            self._writer.append(time, field_copy.temperatures(), flux)
 
         state.write(append)
         self._count += 1
@@ -97,9 +97,9 @@ def _record(saved: Values) -> dict[str, Any]:
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
 
 
-def _heat_flux(problem: HeatProblem, step: int, frame: Frame) -> Iterator[NDArray[np.float64]]:
+def _heat_flux(problem: HeatProblem, step: int, field_copy: FieldCopy) -> Iterator[NDArray[np.float64]]:
     """Heat-flux vectors in W/m² from the bottom up, a few planes at a time."""
     nz, ny, nx = problem.grid.shape
     planes = max(1, _CELLS_AT_ONCE // (nx * ny))
     for first in range(0, nz, planes):
-        yield heat_flux(problem, step, first, frame.planes, min(planes, nz - first))
+        yield heat_flux(problem, step, first, field_copy.planes, min(planes, nz - first))

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, RunState
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
 
 
 class Watchdog(Observer):

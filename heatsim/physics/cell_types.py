@@ -165,6 +165,16 @@ class Medium:
         return next((number for number, kind in enumerate(self.kinds) if kind.sources), len(self.kinds))
 
     @property
+    def diffusion_rates(self) -> tuple[float, float, float]:
+        """α/d² of the three axes in 1/s, in the first material of the palette that conducts and has cells."""
+        materials = (self.palette[place] for place in sorted(kind.material for kind in self.kinds))
+        conductivity, capacity = next(
+            (found.conductivity, found.heat_capacity) for found in materials if found.conductivity is not None
+        )
+        x, y, z = (k / capacity / d**2 for k, d in zip(conductivity, self.grid.spacing, strict=True))
+        return x, y, z
+
+    @property
     def cell_heat_capacity(self) -> Array:
         """ρ·cp·V of a cell of each kind in J/K, shape (kinds,)."""
         return self.heat_capacity * self.grid.cell_volume
@@ -178,6 +188,23 @@ class Medium:
     def exposed_cells(self) -> int:
         """The number of a ledger's sums of heat through surfaces towards void, 0 where no heat passes these."""
         return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
+
+    def kinds_of(self, index: Any) -> NDArray[np.intp]:
+        """The kinds of the cells at an index of an array [z, y, x]."""
+        if self.uniform:  # an array of one value, seen as one of the grid's shape
+            return np.zeros(np.broadcast_to(np.uint8(0), self.grid.shape)[index].shape, dtype=np.intp)
+        return np.asarray(self.cells[index] & _KIND, dtype=np.intp)
+
+    def kinds_on_face(self, face: int) -> NDArray[np.intp]:
+        """The kinds of the cells at a face, of the shape that ``Grid.face_shape`` gives."""
+        index: list[int | slice] = [slice(None)] * 3
+        index[2 - face // 2] = -(face % 2)
+        return self.kinds_of(tuple(index))
+
+    def cells_of(self, name: str) -> int:
+        """The number of cells of a material."""
+        counts = zip(self.kinds, self.counts, strict=True)
+        return int(sum(count for kind, count in counts if self.palette[kind.material].name == name))
 
     def kind_at(self, x: int, y: int, z: int) -> int:
         """The kind of a cell."""

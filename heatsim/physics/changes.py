@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import hypot
 
 from heatsim.grid import FACES
-from heatsim.physics.conditions import time_functions
+from heatsim.physics.boundary import time_functions
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
 

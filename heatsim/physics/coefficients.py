@@ -1,4 +1,4 @@
-"""The seven stencil coefficients c0…c6, and the largest time step they allow.
+"""The seven stencil coefficients c0…c6.
 
 Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid Flow*, §4.4), explicit in time:
 
@@ -6,7 +6,6 @@ Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid F
     c1 = c2 = αx·dt/dx²,  c3 = c4 = αy·dt/dy²,  c5 = c6 = αz·dt/dz²,  c0 = 1 − Σ,  α = k/(ρ·cp)
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
@@ -14,7 +13,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from heatsim.grid import Grid
-from heatsim.scenario import Scenario
 
 Precision = Literal["float32", "float64"]
 Rounding = Literal["nearest", "stochastic"]
@@ -43,53 +41,6 @@ class Coefficients:
     dt: float
     c: tuple[float, float, float, float, float, float, float]
     exchange: tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class StabilityLimit:
-    """The largest stable time step.
-
-    Attributes:
-        dt: in s; infinite if nothing conducts.
-        cell: (x, y, z) of a cell whose own coefficient reaches 0 there.
-    """
-
-    dt: float
-    cell: tuple[int, int, int]
-
-
-def diffusion_rates(scenario: Scenario, temperature: float = 0.0) -> tuple[float, float, float]:
-    """α/d² of the three axes in 1/s; of a material that changes, at a temperature in K."""
-    material = scenario.base_material
-    heat_capacity = material.density * material.specific_heat_at(temperature)
-    conductivity, spacing = material.conductivity_at(temperature), scenario.grid.spacing
-    rx, ry, rz = (k / heat_capacity / d**2 for k, d in zip(conductivity, spacing, strict=True))
-    return rx, ry, rz
-
-
-def stability_limit(
-    grid: Grid, rates: tuple[float, float, float], periodic: tuple[bool, bool, bool], betas: Sequence[float]
-) -> StabilityLimit:
-    """The largest dt for which every cell's own coefficient stays ≥ 0, faces included, so that no new extremes appear.
-
-    A cell loses c to each neighbour inside the grid and c·β through each face (``betas``, in the order of FACES). The
-    three axes are independent, so the worst cell is at the worst position along each.
-    """
-    rate, cell = 0.0, []
-    for axis, n in enumerate(grid.cells):
-        low, high = betas[2 * axis], betas[2 * axis + 1]
-        if n == 1:
-            losses = {0: low + high}
-        elif periodic[axis]:
-            losses = {0: 2.0}
-        else:
-            losses = {0: 1.0 + low, n - 1: 1.0 + high}
-            if n > 2:
-                losses[n // 2] = 2.0
-        worst = max(losses, key=lambda position: losses[position])
-        cell.append(worst)
-        rate += rates[axis] * losses[worst]
-    return StabilityLimit(1.0 / rate if rate > 0.0 else inf, (cell[0], cell[1], cell[2]))
 
 
 def choose_scheme(

@@ -41,7 +41,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.conditions import STEFAN_BOLTZMANN, Condition, Conditions
+from heatsim.physics.boundary import STEFAN_BOLTZMANN, Condition
 from heatsim.physics.link_weights import kinds_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import surrounding
@@ -120,20 +120,19 @@ class EnergyBound:
     @cached_property
     def roundings(self) -> float:
         """r, the roundings of a step, weighted."""
-        problem, body = self._problem, self._problem.body
+        problem, materials = self._problem, self._problem.materials
         faces = 0
         for axis, n in enumerate(problem.grid.cells):
-            low, high = (int(problem.exchanging(2 * axis + side) or self._beam_on(2 * axis + side)) for side in (0, 1))
+            low, high = (int(problem.open_faces[2 * axis + side]) for side in (0, 1))
             faces += low + high if n == 1 else max(low, high)
         if problem.scheme == "seven_term":
-            return 7.0 + faces + (body is not None)
+            return 7.0 + faces + (not problem.linear)
         longest = max(problem.timeline.step_lengths, default=0.0)
         sigma = min(longest / problem.limit.dt, 1.0)
         of_increments = 6.0 + faces
-        if body is not None:
-            of_increments += 2.0 if body.medium.uniform else 5.0
-            exposure = body.medium.exposure
-            of_increments += 4.0 if exposure is not None and exposure.contacts else 0.0
+        if not problem.linear:
+            of_increments += 2.0 if materials.uniform else 5.0
+            of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
         return (3.0 if problem.scheme == "stochastic" else 1.0) + 2.0 * sigma * of_increments
 
     def save(self) -> dict[str, float]:
@@ -150,48 +149,33 @@ class EnergyBound:
         if numbers[5] >= 0.0:
             self.row = Row(int(numbers[5]), *numbers[6:])
 
-    def _beam_on(self, face: int) -> bool:
-        return self._problem.body is not None and face in self._problem.body.sources.beam_faces()
-
-    @cached_property
-    def _conditions(self) -> Conditions:
-        body = self._problem.body
-        return Conditions.from_scenario(self._problem.scenario) if body is None else body.conditions
-
     @cached_property
     def _surrounding(self) -> tuple[float, float]:
         """The lowest and highest temperature around the body, as deviations in K; inf and −inf where there are none."""
-        around = [T - self._reference for T in surrounding(self._conditions, self._problem.scenario.time.end)]
+        around = [T - self._reference for T in surrounding(self._problem.boundary, self._problem.scenario.time.end)]
         return min(around, default=inf), max(around, default=-inf)
 
     def _within(self, row: Row) -> float:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
-        body, ends = self._problem.body, np.array([low, high])
-        if body is None:
-            return self._problem.cell_heat_capacity * self._problem.grid.cell_count * float(np.abs(ends).max())
-        medium = body.medium
+        medium, ends = self._problem.materials, np.array([low, high])
         largest = [np.abs(enthalpy.content_at(ends) if medium.varies else ends).max() for enthalpy in medium.enthalpies]
         return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
         """Each condition that passes heat, its area in m² and the largest conductance of the half cells behind it."""
-        problem, body, found = self._problem, self._problem.body, []
-        conditions, grid = self._conditions, problem.grid
+        problem, medium, found = self._problem, self._problem.materials, []
+        conditions, grid = problem.boundary, problem.grid
         across = [grid.cell_volume / d for d in grid.spacing]
-        if body is None:
-            best = [2.0 * k / d for k, d in zip(problem.faces.conductivity, grid.spacing, strict=True)]
-        else:
-            best = [1.0 / float(half.min()) for half in body.medium.least_half]
+        best = [1.0 / float(half.min()) for half in medium.least_half]
         for face in range(6):
             axis, numbers = face // 2, conditions.maps[face]
             cells = grid.cell_count // grid.cells[axis]
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        medium = None if body is None else body.medium
-        if medium is not None and medium.exposed_cells and medium.exposure is not None:
+        if medium.exposed_cells and medium.exposure is not None:
             # What passes a face is at most what the smooth surface lets pass, and what the voxel's half cell does.
             _, around = kinds_around(medium, medium.exposure.cells)
             largest = np.where(around == medium.void, np.maximum(medium.exposure.area, 1.0), 0.0)
@@ -233,22 +217,18 @@ class EnergyBound:
         """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
         timeline, total, step = self._problem.timeline, 0.0, first
         while step < last:
-            interval = timeline.interval(step)
-            until = min(last, int(timeline.steps[interval + 1]), step + _STEPS_AT_ONCE)
-            times, dt = timeline.step_times(step, until), float(timeline.dts[interval])
+            until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
+            times, dt = timeline.step_times(step, until), timeline.dt(step)
             total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt
             step = until
         return total
 
     def _given_power(self, times: Array, dt: float) -> Array:
         """What is given in steps of ``dt`` seconds from ``times``, in W by magnitude."""
-        body, power = self._problem.body, np.zeros(1)
+        sources, medium, power = self._problem.sources, self._problem.materials, np.zeros(1)
         for condition, area, _ in self._areas:
             if isinstance(condition, Flux) and condition.value != Constant(0.0):
                 power = power + area * np.abs(condition.value.mean(times, dt))
-        if body is not None:
-            sources = body.sources
-            heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
-            power = power + heat @ (body.medium.counts * body.medium.cell_heat_capacity) / dt
-            power = power + sources.absorbed(times, dt)
-        return power
+        heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
+        power = power + heat @ (medium.counts * medium.cell_heat_capacity) / dt
+        return np.asarray(power + sources.absorbed(times, dt))

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import AMBIENT, FREE, surface_rise
+from heatsim.physics.boundary import AMBIENT, FREE, surface_rise
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
@@ -37,7 +36,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     last = first + count
     above = planes(last, last + 1) if last < nz else planes(0, 1) if wraps[2] else None
     T = planes(first, last)
-    kinds = _kinds(problem, first, last)
+    kinds = problem.materials.kinds_of(slice(first, last))
     through_face = _faces_at(problem, step)
     flux = np.empty((*T.shape, 3))
     for axis in range(3):
@@ -53,7 +52,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
             here, own = cells[-side], kind[-side]
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
-                other = _kinds(problem, place, place + 1)[0] if axis == 2 else kind[side - 1]
+                other = problem.materials.kinds_of(place) if axis == 2 else kind[side - 1]
                 ratio = ratios[side][-side]
                 between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), ratio)
                 inner[-side] = between if side == 0 else -between
@@ -64,18 +63,11 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     return flux
 
 
-def _kinds(problem: HeatProblem, first: int, last: int) -> NDArray[np.intp]:
-    if problem.body is None or problem.body.medium.uniform:
-        nx, ny, _ = problem.grid.cells
-        return np.zeros((last - first, ny, nx), dtype=np.intp)
-    return np.asarray(problem.body.medium.cells[first:last] & ~np.uint8(INTERIOR), dtype=np.intp)
-
-
 def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
     """Smooth over voxel area of cells' contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
     nx, ny, _ = problem.grid.cells
     ratios = np.ones((last - first, ny, nx))
-    exposure = None if problem.body is None else problem.body.medium.exposure
+    exposure = problem.materials.exposure
     if exposure is not None and exposure.contacts:
         here = slice(*np.searchsorted(exposure.cells, (first * ny * nx, last * ny * nx)))
         ratios.reshape(-1)[exposure.cells[here] - first * ny * nx] = exposure.area[here, direction]
@@ -85,18 +77,17 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
 def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
     """What passes from one of two neighbours to the other in W/m²; ``ratio`` is a contact's area over the face's."""
     (kind_a, T_a), (kind_b, T_b) = one, other
-    body = problem.body
-    if body is None:
-        return problem.faces.conductivity[axis] / problem.grid.spacing[axis] * (T_a - T_b)
-    medium = body.medium
+    medium = problem.materials
     if not medium.varies:
         return np.asarray(
             medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
     material = np.array([kind.material for kind in medium.kinds])
-    potentials = (medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - body.reference) for kind, T in (one, other))
+    potentials = (
+        medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
+    )
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - body.reference)
+        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
         for kind, T in (one, other)
     )
     within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
@@ -109,29 +100,15 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
     """What flows into the body in W/m²: of a face's number, the rows of it, and their cells' temperatures and kinds."""
-    time, body = problem.timeline.time(step), problem.body
-    if body is None:
-        weights = [problem.faces.surface(face, time) for face in range(6)]
+    time, medium = problem.timeline.time(step), problem.materials
+    conditions = problem.boundary.unchecked_rows(time, 0.0)
+    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
 
-        def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
-            a, b = weights[face]
-            axis = face // 2
-            conductance = 2.0 * problem.faces.conductivity[axis] / problem.grid.spacing[axis]
-            return np.asarray(conductance * ((a - 1.0) * T + b))
-
-        return through_face
-
-    conditions = body.conditions.rows(np.array([time]), 0.0)[0]
-    dt = float(problem.timeline.dts[problem.timeline.interval(step)])
-    beams = body.sources.beam_rows(np.array([time]), dt)
-
-    def through_body_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
-        conductance = 1.0 / body.medium.half[face // 2, kinds]
-        if body.medium.varies:
-            conductance = conductance * body.medium.by_enthalpy(
-                EnthalpyTable.conductivity_at, kinds, T - body.reference
-            )
-        beam = np.zeros(body.medium.grid.shape[: 2 - face // 2] + body.medium.grid.shape[3 - face // 2 :])
+    def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
+        conductance = 1.0 / medium.half[face // 2, kinds]
+        if medium.varies:
+            conductance = conductance * medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T - problem.reference)
+        beam = np.zeros(problem.grid.face_shape(face))
         for brought in beams:
             if brought.face == face:
                 (first_u, first_v), (u, v) = brought.first[0], (weight[0] for weight in brought.weights)
@@ -139,18 +116,18 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
         conducts = conductance > 0.0
         flux = np.zeros(T.shape)
         v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
-        for number, fraction in body.conditions.shares(face, v, u):
+        for number, fraction in problem.boundary.shares(face, v, u):
             condition = np.moveaxis(conditions[number], -1, 0)
             rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
             passing = conductance * rise
-            if body.medium.varies:
+            if medium.varies:
                 potentials = (
-                    body.medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - body.reference)
+                    medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
-                held = (next(potentials) - next(potentials)) / body.medium.half[face // 2, kinds]
+                held = (next(potentials) - next(potentials)) / medium.half[face // 2, kinds]
                 passing = np.where(condition[FREE] > 0.0, passing, held)
             flux += fraction * passing
         return flux
 
-    return through_body_face
+    return through_face

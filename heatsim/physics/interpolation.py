@@ -31,10 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.body import Body
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.cell_types import Medium
 from heatsim.physics.enthalpy import EnthalpyTable
-from heatsim.physics.faces import Faces
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
@@ -59,12 +57,12 @@ class Position:
     face: int | None
 
 
-def locate(grid: Grid, faces: Faces, axis: int, coordinate: float) -> Position:
-    """Where a coordinate (m) lies along an axis of the grid."""
+def locate(grid: Grid, periodic: bool, axis: int, coordinate: float) -> Position:
+    """Where a coordinate (m) lies along an axis of the grid, which may be periodic."""
     n = grid.cells[axis]
     # In cells, counted from the first centre; rounding must not carry a point on a face outside.
     s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
-    if faces.periodic(axis):
+    if periodic:
         lower = int(np.floor(s))
         return Position((lower % n, (lower + 1) % n), s - lower, None)
     if s < 0.0:
@@ -83,9 +81,10 @@ class Interpolation:
     """
 
     def __init__(self, problem: HeatProblem, points: Sequence[tuple[float, float, float]]) -> None:
-        self._body = problem.body
+        self._problem = problem
         self._positions = [
-            tuple(locate(problem.grid, problem.faces, axis, point[axis]) for axis in range(3)) for point in points
+            tuple(locate(problem.grid, wraps, axis, point[axis]) for axis, wraps in enumerate(problem.periodic))
+            for point in points
         ]
         cells = np.array([[at.cells for at in positions] for positions in self._positions], dtype=np.int64)
         x, y, z = cells.reshape(-1, 3, 2).transpose(1, 0, 2)
@@ -94,7 +93,7 @@ class Interpolation:
         self._places = (self.cells[2] * ny + self.cells[1]) * nx + self.cells[0]
         self._points = list(points)
         self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
-        self._kinds, self._known = _kinds(problem.body, self.cells)
+        self._kinds, self._known = _kinds(problem.materials, self.cells)
         self._sides = np.array(
             [
                 _own_side(problem, point, positions, known)
@@ -146,8 +145,7 @@ class Interpolation:
 
     def _contact(self, axis: int, kinds: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]) -> Array:
         """Resistances in m² K/W of the contacts between cells and their neighbours above along an axis."""
-        assert self._body is not None
-        medium = self._body.medium
+        medium = self._problem.materials
         contact = medium.resistance[kinds]
         if medium.exposure is None:
             return contact
@@ -165,14 +163,13 @@ class Interpolation:
         temperatures: tuple[Array, Array],
     ) -> Array:
         """The share of the second of two values along an axis, by the resistances between them."""
-        assert self._body is not None
-        medium = self._body.medium
+        medium = self._problem.materials
         own, other = (medium.half[axis, kind] for kind in kinds)
         material = np.array([kind.material for kind in medium.kinds])
         alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
         if medium.varies:
             own, other = (
-                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._body.reference)
+                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
                 for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)
@@ -182,13 +179,11 @@ class Interpolation:
         return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
 
 
-def _kinds(body: Body | None, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _kinds(materials: Medium, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The kinds of cells, and which of them conduct."""
-    if body is None or body.medium.uniform:
-        return np.zeros(cells[0].shape, dtype=np.intp), np.ones(cells[0].shape, dtype=bool)
     x, y, z = cells
-    kinds = (body.medium.cells[z, y, x] & (INTERIOR - 1)).astype(np.intp)
-    return kinds, kinds != (-1 if body.medium.void is None else body.medium.void)
+    kinds = materials.kinds_of((z, y, x))
+    return kinds, kinds != (-1 if materials.void is None else materials.void)
 
 
 def _own_side(
@@ -212,7 +207,7 @@ def _own_side(
     if not candidates:  # a border of void: the nearest cell that conducts
         candidates = [(x, y, z) for x, y, z in product((0, 1), repeat=3) if known[z, y, x]]
         return max(candidates, key=lambda sides: float(np.prod(_weights(positions, sides))))
-    parts = None if problem.body is None else problem.body.parts
+    parts = problem.parts
     if len(candidates) == 1 or parts is None:
         return candidates[-1]
     regions, margin = problem.scenario.regions, BETWEEN * min(problem.grid.spacing)

@@ -68,14 +68,12 @@ def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
         For each face the number of each cell's condition, shape (nz, ny), (nz, nx) or (ny, nx), empty where the face
         has no patch: a face in the order of FACES, 6 and above for patches, MIXED for mixed cells. And these cells.
     """
-    nz, ny, nx = scenario.grid.shape
-    shapes = ((nz, ny), (nz, nx), (ny, nx))
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
     places, numbers, fractions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     for number, patch in enumerate(scenario.patches, start=6):
         face = FACES.index(patch.face)
         if not maps[face].size:
-            maps[face] = np.full(shapes[face // 2], face, dtype=np.uint8)
+            maps[face] = np.full(scenario.grid.face_shape(face), face, dtype=np.uint8)
         u, v = patch.coverage(scenario.grid)
         rows, columns = np.flatnonzero(v), np.flatnonzero(u)
         covered = np.outer(v[rows], u[columns])

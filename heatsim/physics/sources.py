@@ -94,6 +94,13 @@ class Sources:
         capacity = np.where(medium.heat_capacity > 0.0, medium.heat_capacity, 1.0)
         return density * dt / capacity
 
+    def given(self, times: Array, dt: float, precision: str) -> float:
+        """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""
+        heat = self.heat(times[:1] if self.heat_constant else times, dt).astype(precision)
+        steps = np.full(1, float(len(times))) if len(heat) == 1 else np.ones(len(heat))
+        capacities = self.medium.counts * self.medium.cell_heat_capacity
+        return float(steps @ (heat.astype(np.float64) @ capacities))
+
     def powers(self, times: Array, dt: float) -> Array:
         """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
 

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.body import Body
+from heatsim.physics.boundary import AMBIENT
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import AMBIENT
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
-from heatsim.physics.steady_surfaces import VOID, SteadySurface, find_surfaces
+from heatsim.physics.steady_surfaces import VOID, Balanced, SteadySurface, find_surfaces
 from heatsim.physics.steady_varying import Linearised, contents, linearise, moved
 from heatsim.physics.time_steps import INSTANT
 
@@ -42,13 +41,13 @@ class SteadyBalance:
         surfaces: faces that exchange heat, then what borders on void.
     """
 
-    def __init__(self, body: Body, reference: float, xp: Any = np) -> None:
+    def __init__(self, body: Balanced, reference: float, xp: Any = np) -> None:
         """Look at the conditions and sources at t = 0.
 
         Raises:
             ScenarioError: a value is not finite then.
         """
-        self.xp, self.body, self.medium, self.periodic = xp, body, body.medium, body.periodic
+        self.xp, self.body, self.medium, self.periodic = xp, body, body.materials, body.periodic
         self.reference = reference
         capacities = self.medium.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
@@ -125,7 +124,7 @@ class SteadyBalance:
 
     def flows(self, temperatures: Sequence[Any]) -> "Flows":
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
-        scenario = self.body.conditions.scenario
+        scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
         for surface, T in zip(self.surfaces, temperatures, strict=True):
             heat = float((self.exchange(surface, T)[0] - surface.area * surface.beam).sum())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from heatsim.physics.conditions import Conditions
+from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Scenario
 from heatsim.scenario.resolved import TRANSIENT_KEYS
 
@@ -25,7 +25,7 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
 
 def _changing(scenario: Scenario) -> Iterator[str]:
     """The keys of values that are not the same at all times."""
-    conditions = Conditions.from_scenario(scenario)
+    conditions = Boundary.from_scenario(scenario)
     for key, condition in zip(conditions.keys, conditions.conditions, strict=True):
         for name in ("value", "coefficient", "ambient", "emissivity", "surroundings"):
             function = getattr(condition, name, None)

@@ -1,6 +1,6 @@
 """Surfaces that exchange heat in a steady state: faces of the box, and what borders on void, at t = 0.
 
-By the balance of :mod:`heatsim.physics.conditions`, and with its derivative by the temperature T of the cell behind,
+By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by the temperature T of the cell behind,
 
     exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
 
@@ -10,22 +10,39 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
-from heatsim.physics.body import Body
-from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.conditions import EMISSION, FILM, FLUX, Conditions, surface_rise
-from heatsim.physics.sources import BeamRows
+from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
+from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.regions import Parts
+from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
 
 VOID = "void"
 _KIND = np.uint8(INTERIOR - 1)
+
+
+class Balanced(Protocol):
+    """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
+
+    @property
+    def materials(self) -> Medium: ...  # noqa: D102
+    @property
+    def boundary(self) -> Boundary: ...  # noqa: D102
+    @property
+    def sources(self) -> Sources: ...  # noqa: D102
+    @property
+    def parts(self) -> Parts | None: ...  # noqa: D102
+    @property
+    def reference(self) -> float: ...  # noqa: D102
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +99,7 @@ class SteadySurface:
         return self.area * passing, self.area * half * film / (free * half * self.weight + film)
 
 
-def find_surfaces(xp: Any, body: Body, types: Any, reference: float) -> tuple[SteadySurface, ...]:
+def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tuple[SteadySurface, ...]:
     """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
 
     Args:
@@ -100,9 +117,9 @@ def find_surfaces(xp: Any, body: Body, types: Any, reference: float) -> tuple[St
 class _Finder:
     """Looks for the surfaces of a body; see :func:`find_surfaces`."""
 
-    def __init__(self, xp: Any, body: Body, types: Any, reference: float) -> None:
+    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float) -> None:
         self._xp, self._body, self._types, self._reference = xp, body, types, reference
-        self._rows: Array = body.conditions.rows(np.zeros(1), reference)[0]
+        self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
 
     def find(self) -> Iterator[SteadySurface]:
         """Face by face, then towards void; those that cover no cell are left out."""
@@ -113,18 +130,18 @@ class _Finder:
 
     def _at_face(self, face: int, beams: list[BeamRows]) -> Iterator[SteadySurface]:
         xp, body, axis = self._xp, self._body, face // 2
-        if body.periodic[axis] or not (beams or body.conditions.exchanging(face)):
+        if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
             return
-        cells = _cells_at(xp, body.medium.grid, face)
+        cells = _cells_at(xp, body.materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
-        for number, places, fractions in _conditions_on(xp, body.conditions, face):
+        for number, places, fractions in _conditions_on(xp, body.boundary, face):
             if beams or self._rows[number, [FILM, FLUX, EMISSION]].any():
                 beam = _taken(flux, places)
                 yield from self._surface(FACES[face], number, axis, _taken(cells, places), fractions, 1.0, beam)
 
     def _towards_void(self) -> Iterator[SteadySurface]:
-        xp, medium, condition = self._xp, self._body.medium, self._body.conditions.void
+        xp, medium, condition = self._xp, self._body.materials, self._body.boundary.void
         if condition is None or medium.exposure is None or not medium.exposed_cells:
             return
         exposed = xp.asarray(medium.exposure.cells)
@@ -146,7 +163,7 @@ class _Finder:
         self, name: str, number: int, axis: int, cells: Any, fractions: Any, weight: Any, beam: Any
     ) -> Iterator[SteadySurface]:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
-        xp, medium, row = self._xp, self._body.medium, self._rows[number]
+        xp, medium, row = self._xp, self._body.materials, self._rows[number]
         half = 1.0 / medium.half[axis]
         if medium.uniform:
             kinds = xp.zeros(len(cells), dtype=np.uint8)
@@ -183,15 +200,15 @@ def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
     return flux
 
 
-def _conditions_on(xp: Any, conditions: Conditions, face: int) -> Iterator[tuple[int, Any, Any]]:
+def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any]]:
     """Each condition on a face with the places of its cells, None for all, and the fractions of their faces."""
-    if not conditions.maps[face].size:
+    if not boundary.maps[face].size:
         yield face, None, 1.0
         return
-    numbers = xp.asarray(conditions.maps[face].reshape(-1))
-    parts, places = conditions.mixed.on_face(face)
-    part_numbers, fractions = conditions.mixed.numbers[parts], conditions.mixed.fractions[parts]
-    for number in conditions.on_face(face):
+    numbers = xp.asarray(boundary.maps[face].reshape(-1))
+    parts, places = boundary.mixed.on_face(face)
+    part_numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
+    for number in boundary.on_face(face):
         whole, some = xp.flatnonzero(numbers == number), part_numbers == number
         yield (
             number,

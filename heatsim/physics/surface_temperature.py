@@ -1,14 +1,12 @@
 """The temperature of a face itself, half a cell outside of the cells behind it."""
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.body import Body
-from heatsim.physics.conditions import Conditions, surface_rise
+from heatsim.physics.boundary import Boundary, surface_rise
 from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import face_axes
@@ -23,53 +21,43 @@ Surfaces = Callable[[int, Cell, Point, Array], Array]
 
 
 def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
-    """How the faces' own temperatures follow from those of the cells after ``step`` steps."""
-    time = problem.timeline.time(step)
-    if problem.body is not None:
-        return _of_body(problem.body, problem, step, time)
-    weights = cache(lambda face: problem.faces.surface(face, time))
+    """How the faces' own temperatures follow from those of the cells after ``step`` steps.
+
+    Where a condition has no finite value at this time, neither has the surface.
+    """
+    time, materials = problem.timeline.time(step), problem.materials
+    rows = problem.boundary.unchecked_rows(time, 0.0)
+    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
-        a, b = weights(face)
-        return a * temperatures + b
-
-    return surface
-
-
-def _of_body(body: Body, problem: HeatProblem, step: int, time: float) -> Surfaces:
-    rows = body.conditions.rows(np.array([time]), 0.0)[0]
-    dt = float(problem.timeline.dts[problem.timeline.interval(step)])
-    beams = body.sources.beam_rows(np.array([time]), dt)
-
-    def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
-        axis, kind = face // 2, body.medium.kind_at(*cell)
-        if kind == body.medium.void:
+        axis, kind = face // 2, materials.kind_at(*cell)
+        if kind == materials.void:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
         for beam in beams:
-            i, j = (int(at - first) for at, first in zip((u, v), beam.first[0], strict=True))
-            weight_u, weight_v = (weight[0] for weight in beam.weights)
+            weight_u, weight_v = beam.weights[0][0], beam.weights[1][0]
+            i, j = (int(at) - int(first) for at, first in zip((u, v), beam.first[0], strict=True))
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         T = np.asarray(temperatures, dtype=np.float64)
-        conducting = body.medium.enthalpies[kind].conductivity_at(T - body.reference) if body.medium.varies else 1.0
-        conductance = conducting * np.float64(1.0 / body.medium.half[axis, kind])
-        condition = rows[_condition_at(body.conditions, face, (u, v), point)]
+        conducting = materials.enthalpies[kind].conductivity_at(T - problem.reference) if materials.varies else 1.0
+        conductance = conducting * np.float64(1.0 / materials.half[axis, kind])
+        condition = rows[_condition_at(problem.boundary, face, (u, v), point)]
         return np.asarray(temperatures + surface_rise(condition, conductance, 0.0, T, flux))
 
     return surface
 
 
-def _condition_at(conditions: Conditions, face: int, cell: tuple[int, int], point: Point) -> int:
+def _condition_at(boundary: Boundary, face: int, cell: tuple[int, int], point: Point) -> int:
     """The number of the condition that holds at a point of a face; in a mixed cell that of the patch there, if any."""
-    if not conditions.maps[face].size:
+    if not boundary.maps[face].size:
         return face
-    number = int(conditions.maps[face][cell[1], cell[0]])
+    number = int(boundary.maps[face][cell[1], cell[0]])
     if number != MIXED:
         return number
     u, v = (point[axis] for axis in face_axes(FACES[face]))
-    for number, patch in enumerate(conditions.scenario.patches, start=len(FACES)):
+    for number, patch in enumerate(boundary.scenario.patches, start=len(FACES)):
         (u_min, v_min), (u_max, v_max) = patch.rectangle.min, patch.rectangle.max
         if patch.face == FACES[face] and u_min <= u <= u_max and v_min <= v <= v_max:
             return number

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import Medium
-from heatsim.physics.conditions import Conditions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
@@ -47,7 +47,7 @@ class Occurring:
     cooled: bool = False
 
     @classmethod
-    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Conditions, medium: Medium) -> "Occurring":
+    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, medium: Medium) -> "Occurring":
         """Look at the initial field, at the conditions and at the sources of a run.
 
         Args:
@@ -130,7 +130,7 @@ def _advice(material: Material) -> str:
     )
 
 
-def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
+def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
     """The lowest and highest temperatures in K that conditions hold or surround the body with."""
     for condition in conditions.conditions:
         names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
@@ -140,7 +140,7 @@ def surrounding(conditions: Conditions, end: float) -> Iterator[float]:
                 yield from function.extremes(end)
 
 
-def _gains_and_losses(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[bool, bool]:
+def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[bool, bool]:
     """Whether any source, beam or given flux brings heat at t = 0, and whether any takes it away."""
     sources, start = Sources(scenario, medium), np.zeros(1)
     given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
@@ -149,7 +149,7 @@ def _gains_and_losses(scenario: Scenario, conditions: Conditions, medium: Medium
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
-def _energies(scenario: Scenario, conditions: Conditions, medium: Medium) -> tuple[float, float]:
+def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[float, float]:
     """The most heat in J/m³ that a cell can be given and robbed of, by sources, beams and given fluxes."""
     end, sources = scenario.time.end, Sources(scenario, medium)
     gained = lost = 0.0

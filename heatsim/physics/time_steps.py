@@ -68,6 +68,14 @@ class Timeline:
         """Index of the interval that the step after ``step`` steps belongs to."""
         return min(bisect_right(self.steps, step) - 1, len(self.dts) - 1)
 
+    def dt(self, step: int) -> float:
+        """Length in s of the step after ``step`` steps."""
+        return float(self.dts[self.interval(step)])
+
+    def interval_end(self, step: int) -> int:
+        """Number of steps done at the first due time after ``step`` steps; until then all steps are of one length."""
+        return int(self.steps[self.interval(step) + 1])
+
     def time(self, step: int) -> float:
         """Time in s after ``step`` steps."""
         due = bisect_left(self.steps, step)

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import FACES
 from heatsim.render import curves, pictures
+from heatsim.render.figure import title_of
+from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.scales import TIMES, TemperatureScale, choose_unit, colour_map, format_time, ticks
-from heatsim.render.scene import Scene, View, drawn_size, finish_trial, start_trial
+from heatsim.render.scene import Scene
 from heatsim.render.sections import choose_times, read_samples, read_sections, wide_axes
+from heatsim.render.view import View, drawn_size
 from heatsim.storage import folder as run_folder
 from heatsim.storage import tables
 from heatsim.storage.disk import clear_pictures, resume_command
@@ -97,12 +100,12 @@ def _scale_of_all(reader: FieldReader) -> TemperatureScale:
     return TemperatureScale.spanning(float(ranges[:, 0].min()), float(ranges[:, 1].max()), reader.dtype)
 
 
-def _name(kind: str, index: int, count: int) -> str:
-    return f"{kind}_t{index:0{max(4, len(str(count - 1)))}d}.png"
+def _name(name: str, index: int, count: int) -> str:
+    return f"{name}_t{index:0{max(4, len(str(count - 1)))}d}.png"
 
 
 def _moments(reader: FieldReader, steady: bool) -> list[str]:
-    """What to call the time of each field."""
+    """The text for the time of each field."""
     if steady:
         return ["steady state"] * len(reader)
     unit = choose_unit(TIMES, float(reader.times[-1]))
@@ -118,7 +121,7 @@ def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence
         for index in choose_times(len(reader), _MOST_PICTURES):
             path = figures / _name("slices", index, len(reader))
             sections = read_sections(reader, index)
-            over = pictures.title_of(title, moments[index])
+            over = title_of(title, moments[index])
             image = scene.slices(sections, scale)
             pictures.draw_slices(path, over, reader.grid, scale, sections, view, image)
             yield path
@@ -129,12 +132,12 @@ def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence
                 yield path
         if not in_void:
             path = figures / "isosurface.png"
-            _draw_isosurfaces(reader, scene, view, path, pictures.title_of(title, moments[-1]))
+            _draw_isosurfaces(reader, scene, view, path, title_of(title, moments[-1]))
             yield path
 
 
 def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, over: str) -> None:
-    """Draw the last field with a separate scale: its range may be a small part of the common one."""
+    """Draw the last field with a scale for its range alone, which may be a small part of the common one."""
     last = len(reader) - 1
     low, high = reader.range(last)
     scale = TemperatureScale.spanning(low, high, reader.dtype)
@@ -159,7 +162,7 @@ def _draw_flat(reader: FieldReader, figures: Path, title: str, moments: Sequence
     if len(axes) == 2:
         for index in choose_times(len(reader), _MOST_PICTURES):
             path = figures / _name("plane", index, len(reader))
-            over = pictures.title_of(title, moments[index])
+            over = title_of(title, moments[index])
             pictures.draw_plane(path, over, reader.grid, scale, reader.read(index).squeeze())
             yield path
         return
@@ -168,11 +171,11 @@ def _draw_flat(reader: FieldReader, figures: Path, title: str, moments: Sequence
         chosen = choose_times(len(reader), _MOST_PROFILES)
         profiles = [(moments[index].removeprefix("t = "), reader.read(index).reshape(-1)) for index in chosen]
         pictures.draw_profile(
-            path, pictures.title_of(title, "temperature along the line"), reader.grid, axes[0], scale, profiles
+            path, title_of(title, "temperature along the line"), reader.grid, axes[0], scale, profiles
         )
     else:
         values = np.array([reader.read(index).item() for index in range(len(reader))])
-        curves.draw_temperatures(path, pictures.title_of(title, "the one cell"), reader.times, {"cell": values})
+        curves.draw_temperatures(path, title_of(title, "the one cell"), reader.times, {"cell": values})
     yield path
 
 
@@ -183,13 +186,13 @@ def _draw_tables(folder: Path, figures: Path, title: str, steady: bool) -> Itera
     probes = _read_columns(folder / run_folder.PROBES)
     if len(probes) > 1 and len(probes["time"]):
         times = probes.pop("time")
-        curves.draw_temperatures(figures / "probes.png", pictures.title_of(title, "probes"), times, probes)
+        curves.draw_temperatures(figures / "probes.png", title_of(title, "probes"), times, probes)
         yield figures / "probes.png"
     energy = _read_columns(folder / run_folder.ENERGY, ("time", "stored", "sources", *FACES, "residual"))
     if energy and len(energy["time"]):
         bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
         bound = bound if isinstance(bound, float) else None
-        curves.draw_energy(figures / "energy.png", pictures.title_of(title, "energy balance"), energy, bound)
+        curves.draw_energy(figures / "energy.png", title_of(title, "energy balance"), energy, bound)
         yield figures / "energy.png"
 
 
@@ -198,15 +201,15 @@ def _draw_flows(folder: Path, figures: Path, title: str) -> Iterator[Path]:
     if flows and len(flows["time"]):
         watts = {name.removesuffix(" (W)"): float(heat[-1]) for name, heat in flows.items() if name.endswith(" (W)")}
         imbalance = watts.pop("imbalance")
-        curves.draw_flows(figures / "energy.png", pictures.title_of(title, "heat flows"), watts, imbalance)
+        curves.draw_flows(figures / "energy.png", title_of(title, "heat flows"), watts, imbalance)
         yield figures / "energy.png"
 
 
 def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:
-    """The columns of a table by name; empty if the run wrote no such table.
+    """The columns of a table by name; empty if the run has no such table.
 
     Raises:
-        StorageError: it cannot be read, or a wanted column is missing.
+        StorageError: the table cannot be read, or a column of ``wanted`` is missing.
     """
     if not path.exists():
         return {}

@@ -1,87 +1,29 @@
 """Pictures of snapshots: slices and isosurfaces of 3-D grids, flat pictures of planes, curves of lines."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill, shorten
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import StorageError
 from heatsim.grid import AXES, Grid
+from heatsim.render.figure import HEIGHT, add_axes, add_colour_bar, new_figure
 from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
-from heatsim.render.scene import View, describe_stretch, drawn_size
 from heatsim.render.sections import Section, wide_axes
-from heatsim.storage.disk import reason
+from heatsim.render.view import View, describe_stretch, drawn_size
 
-WIDTH, HEIGHT = 1600, 1200
 # The area of the 3-D view in a picture, in pixels from the lower left: x, y, width, height.
 VIEW = (0, 40, 1030, 1080)
 VIEW_MARGIN = 128
 _ISOSURFACES_WIDTH = 1300
-_DPI = 100
 _QUIET = "#444444"
 _OUTLINE = "#8a9ba8"  # visible on the dark and the light end of the colour map
 
-# A flat picture is drawn at a whole number of pixels a cell, and larger than usual where it has more cells than that.
+# A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
 _LARGEST_PLANE = 4096
-
-_TEXT_SIZES = {"font.size": 14.0, "axes.titlesize": 15.0, "axes.labelsize": 14.0}
-_STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "axes.formatter.useoffset": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.dpi": _DPI,
-    "savefig.dpi": _DPI,
-    "savefig.facecolor": "white",
-    "legend.frameon": False,
-    # Dollar signs in titles and names of probes are not math.
-    "text.parse_math": False,
-}
-
-
-@contextmanager
-def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
-    """A matplotlib figure of ``width`` × ``height`` pixels, text scaled by ``larger``; written to ``path`` at exit."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
-    with matplotlib.rc_context({**_STYLE, **sizes}):
-        figure = Figure(figsize=(width / _DPI, height / _DPI))
-        text = figure.text(0.5, 1.0 - 40.0 * larger / height, title, ha="center", va="center", fontsize=20.0 * larger)
-        text.set_fontsize(20.0 * larger * min(1.0, 0.94 * width / text.get_window_extent().width))
-        yield figure
-        try:
-            figure.savefig(path)
-        except OSError as error:
-            raise StorageError(f"{path}: could not be written: {reason(error)}") from error
-
-
-def title_of(title: str, remark: str) -> str:
-    """The title of a picture: the scenario's title, shortened if it is too long, and a remark."""
-    return f"{shorten(title, 80, placeholder=' …')} — {remark}" if title else remark
-
-
-def _axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
-    """Axes at a position in pixels from the lower left."""
-    across, up = figure.get_size_inches() * _DPI
-    return figure.add_axes((x / across, y / up, width / across, height / up))
-
-
-def _add_colour_bar(figure: Any, scale: TemperatureScale, place: tuple[float, float, float, float]) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    axes = _axes(figure, *place)
-    orientation = "vertical" if place[3] > place[2] else "horizontal"
-    bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), colour_map()), cax=axes, orientation=orientation)
-    bar.set_label(scale.label, labelpad=10)
-    bar.outline.set_linewidth(0.8)
 
 
 def _length_unit(grid: Grid) -> Unit:
@@ -95,7 +37,7 @@ def _ends(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
 
 def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> None:
     """Draw a 3-D view with ticks along the three edges of the box that bound its outline."""
-    axes = _axes(figure, *VIEW)
+    axes = add_axes(figure, *VIEW)
     figure.figimage(image, *VIEW[:2], origin="upper", zorder=-1)
     axes.set_xlim(0, view.width)
     axes.set_ylim(0, view.height)
@@ -141,16 +83,16 @@ def draw_slices(
             section = sections[normal]
             plane, materials = section.values, section.materials
             # The longer axis is horizontal, so that panels of tall and flat bodies have the same size.
-            turned = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
-            level, upright = (up, across) if turned else (across, up)
-            axes = _axes(figure, 1075, 825 - 355 * number, 350, 265)
-            if turned:
+            swapped = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
+            level, upright = (up, across) if swapped else (across, up)
+            axes = add_axes(figure, 1075, 825 - 355 * number, 350, 265)
+            if swapped:
                 plane, materials = plane.T, materials.T
             _show_plane(axes, grid, scale, plane, level, upright)
             _outline(axes, grid, materials, level, upright)
             low, high = _ends(grid, normal, unit)
             axes.set_title(f"{AXES[normal]} = {low + section.place * (high - low):.4g} {unit.symbol}", pad=8)
-        _add_colour_bar(figure, scale, (1478, 115, 26, 975))
+        add_colour_bar(figure, scale, (1478, 115, 26, 975))
         figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
 
 
@@ -208,7 +150,7 @@ def draw_surface(
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
         _add_view(figure, grid, view, image)
-        _add_colour_bar(figure, scale, (1110, 115, 26, 975))
+        add_colour_bar(figure, scale, (1110, 115, 26, 975))
         figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
 
 
@@ -250,7 +192,7 @@ def draw_isosurfaces(
 
 
 def draw_plane(path: Path, title: str, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]]) -> None:
-    """A grid of one cell's thickness as a flat picture, ``plane`` indexed [upright, level].
+    """Draw a grid of one cell's thickness as a flat picture; ``plane`` is indexed [vertical, horizontal].
 
     Square cells become squares of a whole number of pixels.
     """
@@ -272,12 +214,12 @@ def draw_plane(path: Path, title: str, grid: Grid, scale: TemperatureScale, plan
     figure_width, figure_height = max(left + width + right, 900), below + height + above
     left += (figure_width - left - width - right) // 2
     with new_figure(path, title, figure_width, figure_height, larger) as figure:
-        axes = _axes(figure, left, below, width, height)
+        axes = add_axes(figure, left, below, width, height)
         _show_plane(axes, grid, scale, plane, level, upright)
         axes.images[0].set_interpolation("nearest")
         axes.set_box_aspect(None)
         place = (left + width + 35 * larger, below, 28 * larger, height) if beside else (left, 110, width, 26)
-        _add_colour_bar(figure, scale, place)
+        add_colour_bar(figure, scale, place)
         figure.text(0.01, 16.0 * larger / figure_height, describe_stretch(grid), color=_QUIET)
 
 
@@ -289,10 +231,10 @@ def draw_profile(
     scale: TemperatureScale,
     curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
 ) -> None:
-    """Draw temperatures along a line of cells, one curve for each time: its legend text and its values in K."""
+    """Draw temperatures along a line of cells, one curve for each time; ``curves`` has legend texts and values in K."""
     unit = choose_unit(LENGTHS, grid.size[axis])
     with new_figure(path, title) as figure:
-        axes = _axes(figure, 130, 110, 1200, 990)
+        axes = add_axes(figure, 130, 110, 1200, 990)
         colours = colour_map()(np.linspace(0.0, 0.85, len(curves)))
         marker = "o" if grid.cells[axis] <= 50 else None
         for (text, values), colour in zip(curves, colours, strict=True):

@@ -29,7 +29,7 @@ class Section:
     place: float
 
 
-# Another plane than the central one is shown if its temperature range is larger by at least this factor.
+# Another plane replaces the central one if its temperature range is larger by at least this factor.
 _WORTH_LEAVING_THE_CENTRE = 1.15
 
 
@@ -41,13 +41,12 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
 def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Section]:
     """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
 
-    For each axis this is the central plane, unless the temperature range is larger on another one, such as the hot top
+    This is the central plane of each axis, unless the temperature range on another plane is larger, such as the hot top
     of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
     ones.
     """
     chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
-    nx, ny, nz = reader.grid.cells
-    x, y, z = np.empty((nz, ny)), np.empty((nz, nx)), np.zeros((ny, nx))
+    x, y, z = (np.zeros(reader.grid.face_shape(face)) for face in (0, 2, 4))
     labels = tuple(np.empty(plane.shape, dtype=np.uint8) for plane in (x, y, z))
     for planes, slab in reader.slabs(index):
         materials = reader.read_materials(planes)
@@ -60,7 +59,7 @@ def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Se
             if planes.start <= k < planes.stop:
                 z += values[k - planes.start] / len(chosen[2])
                 labels[2][...] = materials[k - planes.start]
-    places = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, (nx, ny, nz), strict=True)]
+    places = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
     found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, places), strict=True))
     return next(found), next(found), next(found)
 

@@ -21,7 +21,7 @@ from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.observers.observer import Observer
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
-from heatsim.run.time_loop import Batch, Course
+from heatsim.run.time_loop import Batch, TimeLoop
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
@@ -48,13 +48,13 @@ class Ended:
 class _Member:
     simulation: Simulation
     stepper: CudaStepper
-    course: Course
+    loop: TimeLoop
     stack: ExitStack
 
     @property
     def steps_to_stop(self) -> int:
         """How many steps it may do before an observer, or its ledger, wants something."""
-        return min(self.course.steps_to_due, self.stepper.steps_to_carry)
+        return min(self.loop.steps_to_due, self.stepper.steps_to_carry)
 
 
 def run_together(
@@ -83,8 +83,8 @@ def run_together(
         for number, (simulation, stepper) in enumerate(zip(simulations, steppers, strict=True)):
             stack = everything.enter_context(ExitStack())
             try:
-                course = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=together.choice)
-                members[number] = _Member(simulation, stepper, course, stack)
+                loop = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=together.choice)
+                members[number] = _Member(simulation, stepper, loop, stack)
             except Exception as error:
                 stack.close()
                 yield Ended(number, error)
@@ -105,7 +105,7 @@ def _cuda_stepper(simulation: Simulation) -> CudaStepper:
 
 def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batch) -> Iterator[Ended]:
     """One round, and whoever is due looks."""
-    nearest = min(member.course.steps_to_due for member in members.values())
+    nearest = min(member.loop.steps_to_due for member in members.values())
     most = min(batch.steps, _FARTHEST * nearest, together.most_steps)
     started = time.perf_counter()
     turns: list[tuple[CudaStepper, MemberSteps]] = []
@@ -123,31 +123,31 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
     lengths = [turn.steps for _, turn in turns]
     batch.took(max(lengths), seconds)
     for member, steps in zip(members.values(), lengths, strict=True):
-        member.course.stepped(member.stepper.step, seconds * steps / sum(lengths))
-    _look_ahead([member.course for member in members.values() if member.course.due])
+        member.loop.stepped(member.stepper.step, seconds * steps / sum(lengths))
+    _look_ahead([member.loop for member in members.values() if member.loop.due])
     for number, member in list(members.items()):
         try:
-            member.course.look()
+            member.loop.look()
         except Exception as error:
             yield _drop(members, number, error)
 
 
-def _look_ahead(courses: Sequence[Course]) -> None:
+def _look_ahead(loops: Sequence[TimeLoop]) -> None:
     """Find what observers are about to ask for, of all runs by the same launches; each would wait for the device."""
-    if courses:
+    if loops:
         started = time.perf_counter()
-        Field.look_at_all([course.state.field for course in courses])
-        Ledger.look_at_all([course.state.ledger for course in courses])
-        for course in courses:
-            course.timing.observing += (time.perf_counter() - started) / len(courses)
+        Field.look_at_all([loop.state.field for loop in loops])
+        Ledger.look_at_all([loop.state.ledger for loop in loops])
+        for loop in loops:
+            loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
 
 def _over(members: dict[int, _Member]) -> Iterator[Ended]:
     """Ends runs that have done their last step."""
     for number, member in list(members.items()):
-        if member.course.finished:
+        if member.loop.finished:
             try:
-                member.simulation.end(member.course)
+                member.simulation.end(member.loop)
                 yield _drop(members, number, None)
             except Exception as error:
                 yield _drop(members, number, error)
@@ -156,7 +156,7 @@ def _over(members: dict[int, _Member]) -> Iterator[Ended]:
 def _interrupt(members: dict[int, _Member]) -> Iterator[Ended]:
     for number, member in list(members.items()):
         try:
-            member.simulation.interrupt(member.course)
+            member.simulation.interrupt(member.loop)
         except (Interrupted, Exception) as error:
             yield _drop(members, number, error)
 

@@ -11,15 +11,14 @@ from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.temporal_composite import correction
+from heatsim.observers import energy
 from heatsim.physics import regions
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import ADVICE, size
 from heatsim.scenario import Contact
-from heatsim.solver import steady_state
-from heatsim.solver.energy_ledger import STEPS_TO_CARRY
+from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.storage.folder import bytes_on_disk, check_names
 
@@ -70,40 +69,25 @@ class Plan:
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
-        itemsize = 4 if problem.precision == "float32" else 8
-        field_bytes = grid.cell_count * itemsize
-        nx, ny, nz = grid.cells
-        sides = (ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)
-        ledger_bytes = 8 * sum(
-            cells for face, cells in enumerate(sides) if scenario.output.energy and problem.exchanging(face)
-        )
-        body_bytes = material_bytes = 0
-        if problem.body is not None:
-            material_bytes = problem.body.medium.cells.size
-            ledger_bytes += problem.body.ledger_bytes() * scenario.output.energy
-            body_bytes = problem.body.medium.nbytes + sum(numbers.nbytes for numbers in problem.body.conditions.maps)
-            body_bytes += problem.body.conditions.mixed.nbytes
-            if kernel.steps > 1 and not kernel.boxed and not problem.body.medium.varies:
-                body_bytes += correction.table_bytes(problem.body.medium, problem.body.open_faces)
+        needed = device_bytes.of_run(problem, kernel)
         solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
-        if problem.timeline.last_step >= STEPS_TO_CARRY:
-            ledger_bytes *= 2
         # The CPU's fast kernel keeps the potentials of a step.
-        varies = problem.body is not None and problem.body.medium.varies
+        varies = problem.materials.varies
+        field_bytes = needed.field
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # What a GPU has written passes through the host in slabs, and what the ledger holds as a whole.
-        passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, nx * ny * itemsize)) + ledger_bytes
+        passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
         columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
-            12 + len(scenario.patches)
-        ) * scenario.output.energy
+            len(energy.columns(problem)) * scenario.output.energy
+        )
         return cls(
             problem=problem,
             device=device,
             kernel=kernel,
             # What was compared with last may be on its way into a checkpoint when the next comes.
-            device_bytes=2 * field_bytes + ledger_bytes + body_bytes + 2 * compared_bytes + solver_bytes,
+            device_bytes=needed.total + 2 * compared_bytes + solver_bytes,
             copy_bytes=field_bytes,
             # The NumPy oracle makes whole-array temporaries.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
@@ -111,8 +95,9 @@ class Plan:
             + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
-            + material_bytes * scenario.output.fields
-            + (0 if scenario.steady else _CHECKPOINTS) * (field_bytes + compared_bytes + ledger_bytes + _BYTES_PER_FILE)
+            + problem.materials.cells.size * scenario.output.fields
+            + (0 if scenario.steady else _CHECKPOINTS)
+            * (field_bytes + compared_bytes + needed.ledger + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
@@ -251,12 +236,10 @@ def _limit(dt: float) -> str:
 
 def _materials(problem: HeatProblem) -> list[str]:
     """Every material with the time step it allows and its coefficients, and the cells of every region."""
-    scenario = problem.scenario
-    parts = regions.paint(scenario)
+    scenario, materials = problem.scenario, problem.materials
     lines = []
-    body = problem.body
-    found = survey(scenario) if body is None else survey(scenario, body.medium.palette, body.reference)
-    for material, cells in zip(found, parts.material_cells, strict=False):
+    for material in survey(scenario, materials.palette, problem.reference):
+        cells = materials.cells_of(material.name)
         kx, ky, kz = material.conductivity
         k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
         at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
@@ -284,12 +267,11 @@ def _materials(problem: HeatProblem) -> list[str]:
         on_grid = patch.area_on_grid(scenario.grid)
         lines.append(f"patch        {patch.name}: {patch.area:.6g} m² on {patch.face}, {on_grid:.6g} m² on the grid")
     if scenario.uses_void:
-        lines.append(f"void         {parts.material_cells[-1]:,} cells")
-    for region, cells in zip(scenario.regions, parts.region_cells, strict=True):
-        lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
-    if body is not None:
-        lines += _surfaces(body.medium, scenario.contacts)
-    return lines
+        lines.append(f"void         {materials.cells_of('void'):,} cells")
+    if problem.parts is not None:
+        for region, cells in zip(scenario.regions, problem.parts.region_cells, strict=True):
+            lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
+    return lines + _surfaces(materials, scenario.contacts)
 
 
 def _surfaces(medium: Medium, contacts: Iterable[Contact]) -> list[str]:

@@ -6,14 +6,38 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import FolderError
-from heatsim.scenario import Scenario
+from heatsim.run.plan import Plan
+from heatsim.scenario import Scenario, input_checksums, input_names
 from heatsim.scenario.resolved import document
 from heatsim.storage.checkpoint import Checkpoint
 from heatsim.storage.disk import AGAIN
-from heatsim.storage.folder import CHECKPOINT
+from heatsim.storage.folder import CHECKPOINT, SCENARIO
 from heatsim.version import NUMERICS
 
 _LONGEST_SHOWN = 80
+
+
+def identity(plan: Plan, folder: Path) -> dict[str, int | str]:
+    """What decides the bits of a run; a resumed run is compared with it.
+
+    Args:
+        plan: the problem, the device and the kernel.
+        folder: of the run; holds the copies of the input files.
+    """
+    scenario = plan.problem.scenario
+    return {
+        "numerics": NUMERICS,
+        "kernel": plan.kernel.name,
+        "device": plan.device.name,
+        "backend": plan.device.backend,
+        "scenario": json.dumps(settings(scenario), ensure_ascii=False),
+        "inputs": json.dumps(input_checksums(scenario, folder), ensure_ascii=False),
+    }
+
+
+def input_files(scenario: Scenario) -> list[str]:
+    """The names of the scenario and of the copies of its input files in the run's folder."""
+    return [SCENARIO, *input_names(scenario)]
 
 
 def settings(scenario: Scenario) -> dict[str, Any]:

@@ -1,6 +1,5 @@
-"""A run from start to end: the only place that puts the parts together."""
+"""Run a simulation from start to end: the place that puts all parts together."""
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,42 +12,32 @@ from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, Interrupted
 from heatsim.kernels.autotune import Choice
-from heatsim.observers.checkpoint import Checkpoints
-from heatsim.observers.energy import Energy
-from heatsim.observers.extreme_temperatures import ExtremeTemperatures, temperature_warnings
-from heatsim.observers.heat_flows import HeatFlows
-from heatsim.observers.observer import Observer, RunState, Values
-from heatsim.observers.probes import Probes
-from heatsim.observers.progress import Progress
-from heatsim.observers.snapshots import Snapshots
-from heatsim.observers.steady import Steady
-from heatsim.observers.watchdog import Watchdog
-from heatsim.physics.initial import InitialField
+from heatsim.observers.extreme_temperatures import temperature_warnings
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.run.capacity import check_room
+from heatsim.run.initial_state import initial_state, saved_state, warnings_on_resume
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
+from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
-from heatsim.run.resume import check_inputs, check_numerics, check_scenario, settings
+from heatsim.run.resume import check_numerics, identity, input_files
 from heatsim.run.summary import summarise
-from heatsim.run.time_loop import Batch, Course, Timing
-from heatsim.scenario import Scenario, input_checksums, input_names, load, write_resolved
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.run.time_loop import Batch, TimeLoop, Timing
+from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
-from heatsim.version import NUMERICS
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
 @dataclass
 class Simulation:
-    """A scenario that can be run, or gone on with.
+    """A scenario that can be run or resumed.
 
     >>> import heatsim
     >>> simulation = heatsim.Simulation.from_scenario("scenarios/cube.toml")
@@ -56,11 +45,11 @@ class Simulation:
     >>> simulation.temperature.max()
 
     Attributes:
-        plan: what the run needs and does.
-        folder: where it writes.
+        plan: the problem, the device, the kernel, and the memory needed.
+        folder: the output folder.
         state: field, step and time.
-        timing: where the wall-clock time went.
-        warnings: what the user should know although it did not stop the run.
+        timing: wall-clock seconds of the parts of the run.
+        warnings: messages about the run for the user.
     """
 
     plan: Plan
@@ -83,16 +72,16 @@ class Simulation:
         output: str | Path | None = None,
         overwrite: bool = False,
     ) -> "Simulation":
-        """Read a scenario and set its field to the initial temperature; nothing is written yet.
+        """Read a scenario and set the field to the initial temperature. Nothing is written yet.
 
         Args:
             path: the TOML file.
-            overrides: "key.path=value" texts that replace single values of it.
-            output: the folder to write to; outputs/<the file's stem> if not given.
-            overwrite: replace what an unfinished run left in that folder.
+            overrides: "key.path=value" texts, each of which replaces one value of the file.
+            output: the output folder; by default outputs/<the file's stem>.
+            overwrite: replace the files of an unfinished run in that folder.
 
         Raises:
-            ScenarioError, DeviceError, CapacityError: it cannot be run; says why.
+            ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
         scenario = load(path, overrides)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
@@ -100,19 +89,19 @@ class Simulation:
 
     @classmethod
     def from_model(cls, scenario: Scenario, output: str | Path) -> "Simulation":
-        """The same from a scenario that has been read already, into the folder ``output``.
+        """A simulation of a scenario that has been read already, with output folder ``output``.
 
         Raises:
-            ScenarioError, DeviceError, CapacityError: it cannot be run; says why.
+            ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
         return cls._assemble(scenario, Path(output))
 
     @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
-        """Go on from the last good checkpoint of a run's folder; from the start if there is none.
+        """Continue from the last good checkpoint of a run's folder, or from the start if there is none.
 
         Raises:
-            FolderError: not the folder of a run, or its scenario.toml was changed since.
+            FolderError: the folder is not that of a run, or its scenario.toml was changed.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
@@ -141,38 +130,15 @@ class Simulation:
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem)
         plan.check_capacity(target)
-        copies = plan.room_for_copy
-        if saved is None:
-            initial = InitialField.from_scenario(scenario)
-            reference = initial.reference
-        else:
-            with checkpoint.understanding(target):
-                initial, reference = None, float(saved.values["reference"])
-        temperatures = Field(plan.device, problem.grid, problem.precision, reference)
-        ledger = Ledger(
-            plan.device, problem.grid, problem.faces, scenario.output.energy and not scenario.steady, problem.body
-        )
-        arrays = None if problem.body is None else composite_arrays(problem, problem.body, temperatures)
-        if arrays is not None:
-            temperatures.thermometer = arrays.thermometer
-        if initial is not None and initial.uniform:
-            temperatures.load_deviations(np.zeros((1, 1, 1)))
-        elif initial is not None:
-            contents = () if problem.body is None else (problem.body.medium.contents,)
-            temperatures.load_temperatures(initial.slabs(), *contents)
-        state = RunState(problem, temperatures, ledger, target, arrays=arrays, copies=copies)
+        state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)
         simulation = cls(
             *(plan, target, state),
             _saved={**saved.values, **saved.files} if saved else None,
             _overwrite=overwrite,
             _resuming=resuming,
         )
-        if saved is None:
-            state.total()  # sees that it is finite
-            state.initial_total = state.content()
-        else:
-            with checkpoint.understanding(target):
-                simulation._restore(saved)
+        if saved is not None:
+            simulation.warnings.extend(warnings_on_resume(plan, saved))
         if scenario.steady:
             simulation.warnings.extend(notes_on_steady(scenario))
         simulation.timing.preparing = time.perf_counter() - started
@@ -199,18 +165,18 @@ class Simulation:
         return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
 
     def run(self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None) -> None:
-        """Run to the end and write everything to the folder; pictures are left to :func:`heatsim.render.render`.
+        """Run to the end and write all results to the folder, except pictures (:func:`heatsim.render.render`).
 
-        After an interruption it can be called again to go on.
+        After an interruption, call it again to continue.
 
         Args:
-            progress: say on stderr how far it is.
-            watchers: observers of the caller's own; nothing of theirs is kept in checkpoints.
-            stop: interrupts the run, as a signal does, once it is requested.
+            progress: print the progress on stderr.
+            watchers: observers of the caller; checkpoints keep nothing of them.
+            stop: interrupts the run once it is requested, as a signal does.
 
         Raises:
             FolderError: the folder cannot be used.
-            NotFiniteError, StorageError: the run failed; what was written before is good.
+            NotFiniteError, StorageError: the run failed; the files written before are good.
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
         """
         if self.finished:
@@ -218,22 +184,15 @@ class Simulation:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stepper, batch = self.stepper(), Batch()
-            course = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
-            while not course.finished:
+            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
+            while not loop.finished:
                 if wanted.requested:
-                    self.interrupt(course)
-                steps = min(batch.steps, course.steps_to_due)
-                started = time.perf_counter()
-                stepper.advance(steps)
-                self.plan.device.synchronise()
-                seconds = time.perf_counter() - started
-                batch.took(steps, seconds)
-                course.stepped(stepper.step, seconds)
-                course.look()
-            self.end(course)
+                    self.interrupt(loop)
+                loop.advance(stepper, batch)
+            self.end(loop)
 
     def stepper(self) -> Stepper:
-        """What advances the field, from the step that it is at."""
+        """The stepper that advances the field from its present step."""
         return make_stepper(
             *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel),
             step=self.state.step,
@@ -250,16 +209,16 @@ class Simulation:
         progress: bool = False,
         watchers: Sequence[Observer] = (),
         choice: Choice | None = None,
-    ) -> Course:
-        """Open all that the run writes, for whoever drives it; :meth:`run` does for a run alone what there is to do.
+    ) -> TimeLoop:
+        """Open all files of the run. :meth:`run` calls it for a single run, :mod:`heatsim.run.ensemble` for several.
 
         Args:
-            stack: lets go of everything when it is closed.
+            stack: closes everything when it is closed.
             stepper: from :meth:`stepper`.
             stop: ends the wait for the compiler.
             progress: as for :meth:`run`.
-            watchers: likewise.
-            choice: the kernel with which others do the steps; None if the stepper does them, which is prepared here.
+            watchers: as for :meth:`run`.
+            choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
 
         Raises:
             FolderError: the folder cannot be used.
@@ -280,7 +239,7 @@ class Simulation:
             self._resuming = True
         if scenario.steady:
             self._find_steady_state(stop)
-        observers = self._observers(progress, watchers)
+        observers = make_observers(scenario, identity(self.plan, self.folder), progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
             with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
@@ -299,42 +258,43 @@ class Simulation:
                 raise self.interrupted_early()
             self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
-        return Course(self.state, observers, self.timing, self._saved)
+        return TimeLoop(self.state, observers, self.timing, self._saved)
 
     def _find_steady_state(self, stop: Stop) -> None:
-        """Replace the first guess by the steady state."""
+        """Replace the first guess in the field by the steady state."""
+        state = self.state
         with self.timing.timed("stepping"):
             try:
-                self.state.steady = find_steady_state(self.plan.problem, self.state.field, lambda: stop.requested)
+                state.steady = find_steady_state(self.plan.problem, state.field, lambda: stop.requested)
             except Interrupted as error:
                 raise Interrupted(f"{error}; start it over with `{resume_command(self.folder)}`") from None
-        self.state.wall_time = self.timing.stepping
-        self.state.initial_total = self.state.content()
+        state.wall_time = self.timing.stepping
+        state.initial_heat = state.statistics.heat()
 
     def interrupted_early(self) -> Interrupted:
-        """What to raise where nothing has been done since the field was read."""
+        """The exception for a run that did no step since its field was read."""
         return Interrupted(
             f"interrupted while the kernel was compiled, at step {self.step:,}; go on with "
             f"`{resume_command(self.folder)}`"
         )
 
-    def interrupt(self, course: Course) -> NoReturn:
+    def interrupt(self, loop: TimeLoop) -> NoReturn:
         """Save a checkpoint.
 
         Raises:
             Interrupted: says how to go on.
             NotFiniteError, StorageError: the checkpoint could not be saved.
         """
-        self._saved = course.save()
+        self._saved = loop.save()
         raise Interrupted(
             f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
             f"go on with `{resume_command(self.folder)}`"
         )
 
-    def end(self, course: Course) -> None:
-        """The last step is done: write the last checkpoint and the summary."""
+    def end(self, loop: TimeLoop) -> None:
+        """Write the last checkpoint and the summary, after the last step."""
         scenario = self.plan.problem.scenario
-        stepping, observing = course.end()
+        stepping, observing = loop.end()
         if not scenario.steady and observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
             self.warnings.append(
                 f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
@@ -347,64 +307,9 @@ class Simulation:
             folder.ENERGY: scenario.output.energy,
             folder.CHECKPOINT: not scenario.steady,
         }
-        folder.require_files(self.folder, [*self._inputs(), *(name for name, wanted in written.items() if wanted)])
+        results = [name for name, wanted in written.items() if wanted]
+        folder.require_files(self.folder, [*input_files(scenario), *results])
         summary = summarise(self.plan, self.state, self.timing, self._choice)
         written_tables = [name for name in (folder.PROBES, folder.ENERGY) if written[name]]
         summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
         folder.write_summary(self.folder, summary)
-
-    def _observers(self, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
-        scenario = self.plan.problem.scenario
-        observers: list[Observer] = [Watchdog(), ExtremeTemperatures()]
-        if scenario.time.stop_below is not None and not scenario.steady:
-            observers.append(Steady())  # before those that write: it may be the last time
-        if scenario.output.fields:
-            observers.append(Snapshots())
-        if scenario.probes:
-            observers.append(Probes())
-        if scenario.output.energy:
-            observers.append(HeatFlows() if scenario.steady else Energy())
-        if scenario.steady:
-            return [*observers, *watchers]
-        if progress:
-            observers.append(Progress())
-        observers.append(Checkpoints(tuple(observers), self._identity(), self._inputs()))
-        observers[-1:-1] = watchers
-        return observers
-
-    def _identity(self) -> Values:
-        """What decides the bits of a run; a resumed one is compared with it."""
-        return {
-            "numerics": NUMERICS,
-            "kernel": self.plan.kernel.name,
-            "device": self.plan.device.name,
-            "backend": self.plan.device.backend,
-            "scenario": json.dumps(settings(self.plan.problem.scenario), ensure_ascii=False),
-            "inputs": json.dumps(input_checksums(self.plan.problem.scenario, self.folder), ensure_ascii=False),
-        }
-
-    def _inputs(self) -> list[str]:
-        """The names of the scenario and of the copies of its input files in the run's folder."""
-        return [folder.SCENARIO, *input_names(self.plan.problem.scenario)]
-
-    def _restore(self, saved: checkpoint.Checkpoint) -> None:
-        identity = self._identity()
-        check_scenario(self.folder / folder.SCENARIO, str(saved.values["scenario"]), str(identity["scenario"]))
-        check_inputs(self.folder, str(saved.values["inputs"]), str(identity["inputs"]))
-        if saved.values["backend"] != identity["backend"]:
-            self.warnings.append(
-                f'the run began on device "{saved.values["backend"]}" and goes on on "{identity["backend"]}": results '
-                "will agree to rounding, not to the bit"
-            )
-        deviation = saved.arrays["deviation"]
-        if deviation.shape != self.state.field.grid.shape:
-            raise ValueError(f"deviations of shape {deviation.shape}")
-        self.state.field.load_deviations(deviation)
-        self.state.ledger.restore(saved.arrays)
-        self.state.step = int(saved.values["step"])
-        self.state.initial_total = float(saved.values["initial_total"])
-        self.state.wall_time = float(saved.values["wall_time"])
-        self.state.stopped = bool(saved.values["stopped"])
-        if "compared" in saved.arrays:
-            before = self.plan.device.xp.asarray(saved.arrays["compared"])
-            self.state.compared = (int(saved.values["compared_step"]), before)

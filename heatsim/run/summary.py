@@ -8,7 +8,7 @@ from typing import Any
 
 from heatsim.kernels.autotune import Choice
 from heatsim.observers import energy, heat_flows
-from heatsim.observers.observer import RunState
+from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.solver.steady_state import METHOD, SteadyState
@@ -49,8 +49,8 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
 
 
 def _temperature(state: RunState) -> dict[str, float]:
-    extremes = state.extremes()
-    return {"min": extremes.lowest, "max": extremes.highest, "mean": state.mean()}
+    extremes = state.statistics.extremes()
+    return {"min": extremes.lowest, "max": extremes.highest, "mean": state.statistics.mean()}
 
 
 def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:

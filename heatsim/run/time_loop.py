@@ -1,4 +1,4 @@
-"""A run under way: from one due step to the next, whoever does the steps in between."""
+"""The time loop of a run: from one due step to the next, with the observers in between."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -9,22 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.checkpoint import Checkpoints
-from heatsim.observers.observer import Observer, RunState, Values
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
+from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
 
-# Device work is queued for about this long before the clock and signals are looked at.
+# Seconds of device work that are queued before the clock and signals are checked.
 BATCH_SECONDS = 0.25
 
 
 @dataclass
 class Timing:
-    """Wall-clock seconds of a run's parts.
+    """Wall-clock seconds of the parts of a run.
 
     Attributes:
         preparing: reading the initial field and compiling.
-        stepping: the kernels.
-        observing: summing, copying the field for what is written beside the run, writing rows.
-        waiting: for fields and checkpoints that were still being written.
+        stepping: running the kernels.
+        observing: sums, copies of the field, rows of tables.
+        waiting: until fields and checkpoints were written.
     """
 
     preparing: float = 0.0
@@ -34,7 +36,7 @@ class Timing:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Count what is done inside to one of the parts."""
+        """Add the time spent inside to ``part``."""
         started = time.perf_counter()
         try:
             yield
@@ -43,32 +45,32 @@ class Timing:
 
 
 class Batch:
-    """How many steps are queued before the clock and signals are looked at; no result depends on it.
+    """The number of steps that are queued before the clock and signals are checked. No result depends on it.
 
     Attributes:
-        steps: at the most.
+        steps: the most steps of the next batch.
     """
 
     def __init__(self) -> None:
         self.steps = 1
 
     def took(self, steps: int, seconds: float) -> None:
-        """Learn from what has been queued."""
+        """Adapt the number to the last batch, which had ``steps`` steps and took ``seconds``."""
         if steps == self.steps or seconds > BATCH_SECONDS:
             self.steps = max(1, min(2 * steps, int(steps * BATCH_SECONDS / max(seconds, 1e-9))))
 
 
-class Course:
-    """Observers of a run, and what is due.
+class TimeLoop:
+    """Advances a run from one due step to the next and calls its observers there.
 
-    The last of the observers writes the checkpoints. Whoever drives the run does some steps, at most
-    ``steps_to_due``, tells :meth:`stepped` and calls :meth:`look`, until it is ``finished``.
+    A run alone calls :meth:`advance` until it is ``finished``. An ensemble does the steps itself, at most
+    ``steps_to_due``, and then calls :meth:`stepped` and :meth:`look` of each member.
 
     Args:
         state: the run.
-        observers: their files are opened, and step 0 of a run that is not resumed is theirs to handle.
-        timing: is added to.
-        saved: what the checkpoint says that the run goes on from.
+        observers: the last one writes the checkpoints. Their files are opened here; a new run has them handle step 0.
+        timing: the seconds are added to it.
+        saved: the values of the checkpoint from which the run continues; None for a new run.
     """
 
     def __init__(self, state: RunState, observers: Sequence[Observer], timing: Timing, saved: Values | None) -> None:
@@ -87,34 +89,50 @@ class Course:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left but :meth:`end`."""
+        """Whether only :meth:`end` is left to be called."""
         return self.state.finished
 
     @property
     def due(self) -> bool:
-        """Whether an observer wants to look now."""
+        """Whether an observer is due now."""
         return self.state.step == self._next
 
     @property
     def steps_to_due(self) -> int:
-        """Steps until an observer wants to look."""
+        """Steps until the next observer is due."""
         return self._next - self.state.step
 
+    def advance(self, stepper: Stepper, batch: Batch) -> None:
+        """Do the next batch of steps and call the observers that are then due.
+
+        Raises:
+            ScenarioError: a condition or source cannot be used at one of the steps.
+            NotFiniteError, StorageError: the run failed.
+        """
+        steps = min(batch.steps, self.steps_to_due)
+        started = time.perf_counter()
+        stepper.advance(steps)
+        self.state.field.device.synchronise()
+        seconds = time.perf_counter() - started
+        batch.took(steps, seconds)
+        self.stepped(stepper.step, seconds)
+        self.look()
+
     def stepped(self, step: int, seconds: float) -> None:
-        """So many steps are done in all, the last of them in so many seconds."""
+        """Record that ``step`` steps are done; the last batch took ``seconds``."""
         self.state.step = step
         self.timing.stepping += seconds
         self.state.wall_time += seconds
 
     def look(self) -> None:
-        """Have observers look at the field if they are due, and at the clock.
+        """Call the observers that are due, and have all of them check the clock.
 
         Raises:
             NotFiniteError, StorageError: the run failed.
         """
         with self._observing():
             self.state.writer.check()
-            # At a due step observers are notified first: a checkpoint counts what has been written.
+            # Due observers come first: a checkpoint counts the rows that they have written.
             if self.due:
                 self._notify()
                 self._find_next()
@@ -122,7 +140,7 @@ class Course:
                 observer.poll(self.state)
 
     def save(self) -> Values:
-        """Write a checkpoint and return what it says."""
+        """Write a checkpoint and return its values."""
         checkpoints = self._observers[-1]
         assert isinstance(checkpoints, Checkpoints)
         with self._observing():
@@ -131,7 +149,7 @@ class Course:
         return {**saved, **checkpoints.records()}
 
     def end(self) -> tuple[float, float]:
-        """Tell the observers that the run is complete; returns the seconds of its steps and of all between them."""
+        """Tell the observers that the run is complete. Returns the seconds of stepping, and those of observers."""
         now, begun = replace(self.timing), self._begun
         with self._observing():
             for observer in self._observers:
@@ -142,7 +160,7 @@ class Course:
 
     @contextmanager
     def _observing(self) -> Iterator[None]:
-        """Time what happens between steps, waiting for the writer apart from the rest."""
+        """Time the observers; waiting for the writer is counted separately."""
         started, waited = time.perf_counter(), self.state.writer.waited
         try:
             yield
@@ -161,6 +179,6 @@ class Course:
 
 
 def _next_after(step: int, due: NDArray[np.int64]) -> int:
-    """The first due step after ``step``; far away if there is none."""
+    """The first due step after ``step``; a very large number if there is none."""
     i = int(np.searchsorted(due, step, side="right"))
     return int(due[i]) if i < len(due) else 1 << 62

@@ -13,6 +13,7 @@ from heatsim.scenario.boundaries import (
     radiates,
 )
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.domain import Domain
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.labels import Labels, load_labels
@@ -20,11 +21,13 @@ from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
 from heatsim.scenario.messages import suggest
-from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
+from heatsim.scenario.model import Initial, Scenario, Time
+from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
+from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 

@@ -15,17 +15,17 @@ Array = NDArray[np.float64]
 # Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
 _POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
 _WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
-# If the jumps of a function are unknown, it is sampled: samples per run, fewest and most samples per step. Sample
-# places are irrational fractions of the step, so that no oscillation has the same phase in all of them.
+# A function with unknown jumps is sampled: samples per run, fewest and most samples per step. The samples lie at
+# irrational fractions of the step, so that no oscillation has the same phase at all of them.
 _LOOKS, _FEWEST, _MOST = 2**22, 32, 4096
 _GOLDEN, _SHIFT = 0.6180339887498949, 0.7548776662466927
 
 
 def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: float, end: float | None) -> Array:
-    """The mean of many values within each step, for functions whose jumps are not known.
+    """The mean of many values within each step, for functions whose jumps are unknown.
 
     Args:
-        at: gives the function's values at times in s.
+        at: returns the function's values at times in s.
         times: start times of the steps in s.
         dt: length of a step in s.
         end: end of the run in s; None if it is unknown.
@@ -41,7 +41,7 @@ def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: f
     """The mean of a function over steps of ``dt`` seconds from ``times``, by Gauss–Legendre between its jumps.
 
     Args:
-        at: gives the function's values at times in s.
+        at: returns the function's values at times in s.
         jumps: times of its jumps in s, ascending.
         times: start times of the steps in s.
         dt: length of a step in s.
@@ -86,14 +86,14 @@ def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: f
     start = times - laps_before * period
     stop = start + dt
     # A step that ends with a period does not enter the next one.
-    laps = np.maximum(np.ceil(stop / period) - 1.0, 0.0) if repeat else np.zeros(len(times))
-    stop = stop - laps * period
+    cycles = np.maximum(np.ceil(stop / period) - 1.0, 0.0) if repeat else np.zeros(len(times))
+    stop = stop - cycles * period
     after = np.searchsorted(nodes, start, "right")  # the first node after the start
     before = np.searchsorted(nodes, stop, "left") - 1  # the last node before the end
     whole = np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(nodes))))
     length, slopes = np.diff(nodes), np.diff(values)
     slopes = np.divide(slopes, length, out=np.zeros_like(slopes), where=length > 0.0)
-    slopes = np.concatenate(([0.0], slopes, [0.0]))  # held beyond the ends
+    slopes = np.concatenate(([0.0], slopes, [0.0]))  # constant beyond the ends
 
     last = len(nodes) - 1
     value_at_start = values[np.maximum(after - 1, 0)] + slopes[after] * (start - nodes[np.maximum(after - 1, 0)])
@@ -103,5 +103,5 @@ def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: f
     from_node = stop - nodes[np.maximum(before, 0)]
     heat = to_node * (value_at_start + values[np.minimum(after, last)]) / 2.0
     heat = heat + from_node * (values[np.maximum(before, 0)] + slopes[before + 1] * from_node / 2.0)
-    heat = heat + (whole[np.maximum(before, 0)] - whole[np.minimum(after, last)]) + laps * whole[-1]
-    return np.asarray(np.where((before < after) & (laps == 0.0), within, heat / dt))
+    heat = heat + (whole[np.maximum(before, 0)] - whole[np.minimum(after, last)]) + cycles * whole[-1]
+    return np.asarray(np.where((before < after) & (cycles == 0.0), within, heat / dt))

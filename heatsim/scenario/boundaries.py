@@ -31,7 +31,7 @@ class Flux(BaseModel):
 
 
 class Convection(BaseModel):
-    """A face that exchanges coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K.
+    """A face with the heat flux coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K.
 
     With an emissivity it also radiates to ``surroundings`` (K), whose default is the ambient temperature.
     """
@@ -59,7 +59,7 @@ class Convection(BaseModel):
 
 
 class Radiation(BaseModel):
-    """A face that exchanges emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
+    """A face with the heat flux emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
 
     model_config = STRICT
 
@@ -71,15 +71,15 @@ class Radiation(BaseModel):
 
 
 class Insulated(BaseModel):
-    """A face that lets no heat through."""
+    """A face without heat flux."""
 
     model_config = STRICT
 
-    type: Literal["insulated"] = Field(default="insulated", description="No heat passes")
+    type: Literal["insulated"] = Field(default="insulated", description="No heat flux")
 
 
 class Periodic(BaseModel):
-    """A face that continues at the opposite one."""
+    """A face that is connected to the opposite face."""
 
     model_config = STRICT
 
@@ -162,7 +162,7 @@ class Boundaries(BaseModel):
     def _pair_periodic(cls, upper: Face, info: ValidationInfo) -> Face:
         opposite = str(info.field_name).replace("max", "min")
         lower = info.data.get(opposite)
-        # If `default` is wrong, the condition of a face without its own key is unknown.
+        # If `default` has a mistake, the condition of a face without its own key is unknown.
         if lower is not None and "default" in info.data and (lower.type == "periodic") != (upper.type == "periodic"):
             raise ValueError(
                 f'got type "{upper.type}" while boundaries.{opposite} has type "{lower.type}"; '

@@ -1,8 +1,8 @@
 """The rules between the tables of a scenario.
 
 Each function returns every mistake against one rule; ``placement`` has the rules about space. ``load`` runs all of them
-after the tables are validated, even if tables have mistakes. None then stands for every value that could not be read,
-and a rule does not apply to it.
+after the tables are validated, even if tables have mistakes. Values that could not be read are then None, and a rule
+that needs them does not apply.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,15 +36,15 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
         return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
     if scenario.material is not None and names:
         message = (
-            f"got [material] beside [materials.{names[0]}]; for one material write [material], for several "
-            "[materials.NAME] for each"
+            f"got [material] beside [materials.{names[0]}]; write [material] for one material, "
+            "[materials.NAME] for each of several"
         )
         return [Mistake("material", message)]
     return []
 
 
 def domain_names_its_material(scenario: Scenario) -> list[Mistake]:
-    """With several materials, the domain names the one before regions are painted."""
+    """With several materials, ``domain.material`` names the material before regions are painted."""
     if not known(scenario.domain, scenario.materials) or scenario.domain.material is not None:
         return []
     names = list(scenario.materials)
@@ -55,7 +55,7 @@ def domain_names_its_material(scenario: Scenario) -> list[Mistake]:
 
 
 def materials_exist(scenario: Scenario) -> list[Mistake]:
-    """The domain, regions and label images name materials of the scenario, or void."""
+    """The materials of the domain, regions and label images exist in the scenario, or are void."""
     named: list[tuple[str, str | None]] = []
     if known(scenario.domain):
         named.append(("domain.material", scenario.domain.material))
@@ -68,7 +68,7 @@ def materials_exist(scenario: Scenario) -> list[Mistake]:
 
 
 def contacts_name_known_materials(scenario: Scenario) -> list[Mistake]:
-    """A contact names two materials that conduct."""
+    """A contact names two materials of the scenario, not void."""
     named: list[tuple[str, str | None]] = [
         (f"contacts.{index}.between.{end}", name)
         for index, contact in entries(scenario.contacts)
@@ -89,7 +89,7 @@ def _unknown_materials(scenario: Scenario, named: Iterable[tuple[str, str | None
 
 def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
     if name == VOID:
-        return None if void else f'got "{VOID}", which does not conduct; the name of a material is wanted'
+        return None if void else f'got "{VOID}", which does not conduct; the name of a material is expected'
     if not known(scenario.materials) or name in scenario.materials:
         return None
     if not scenario.materials:
@@ -99,7 +99,7 @@ def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
             "place of [material]"
         )
     names = [*scenario.materials, VOID] if void else list(scenario.materials)
-    return f"got {show(name)}; one of {', '.join(map(show, names))} is wanted{did_you_mean(name, names)}"
+    return f"got {show(name)}; one of {', '.join(map(show, names))} is expected{did_you_mean(name, names)}"
 
 
 def contacts_differ(scenario: Scenario) -> list[Mistake]:
@@ -118,7 +118,9 @@ def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
     """A beam that moves has no steady state."""
     if not known(scenario.time) or not scenario.steady:
         return []
-    message = 'moves; a steady state needs beams that stay: give a path of one point, or method = "euler"'
+    message = (
+        'the beam moves; a steady state needs a beam that stays: give a path of one point, or write method = "euler"'
+    )
     return [
         Mistake(f"sources.{index}.beam.path", message)
         for index, source in entries(scenario.sources)
@@ -127,7 +129,7 @@ def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
 
 
 def names_differ(scenario: Scenario) -> list[Mistake]:
-    """Regions have different names; so have patches and sources."""
+    """All regions have different names, and so do all patches and all sources."""
     mistakes = []
     for tables, named in (
         ("regions", entries(scenario.regions)),
@@ -144,7 +146,7 @@ def names_differ(scenario: Scenario) -> list[Mistake]:
 
 
 def probe_columns_differ(scenario: Scenario) -> list[Mistake]:
-    """Probes have different names, and every column of probes.csv has a different name."""
+    """Probes have different names, and so do all columns of probes.csv."""
     mistakes, taken = [], set()
     for index, probe in entries(scenario.probes):
         if not known(probe.name):
@@ -164,11 +166,11 @@ def _repeated(name: str, tables: str) -> str:
 
 
 def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
-    """Expressions in t have allowed values from the start to the end of the run."""
+    """Values of expressions in t are allowed from the start to the end of the run."""
     end = scenario.time.end if known(scenario.time) and known(scenario.time.end) else 0.0
     mistakes, seen = [], set()
     for key, formula, quantity in formulas_in_time(scenario):
-        # Several keys may share one default object; its mistake is reported at the first key, where it was written.
+        # Several keys may share one default; its mistake is reported only at the first key, where it is written.
         if id(formula) not in seen:
             seen.add(id(formula))
             message = find_out_of_range(formula, quantity, end)
@@ -178,7 +180,7 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
 
 
 def void_condition_needs_void(scenario: Scenario) -> list[Mistake]:
-    """A condition on surfaces towards void needs a material that is void."""
+    """A scenario with a condition on surfaces towards void has void."""
     condition = scenario.boundaries.void if known(scenario.boundaries) else None
     if condition is None or isinstance(condition, Insulated):
         return []
@@ -202,7 +204,7 @@ def _materials_of(region: Region) -> set[str] | None:
 
 
 def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
-    """Sources and probes name regions that conduct."""
+    """The regions of sources and probes exist and conduct."""
     if not known(scenario.regions):
         return []
     named = [(f"sources.{index}.region", source.region) for index, source in entries(scenario.sources)]
@@ -213,10 +215,10 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
         if name is None:
             continue
         if name not in regions:
-            choice = f"one of {', '.join(map(show, regions))} is wanted" if regions else "there are no [[regions]]"
+            choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
             mistakes.append(Mistake(key, f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
         elif _materials_of(regions[name]) == {VOID}:
-            mistakes.append(Mistake(key, f"got {show(name)}; this region is void: nothing there conducts heat"))
+            mistakes.append(Mistake(key, f"got {show(name)}; this region is void, which does not conduct"))
     return mistakes
 
 

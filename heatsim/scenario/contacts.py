@@ -11,7 +11,7 @@ from heatsim.scenario.messages import fault, refuse, show
 
 def _read_between(value: object) -> tuple[str, str]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f'got {show(value)}; the names of two materials are wanted, as in ["copper", "silicon"]')
+        raise ValueError(f'got {show(value)}; the names of two materials are expected, as in ["copper", "silicon"]')
     faults = []
     for index, name in enumerate(value):
         try:
@@ -22,7 +22,7 @@ def _read_between(value: object) -> tuple[str, str]:
         refuse(faults)
     one, other = value
     if one == other:
-        raise ValueError(f"got {show(value)}; two different materials are wanted")
+        raise ValueError(f"got {show(value)}; two different materials are expected")
     return (one, other)
 
 

@@ -1,4 +1,4 @@
-"""The field types of the models: each reads one kind of value and words its mistakes."""
+"""The field types of the models: each reads one kind of value and reports its mistakes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,14 +77,14 @@ class Named(Mapping[str, Value]):
         return len(self.items_in_order)
 
 
-def default_names(kind: str) -> BeforeValidator:
+def default_names(noun: str) -> BeforeValidator:
     """Names tables without a name "patch 1", "patch 2", … by their numbers in the list."""
 
     def name(tables: object) -> object:
         if not isinstance(tables, list | tuple):
             return tables
         return [
-            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
+            {"name": f"{noun} {number}", **table} if isinstance(table, Mapping) else table
             for number, table in enumerate(tables, 1)
         ]
 
@@ -125,7 +125,7 @@ def read_pair(value: object) -> Pair:
     """Two coordinates in m on a face."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(
-            f"got {show(value)}; a list of two coordinates in m is wanted, along the face's axes in the order x, y, z"
+            f"got {show(value)}; a list of two coordinates in m is expected, along the face's axes in the order x, y, z"
         )
     u, v = read_entries(value, COORDINATE)
     return (u, v)
@@ -133,14 +133,14 @@ def read_pair(value: object) -> Pair:
 
 def _three(value: object, what: str) -> Sequence[object]:
     if not isinstance(value, list | tuple) or len(value) != 3:
-        raise ValueError(f"got {show(value)}; a list of three numbers {what} is wanted, along x, y, z")
+        raise ValueError(f"got {show(value)}; a list of three numbers {what} is expected, along x, y, z")
     return value
 
 
 def _read_cells(value: object) -> tuple[int, int, int]:
     entries = _three(value, "of cells")
     faults = [
-        fault(f"got {show(entry)}; a whole number of cells from 1 is wanted", (index,))
+        fault(f"got {show(entry)}; a whole number of cells from 1 is expected", (index,))
         for index, entry in enumerate(entries)
         if isinstance(entry, bool) or not isinstance(entry, int) or entry < 1
     ]
@@ -164,12 +164,12 @@ def _read_initial(value: object, info: ValidationInfo) -> float | Expression | A
 
 
 def choice(*names: str) -> PlainValidator:
-    """One of some names."""
+    """The field type for one of ``names``."""
 
     def read(value: object) -> str:
         if value not in names:
             allowed = ", ".join(f'"{name}"' for name in names)
-            raise ValueError(f"got {show(value)}; one of {allowed} is wanted{did_you_mean(value, names)}")
+            raise ValueError(f"got {show(value)}; one of {allowed} is expected{did_you_mean(value, names)}")
         return str(value)
 
     return PlainValidator(read)
@@ -177,13 +177,13 @@ def choice(*names: str) -> PlainValidator:
 
 def _read_flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"got {show(value)}; true or false is wanted, without quotes")
+        raise ValueError(f"got {show(value)}; true or false is expected, without quotes")
     return value
 
 
 def _read_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MAX_COUNT:
-        raise ValueError(f"got {show(value)}; a whole number from 2 to {MAX_COUNT} is wanted")
+        raise ValueError(f"got {show(value)}; a whole number from 2 to {MAX_COUNT} is expected")
     return value
 
 
@@ -199,13 +199,13 @@ def _read_dt(value: object) -> float | Literal["auto"]:
 def _read_tolerance(value: object) -> float:
     parts = units.split(value) if isinstance(value, str) else None
     if (parts is not None and "deg" in parts[1].lower()) or (isinstance(value, str) and "°" in value):
-        raise ValueError(f"got {show(value)}, a place on a scale; {TOLERANCE.wanted}")
+        raise ValueError(f"got {show(value)}, a temperature on a scale; {TOLERANCE.expected}")
     return TOLERANCE.read(value)
 
 
 def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or has_control_characters(value):
-        raise ValueError(f"got {show(value)}; a text in quotes is wanted, on one line and not empty")
+        raise ValueError(f"got {show(value)}; a text in quotes is expected, on one line and not empty")
     return value
 
 

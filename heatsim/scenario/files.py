@@ -1,4 +1,4 @@
-"""The files that a scenario refers to: finding and comparing them."""
+"""Finding and comparing the files that a scenario names."""
 
 import os
 import re
@@ -34,14 +34,14 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
         folders: whether a folder is allowed too.
 
     Raises:
-        ValueError: the file does not exist or is of another kind; the message is for the user.
+        ValueError: the file does not exist or has another ending; the message is for the user.
     """
     if not isinstance(name, str) or not name or has_control_characters(name):
-        raise ValueError(f"got {show(name)}; the name of a file is wanted, relative to the scenario's folder")
+        raise ValueError(f"got {show(name)}; the name of a file is expected, relative to the scenario's folder")
     path = folder / name
     try:
         if folders and path.is_dir():
-            return Path(os.path.abspath(path))  # has the folder's name, even for ".."
+            return Path(os.path.abspath(path))  # gives the folder its name, even for ".."
         there = path.is_file()
         special = path.is_fifo() or path.is_char_device() or path.is_socket()
     except OSError:  # For instance a name longer than the file system allows.
@@ -51,7 +51,7 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
     if not there:
         raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
     if path.suffix.lower() not in suffixes:
-        raise ValueError(f"got {show(name)}; a file ending in {', '.join(suffixes)} is wanted")
+        raise ValueError(f"got {show(name)}; a file ending in {', '.join(suffixes)} is expected")
     return path
 
 

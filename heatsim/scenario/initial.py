@@ -23,7 +23,7 @@ PICTURE_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm")
 FORMS = (
     'a temperature in K as a number, text with a unit such as "20 degC", an expression in x, y, z, '
-    '{ file = "start.npy" } or { image = "photo.png", range = [300.0, 400.0] } is wanted'
+    '{ file = "start.npy" } or { image = "photo.png", range = [300.0, 400.0] } is expected'
 )
 
 
@@ -53,7 +53,7 @@ class ArrayFile:
         except Exception as error:  # The header of a damaged file fails in many ways.
             raise ValueError(f"cannot be read as a .npy file ({one_line(error)})") from None
         if array.dtype.kind not in "fiu":
-            raise ValueError(f"holds {array.dtype}; real numbers are wanted")
+            raise ValueError(f"holds {array.dtype}; real numbers are expected")
         return array
 
 
@@ -143,7 +143,7 @@ def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile 
 def find_unphysical(expression: Expression, grid: Grid) -> str | None:
     """The message about the first cell whose temperature is not physical, or None.
 
-    Evaluates at most 17 cell centres along each axis, the first and the last among them.
+    Evaluates at most 17 cell centres along each axis, including the first and the last.
     """
     axes = []
     for n, length, start in zip(grid.cells, grid.size, grid.origin, strict=True):
@@ -178,7 +178,7 @@ def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
 
 def _check_array(array: NDArray[Any]) -> None:
     if array.ndim != 3:
-        raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are wanted")
+        raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are expected")
     nz, ny, nx = array.shape
     layers, rows = max(1, CHUNK // max(1, nx * ny)), max(1, CHUNK // max(1, nx))
     for z, y in product(range(0, nz, layers), range(0, ny, rows)):
@@ -209,7 +209,9 @@ def _read_image(table: Mapping[str, object], folder: Path) -> ImageFile:
     limits = table.get("range", ())
     if not isinstance(limits, list | tuple) or len(limits) != 2:
         if "range" in table:
-            faults.append(fault(f"got {show(limits)}; two temperatures are wanted, of black and of white", ("range",)))
+            faults.append(
+                fault(f"got {show(limits)}; two temperatures are expected, of black and of white", ("range",))
+            )
     else:
         for index, limit in enumerate(limits):
             try:

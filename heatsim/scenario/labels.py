@@ -49,7 +49,7 @@ def _read_materials(value: object) -> Named[str]:
         return value
     if not isinstance(value, Mapping) or not value:
         raise ValueError(
-            f'got {show(value)}; a material for each label is wanted, as in {{ "1" = "bone", "2" = "void" }}'
+            f'got {show(value)}; a material for each label is expected, as in {{ "1" = "bone", "2" = "void" }}'
         )
     faults, names = [], {}
     for label, name in value.items():
@@ -130,9 +130,9 @@ def _load_array(path: Path) -> NDArray[Any]:
     except Exception as error:  # The header of a damaged file fails in many ways.
         raise ValueError(f"cannot be read as a .npy file ({one_line(error)})") from None
     if array.dtype.kind not in "iu":
-        raise ValueError(f"holds {array.dtype}; whole numbers are wanted")
+        raise ValueError(f"holds {array.dtype}; whole numbers are expected")
     if array.ndim != 3 or array.size == 0:
-        raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are wanted")
+        raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are expected")
     return array
 
 
@@ -157,7 +157,7 @@ def _pages(path: Path) -> Iterator[NDArray[Any]]:
                 for page in ImageSequence.Iterator(source):
                     # A palette colours the labels; its indices are the labels themselves.
                     if page.mode not in ("1", "L", "P", "I") and not page.mode.startswith("I;16"):
-                        raise ValueError(f"its pixels are {page.mode}; one whole number a pixel is wanted")
+                        raise ValueError(f"its pixels are {page.mode}; one whole number a pixel is expected")
                     yield np.array(page).astype(np.uint8) if page.mode == "1" else np.array(page)
     except Exception as error:  # Damaged pictures fail in many ways.
         raise ValueError(f"cannot be read as a picture ({one_line(error)})") from None

@@ -18,15 +18,15 @@ LONGEST = 2**26  # bytes of a scenario file
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Read a scenario file.
+    """A scenario from a file.
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
-        overrides: ``key.path=value`` settings that replace keys of the file or add keys. A value is TOML, or plain
-            text if it is not valid TOML.
+        overrides: ``key.path=value`` settings that replace keys of the file or add keys. A value is TOML, or plain text
+            if it is not valid TOML.
 
     Raises:
-        ScenarioError: has every mistake in the file and the overrides.
+        ScenarioError: lists every mistake in the file and the overrides.
     """
     file = Path(path)
     document = read_document(file)
@@ -49,7 +49,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     """A scenario from the tables of a TOML document; ``path`` is the file of the document.
 
     Raises:
-        ScenarioError: has every mistake.
+        ScenarioError: lists every mistake.
     """
     file = Path(path)
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
@@ -67,7 +67,7 @@ def read_document(file: Path) -> dict[str, Any]:
         ScenarioError: it cannot be read.
     """
     try:
-        # A byte order mark, which some editors write, is no part of the text.
+        # Some editors write a byte order mark, which is not part of the text.
         return tomllib.loads(_content(file).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
@@ -84,10 +84,10 @@ def read_document(file: Path) -> dict[str, Any]:
 
 
 def _content(file: Path) -> bytes:
-    """All bytes of a regular file; anything else could go on for ever, or never begin.
+    """All bytes of a regular file; a pipe or a device could block or never end.
 
     Raises:
-        ScenarioError: it is no regular file, or longer than any scenario.
+        ScenarioError: it is not a regular file, or too long for a scenario.
         OSError: it cannot be read.
     """
 
@@ -100,7 +100,7 @@ def _content(file: Path) -> bytes:
             raise ScenarioError(file, [Mistake("", "is a pipe or a device; give the scenario as a file of TOML text")])
         if status.st_size > LONGEST:
             size = f"{status.st_size:,} bytes; a scenario has at most {LONGEST:,}"
-            raise ScenarioError(file, [Mistake("", f"has {size}: keep large data in files that it names")])
+            raise ScenarioError(file, [Mistake("", f"has {size}: put large data into separate files")])
         return stream.read(LONGEST)
 
 
@@ -114,7 +114,7 @@ def _nearest_file(file: Path) -> str:
 
 
 def _with_origin(mistake: Mistake, settings: Sequence[Override]) -> Mistake:
-    """Add to a mistake that it comes from an override, not from the file."""
+    """The mistake, with a remark if it comes from an override and not from the file."""
     for setting in settings:
         key = show_key(setting.parts)
         if mistake.key == key or mistake.key.startswith(f"{key}."):

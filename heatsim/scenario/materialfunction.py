@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.function_tables import read_column, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TEMPERATURE, Quantity
-from heatsim.scenario.timefunction import read_column, slopes_are_finite
 
 SAMPLES = 4096
-# An expression in T that is not positive anywhere between these temperatures (K) is a mistake in every run.
+# An expression in T that is positive nowhere between these temperatures (K) is a mistake in any run.
 TRIED = (1.0, 5000.0)
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ class MaterialFunction:
         raise NotImplementedError
 
     def samples(self, low: float, high: float) -> Array:
-        """Temperatures in [low, high] among which to look for the smallest and largest value, in ascending order."""
+        """Temperatures in [low, high], ascending, at which to look for the smallest and largest value."""
         raise NotImplementedError
 
 
@@ -63,7 +63,10 @@ class MaterialTable(MaterialFunction):
 
 @dataclass(frozen=True)
 class MaterialFormula(MaterialFunction):
-    """An expression in T (K); its values at temperatures that the field never has do not matter."""
+    """An expression in T (K).
+
+    Its values matter only at temperatures that the field can have.
+    """
 
     expression: Expression
 
@@ -91,7 +94,8 @@ def read_material_function(value: object, quantity: Quantity) -> float | Materia
         return _read_formula(value, quantity)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(
-            f"got {show(value)}; {quantity.wanted}, as an expression in T or as {{ temperatures = […], values = […] }}"
+            f"got {show(value)}; {quantity.expected}, as an expression in T, or as {{ temperatures = […], "
+            "values = […] }"
         )
     return quantity.read(value)
 
@@ -100,12 +104,13 @@ def _read_formula(text: str, quantity: Quantity) -> float | MaterialFormula:
     try:
         formula = MaterialFormula(Expression(text, ("T",)))
     except ValueError as error:
-        raise ValueError(f"got {show(text)}; {error}; {quantity.wanted}, or as an expression in T (in K)") from None
+        message = f"got {show(text)}; {error}; {quantity.expected}, or as an expression in T (in K)"
+        raise ValueError(message) from None
     tried = formula.samples(*TRIED) if formula.expression.used else np.array(TRIED[:1])
     faults = [quantity.range_fault(number) for number in formula.at(tried).tolist()]
     if None not in faults:
         when = f"at every temperature from {TRIED[0]!r} to {TRIED[1]!r} K" if formula.expression.used else "always"
-        raise ValueError(f"got {show(text)}, which cannot be {when}; {faults[0]}")
+        raise ValueError(f"got {show(text)}, which is out of range {when}; {faults[0]}")
     return formula if formula.expression.used else float(formula.at(TRIED[0]))
 
 
@@ -126,7 +131,7 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> float | Mate
             fault(f"got {len(temperatures)} temperatures and {len(values)} values; each temperature needs one value")
         )
     if not faults and not slopes_are_finite(temperatures, values):
-        faults.append(fault(f"got {show(temperatures)}; temperatures lie too near to each other"))
+        faults.append(fault(f"got {show(temperatures)}; temperatures are too close to each other"))
     if faults:
         refuse(faults)
     return MaterialTable(tuple(temperatures), tuple(values)) if len(set(values)) > 1 else values[0]

@@ -46,7 +46,7 @@ def _read_specific_heat(value: object) -> float | MaterialFunction:
 
 def _read_temperature_range(value: object) -> Pair:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"got {show(value)}; a list of two temperatures is wanted, the lower one first")
+        raise ValueError(f"got {show(value)}; a list of two temperatures is expected, the lower one first")
     low, high = read_entries(value, TEMPERATURE)
     if low >= high:
         raise ValueError(f"got {show(value)}; the second temperature must be above the first")
@@ -119,7 +119,7 @@ class Material(BaseModel):
 
     @property
     def table_ends(self) -> tuple[tuple[str, float, float], ...]:
-        """Between which temperatures (K) tables, and expressions with a temperature_range, say something: by key."""
+        """The range (K) of each property that is a table or has a temperature_range: (key, lowest, highest)."""
         ends = []
         for key, function in (("conductivity", self.conductivity), ("specific_heat", self.specific_heat)):
             if isinstance(function, MaterialTable):
@@ -143,7 +143,7 @@ class Material(BaseModel):
         return self.conductivity
 
     def in_steady_state(self) -> "Material":
-        """The same without what matters only while temperatures change: latent heat, a specific heat that varies."""
+        """The material without latent heat and with a constant specific heat, which do not affect a steady state."""
         cp = 1000.0 if isinstance(self.specific_heat, MaterialFunction) else self.specific_heat
         without = {"latent_heat": None, "solidus": None, "liquidus": None, "specific_heat": cp}
         return self.model_copy(update=without)
@@ -173,7 +173,7 @@ class Material(BaseModel):
 
 def _check_new_name(name: str) -> str:
     if not name.strip() or has_control_characters(name):
-        raise ValueError(f"got {show(name)}; a name on one line is wanted, as in [materials.copper]")
+        raise ValueError(f"got {show(name)}; a name on one line is expected, as in [materials.copper]")
     if name == VOID:
         raise ValueError(f'got a material "{VOID}"; this name means cells that do not conduct: choose another name')
     return name
@@ -195,7 +195,7 @@ def read_material_name(value: Any) -> str:
         ValueError: it is not text; the message is for the user.
     """
     if not isinstance(value, str):
-        raise ValueError(f"got {show(value)}; the name of a material is wanted, in quotes")
+        raise ValueError(f"got {show(value)}; the name of a material is expected, in quotes")
     return value
 
 

@@ -21,14 +21,14 @@ KEY_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """The name in ``known`` nearest to ``name``, or None if none is near."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    # One letter of three is much: "gpu" is no misspelling of "cpu".
+    # In a name of three letters, one letter is a large difference: "gpu" is not a misspelling of "cpu".
     cutoff = 0.6 if len(name) > 3 else 0.7
     nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
     return by_folded[nearest[0]] if nearest else None
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """``; did you mean "x"?``, or nothing where no known name is near."""
+    """The text ``; did you mean "x"?``, or "" if no known name is near."""
     nearest = suggest(name, known) if isinstance(name, str) else None
     return f'; did you mean "{nearest}"?' if nearest else ""
 
@@ -45,7 +45,7 @@ def show(value: object) -> str:
 
 
 def show_key(parts: Sequence[str | int]) -> str:
-    """The dotted path of a key, with TOML's quotes where a part needs them."""
+    """The dotted path of a key, with TOML's quotes around the parts that need them."""
     return ".".join(_key(str(part)) for part in parts)
 
 

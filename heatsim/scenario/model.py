@@ -1,4 +1,4 @@
-"""The scenario: frozen models of the tables of a TOML file, everything in SI."""
+"""The whole scenario, and its tables [initial] and [time], as frozen models in SI units."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,20 +9,13 @@ from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationIn
 from heatsim.grid import FACES, Grid
 from heatsim.scenario.boundaries import Boundaries, radiates
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import (
     STRICT,
-    Cells,
-    Device,
-    Duration,
-    Flag,
     Fraction,
     InitialTemperature,
     Method,
     Named,
-    Point,
-    Precision,
-    Rounding,
-    Size,
     TemperatureRate,
     Text,
     TimeStep,
@@ -30,41 +23,20 @@ from heatsim.scenario.fields import (
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materials import VOID, Material, MaterialName, Materials
+from heatsim.scenario.materials import VOID, Material, Materials
 from heatsim.scenario.messages import missing_key
+from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe
 from heatsim.scenario.quantities import DURATION
 from heatsim.scenario.regions import Regions, Shaped
+from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
 
-NEVER = float("inf")
-# The temperature in K from which the search for a steady state begins where none is given.
+# The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
 _END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
-
-
-class Domain(BaseModel):
-    """The box and its cells; vectors are (x, y, z), lengths in m.
-
-    ``material`` is the material before regions are painted: the name of one of several materials, or "void"; None if
-    the scenario has one material without a name.
-    """
-
-    model_config = STRICT
-
-    size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
-    cells: Cells = Field(
-        examples=["cells = [64, 64, 64]"],
-        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D",
-    )
-    origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
-    material: MaterialName | None = Field(
-        default=None,
-        examples=['material = "copper"'],
-        description="Material before regions are painted; required with several materials",
-    )
 
 
 class Initial(BaseModel):
@@ -76,12 +48,12 @@ class Initial(BaseModel):
 
 
 def _not_given() -> Any:
-    """The validator of a key that only some methods need says what to do without it."""
+    """None, the default of a key that only some methods need; the key's validator reports if it is missing."""
     return None
 
 
 def _read_end(value: object, info: ValidationInfo) -> float:
-    """A steady state has no end: 0."""
+    """The end in s; 0 for a steady state."""
     steady = (info.data or {}).get("method") == "steady"
     if steady and (value is None or value == 0.0):
         return 0.0
@@ -123,43 +95,6 @@ class Time(BaseModel):
             message = 'with method = "euler", whose steps have a fixed length; leave it out, or write method = "steady"'
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
-
-
-class Solver(BaseModel):
-    """The device and the numerical method; the catalogue of kernels checks the name ``kernel``."""
-
-    model_config = STRICT
-
-    device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
-    kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
-    precision: Precision = Field(default="float32", description="Floating-point type of the field")
-    rounding: Rounding = Field(
-        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
-    )
-
-
-class Output(BaseModel):
-    """The output and its times: s of simulated time, but ``checkpoint_wall`` in s of wall-clock time."""
-
-    model_config = STRICT
-
-    every: Duration = Field(
-        default=NEVER,
-        validate_default=False,
-        description="Interval between fields and pictures",
-        json_schema_extra={"default": "`time.end`"},
-    )
-    probe_every: Duration = Field(
-        default=NEVER,
-        validate_default=False,
-        description="Interval between rows of `probes.csv` and `energy.csv`",
-        json_schema_extra={"default": "`every`"},
-    )
-    checkpoint_wall: Duration = Field(default=60.0, description="Wall-clock time between checkpoints")
-    fields: Flag = Field(default=True, description="Write `fields.vtkhdf`")
-    energy: Flag = Field(default=True, description="Write `energy.csv`")
-    heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
-    figures: Flag = Field(default=True, description="Draw pictures at the end")
 
 
 class Scenario(BaseModel):
@@ -238,7 +173,7 @@ class Scenario(BaseModel):
 
     @property
     def path(self) -> Path:
-        """The file that the scenario came from."""
+        """The file of the scenario."""
         return self._path
 
     @property
@@ -248,7 +183,7 @@ class Scenario(BaseModel):
 
     @property
     def input_files(self) -> tuple[Path, ...]:
-        """The files and folders that the scenario reads besides its own file, without repetition."""
+        """The files and folders that the scenario reads, besides its own file, each of them once."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
         files = [item.stl.file.path for item in shaped if item.stl is not None]
         files += [region.labels.file.path for region in self.regions if region.labels is not None]
@@ -262,7 +197,7 @@ class Scenario(BaseModel):
         """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
         A material without a name is called "material". If the domain is void, the materials have the order of the file.
-        In a steady state they are without what only matters while temperatures change.
+        For a steady state, properties that do not affect it are left out.
         """
         named = [("material", self.material)] if self.material is not None else list(self.materials.items())
         named.sort(key=lambda entry: entry[0] != self.domain.material)
@@ -280,12 +215,12 @@ class Scenario(BaseModel):
 
     @property
     def uses_void(self) -> bool:
-        """Whether cells may be void, so that they do not conduct."""
+        """Whether cells may be void, which does not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
 
     @property
     def composite(self) -> bool:
-        """Whether it needs more than one constant material, conditions linear in T on whole faces, and no sources."""
+        """Whether the body is more than one constant material with linear conditions on whole faces and no sources."""
         conditions = [self.boundaries.face(name) for name in FACES]
         return bool(
             self.regions
@@ -299,7 +234,7 @@ class Scenario(BaseModel):
 
     @property
     def steady(self) -> bool:
-        """Whether a steady state is wanted, and no time passes."""
+        """Whether the scenario asks for a steady state."""
         # A scenario with mistakes may have no table [time].
         return bool(self.time) and self.time.method == "steady"
 
@@ -322,7 +257,7 @@ class Scenario(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _default_domain_material(cls, document: Any) -> Any:
-        """The only material with a name is the material of the domain."""
+        """If only one material has a name, it is the material of the domain."""
         if not isinstance(document, Mapping):
             return document
         domain, materials = document.get("domain"), document.get("materials")
@@ -344,7 +279,7 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _set_end_of_formulas(self) -> "Scenario":
-        """Expressions in t are averaged between the jumps that they have up to the end of the run."""
+        """Set the end of the run in expressions in t, up to which their jumps are found."""
         for _, formula, _ in formulas_in_time(self):
             object.__setattr__(formula, "end", self.time.end)
         return self
@@ -352,9 +287,6 @@ class Scenario(BaseModel):
     @field_validator("output", mode="after")
     @classmethod
     def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
-        """The default of ``every`` is the end of the run; the default of ``probe_every`` is ``every``."""
         if "time" not in info.data or info.data["time"].method == "steady":
             return output
-        every = info.data["time"].end if output.every == NEVER else output.every
-        probe_every = every if output.probe_every == NEVER else output.probe_every
-        return output.model_copy(update={"every": every, "probe_every": probe_every})
+        return output.until(info.data["time"].end)

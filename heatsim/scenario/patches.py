@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 # Columns of energy.csv, which also has a column for every patch.
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
 OWN_KEYS = ("name", "face", "rectangle")
-# The rounding error of a coordinate written in decimals, as a fraction of a cell.
+# The largest rounding error of a coordinate in decimals, as a fraction of a cell.
 TOLERANCE = 1e-9
 
 
@@ -58,7 +58,7 @@ class Rectangle(BaseModel):
 
 
 class Patch(BaseModel):
-    """A rectangle on a face with a condition; in the file the condition's keys stand beside the patch's keys."""
+    """A rectangle on a face with a condition; in the file, the keys of the condition are in the table of the patch."""
 
     model_config = STRICT
 
@@ -76,9 +76,10 @@ class Patch(BaseModel):
     )
 
     def coverage(self, grid: Grid) -> tuple[Array, Array]:
-        """The fraction of the width of each cell that the patch covers, along the face's two axes in the order x, y, z.
+        """The covered fraction of the width of each cell, along the face's two axes in the order x, y, z.
 
-        The fraction of a cell's face is the product of two. An edge that misses a cell's edge by rounding lies on it.
+        The covered fraction of a cell's face is the product of both. An edge of the patch that differs from an edge of
+        a cell only by rounding counts as equal.
         """
         u, v = (
             _covered(grid, axis, low, high)
@@ -88,12 +89,12 @@ class Patch(BaseModel):
 
     @property
     def area(self) -> float:
-        """In m²."""
+        """The area in m²."""
         (u_min, v_min), (u_max, v_max) = self.rectangle.min, self.rectangle.max
         return (u_max - u_min) * (v_max - v_min)
 
     def area_on_grid(self, grid: Grid) -> float:
-        """In m², as the cells have it."""
+        """The area in m² on the grid: the sum over the covered parts of the cells."""
         u, v = (
             float(covered.sum()) * grid.spacing[axis]
             for covered, axis in zip(self.coverage(grid), face_axes(self.face), strict=True)
@@ -109,7 +110,7 @@ class Patch(BaseModel):
 
 
 def _gather_condition(table: object) -> object:
-    """Move the condition's keys, which stand beside the patch's keys in the file, below ``condition``."""
+    """The table of a patch with the keys of its condition moved below ``condition``."""
     if not isinstance(table, Mapping) or "condition" in table:
         return table
     own = {key: value for key, value in table.items() if key in OWN_KEYS}

@@ -1,4 +1,4 @@
-"""The rules between the domain and what lies in it or on its faces; see ``checks``."""
+"""The rules about space: initial fields, label images, patches, beams and probes fit the domain; see ``checks``."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import off_face
 from heatsim.scenario.validation import entries, known
 
-# Rounding of the far end of the domain, which is a sum, relative to its terms.
+# The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
 
 
@@ -64,7 +64,7 @@ def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
 
 
 def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
-    """The face of a patch or a beam is not periodic."""
+    """Faces with a patch or a beam are not periodic."""
     placed = [(f"patches.{index}.face", patch.face, "patch") for index, patch in entries(scenario.patches)]
     placed += [
         (f"sources.{index}.beam.face", source.beam.face, "beam")
@@ -72,8 +72,8 @@ def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
         if source.beam is not None
     ]
     return [
-        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {kind}")
-        for key, face, kind in placed
+        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {item}")
+        for key, face, item in placed
         if known(face) and isinstance(face_of(scenario, face), Periodic)
     ]
 

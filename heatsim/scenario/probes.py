@@ -101,7 +101,7 @@ class Probe(BaseModel):
                 message = "missing; write for example point = [0.05, 0.05, 0.05], or a line or a region"
                 faults.append(fault(message, ("point",)))
             if len(given) > 1:
-                faults.append(fault(f"got {' and '.join(given)}; one of point, line, region is wanted"))
+                faults.append(fault(f"got {' and '.join(given)}; one of point, line, region is expected"))
             if ("region" in table) != ("statistic" in table):
                 message = 'region and statistic belong together, as in region = "die", statistic = "mean"'
                 faults.append(fault(message, ("statistic",)))

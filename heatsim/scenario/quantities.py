@@ -13,7 +13,7 @@ LARGEST = 1e30
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of number.
+    """A physical quantity.
 
     Attributes:
         name: its name with an article, for messages.
@@ -32,11 +32,11 @@ class Quantity:
     at_most: float = LARGEST
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         """The part of a message that describes the value to write."""
         if not self.unit:
-            return f"{self.name} is wanted, as a number"
-        return f'{self.name} is wanted, as a number in {self.unit} or as text with a unit such as "{self.example}"'
+            return f"{self.name} is expected, as a number"
+        return f'{self.name} is expected, as a number in {self.unit} or as text with a unit such as "{self.example}"'
 
     def range_fault(self, value: float) -> str | None:
         """The part of a message that names the allowed range if ``value`` is outside, else None."""
@@ -64,7 +64,7 @@ class Quantity:
         if isinstance(value, str):
             return self._read_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"got {show(value)}; {self.wanted}")
+            raise ValueError(f"got {show(value)}; {self.expected}")
         try:
             number = float(value)
         except OverflowError:
@@ -78,11 +78,11 @@ class Quantity:
         parts = units.split(text)
         if parts is None or not self.unit:
             unquoted = ": no quotes around a plain number" if _is_number(text) else ""
-            raise ValueError(f"got {show(text)}; {self.wanted}{unquoted}")
+            raise ValueError(f"got {show(text)}; {self.expected}{unquoted}")
         try:
             number = units.convert(*parts, self.unit)
         except ValueError as error:
-            raise ValueError(f"got {show(text)}; {error}; {self.wanted}") from None
+            raise ValueError(f"got {show(text)}; {error}; {self.expected}") from None
         outside = self.range_fault(number)
         if outside:
             raise ValueError(f"got {show(text)}, which is {self._with_unit(number)}; {outside}")
@@ -111,8 +111,8 @@ FACTOR = Quantity("a factor", "")
 ENLARGEMENT = Quantity("a scale", "", above=0.0)
 MOMENT = Quantity("a time", "s", "10 min", at_least=0.0)
 SPEED = Quantity("a speed", "m/s", "200 mm/s", above=0.0)
-TEMPERATURE_RATE = Quantity("a rate of temperature", "K/s", "0.1 mK/s", above=0.0)
-TOLERANCE = Quantity("a difference of temperatures", "K", "0.1 K", above=0.0)
+TEMPERATURE_RATE = Quantity("a rate of change of temperature", "K/s", "0.1 mK/s", above=0.0)
+TOLERANCE = Quantity("a temperature difference", "K", "0.1 K", above=0.0)
 LATENT_HEAT = Quantity("a latent heat", "J/kg", "200 kJ/kg", above=0.0)
 CONTACT_RESISTANCE = Quantity("a contact resistance", "m^2 K/W", "10 mm^2 K/W", at_least=0.0)
 POWER = Quantity("a power", "W", "120 W")

@@ -1,6 +1,6 @@
 """The reference of all keys, made from the models: ``python -m heatsim.scenario.reference`` writes it to the README.
 
-A key's line has its description, unit, default and allowed values. They come from the field: from its description,
+Each key has a row with its description, unit, default and allowed values. They come from the field: its description,
 its default, and the quantity or form in its annotation.
 """
 
@@ -15,15 +15,18 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import Form, Named
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.materials import Material
 from heatsim.scenario.messages import show
-from heatsim.scenario.model import Domain, Initial, Output, Scenario, Solver, Time
+from heatsim.scenario.model import Initial, Scenario, Time
+from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle
 from heatsim.scenario.probes import Line, Probe
 from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
+from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
@@ -69,7 +72,7 @@ def sections(of: Sequence[tuple[str, type[BaseModel]]]) -> str:
 
 
 def insert(page: str, text: str) -> str:
-    """A page with the text between its two marks replaced."""
+    """The page with the text between its two marks replaced."""
     before, rest = page.split(BEGIN)
     return before + BEGIN + "\n" + text + "\n" + END + rest.split(END)[1]
 
@@ -94,8 +97,8 @@ def _row(name: str, info: FieldInfo, headings: Mapping[type[BaseModel], str]) ->
 
 def _conditions() -> str:
     text = f"### {CONDITIONS.capitalize()}\n\n| type {_HEAD.replace('---|', '---|---|', 1)}"
-    for kind, model in FACE_TYPES.items():
-        text += f"| `{kind}` | | {model.model_fields['type'].description} | | | |\n"
+    for condition, model in FACE_TYPES.items():
+        text += f"| `{condition}` | | {model.model_fields['type'].description} | | | |\n"
         for name, info in model.model_fields.items():
             if name != "type":
                 text += f"| | {' | '.join(_row(name, info, {}))} |\n"
@@ -103,7 +106,7 @@ def _conditions() -> str:
 
 
 def _parts(info: FieldInfo) -> Iterator[Any]:
-    """Everything that a field's annotation consists of: types and what is annotated to them, outermost first."""
+    """All parts of a field's annotation: types and their annotations, outermost first."""
     yield from info.metadata
     yield from _within(info.annotation)
 

@@ -84,7 +84,7 @@ def _read_stl_file(value: object, info: ValidationInfo) -> InputFile:
 
 
 class Stl(BaseModel):
-    """The inside of a closed surface of triangles from an STL file: first scaled, then moved by ``translate`` (m)."""
+    """The inside of a closed surface of triangles from an STL file, first scaled, then moved by ``translate`` (m)."""
 
     model_config = STRICT
 
@@ -97,7 +97,7 @@ class Stl(BaseModel):
 
 
 def _read_stl_shape(value: object) -> object:
-    """A file name alone is short for the table."""
+    """A table; a file name alone is short for it."""
     return {"file": value} if isinstance(value, str) else value
 
 
@@ -136,9 +136,9 @@ class Shaped(BaseModel):
 
 
 class Region(Shaped):
-    """A part of the domain; regions are painted in order, so later ones win.
+    """A part of the domain with a material; regions are painted in order, so later ones win.
 
-    A cell belongs to a shape if its centre lies in it or on its surface. ``labels`` names the materials itself.
+    A cell belongs to a shape if its centre lies in it or on its surface. ``labels`` has names of materials itself.
     """
 
     material: MaterialName | None = Field(
@@ -177,14 +177,14 @@ class Region(Shaped):
         if isinstance(table, Mapping):
             places, allowed = [key for key in PLACES if key in table], ", ".join(PLACES)
             if not places:
-                faults.append(fault(f"the region has no extent; one of {allowed} is wanted"))
+                faults.append(fault(f"the region has no extent; one of {allowed} is expected"))
             if len(places) > 1:
-                faults.append(fault(f"got {' and '.join(places)}; one of {allowed} is wanted"))
+                faults.append(fault(f"got {' and '.join(places)}; one of {allowed} is expected"))
             if "material" not in table and "labels" not in table:
                 message = missing_key('material = "silicon", or material = "void"')
                 faults.append(fault(message, ("material",)))
             if "material" in table and "labels" in table:
-                message = f"got {show(table['material'])}; labels name the materials themselves: remove this key"
+                message = f"got {show(table['material'])}; the label image has its own materials: remove this key"
                 faults.append(fault(message, ("material",)))
         return validate_beside(faults, validate, table)
 

@@ -1,4 +1,4 @@
-"""Writing a complete scenario: every default, SI units, and copies of the input files."""
+"""Writing the complete scenario: every default, SI units, and copies of the input files."""
 
 import re
 import zlib
@@ -19,13 +19,13 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
-from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_beside, writing
+from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing
 from heatsim.storage.system import File
 
 NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
 
-# A run uses folders of these names for its output.
+# A run writes its output to folders of these names.
 RESERVED = ("figures", "export")
 EMPTY: Named[Any] = Named(())
 
@@ -46,23 +46,24 @@ VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
 
 
 def write_resolved(scenario: Scenario, folder: Path) -> None:
-    """Write ``folder``/scenario.toml, from which ``load`` gives an equal scenario, and copy input files beside it.
+    """Write ``folder``/scenario.toml, from which ``load`` makes an equal scenario, and copy the input files beside it.
 
-    Each file is complete and on the disk itself before it takes its name; one that is already in place is left alone.
-    The scenario is there as ``scenario.toml.part`` before any copy is made, and takes its name when all of them are: a
-    folder in which this was cut short shows by itself which files belong to it. Where one cannot be written none is.
+    Each file is complete and synced before it gets its name; a file that is already in place is not touched. The
+    scenario is written as ``scenario.toml.part`` before any copy, and gets its name after all copies. After a kill in
+    between, the folder therefore still shows which files belong to it. If any file cannot be written, all of them are
+    removed.
 
     Raises:
         StorageError: a file could not be written or copied.
     """
     import tomli_w
 
-    beside = free_part_of(folder / NAME)
-    made = [beside]
+    marker = free_part_of(folder / NAME)
+    made = [marker]
     text = HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario)))
     try:
         make_folders(folder)
-        write_beside(beside, text.encode())
+        write_synced(marker, text.encode())
         folders = {folder: None}
         for source, name in _files(scenario):
             target = folder / name
@@ -78,7 +79,7 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
                 system.calls.rename(part, target)
         for parent in reversed(folders):
             sync_folder(parent)
-        system.calls.rename(beside, folder / NAME)
+        system.calls.rename(marker, folder / NAME)
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):
@@ -90,13 +91,13 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"
         ) from error
-    # From here on the folder is that of a run, which can be resumed.
+    # From here on the folder belongs to a run that can be resumed.
     with writing(folder / NAME):
         sync_folder(folder)
 
 
 def input_names(scenario: Scenario) -> list[str]:
-    """The names, below the run's folder, of the copies of input files that `write_resolved` makes."""
+    """The names of the copies of input files that `write_resolved` makes, relative to the run's folder."""
     return [name.as_posix() for _, name in _files(scenario)]
 
 
@@ -104,7 +105,7 @@ def input_checksums(scenario: Scenario, folder: Path) -> dict[str, int]:
     """CRC-32 of each copy of an input file that `write_resolved` made in a folder, by its name there.
 
     Raises:
-        StorageError: one could not be read.
+        StorageError: a copy could not be read.
     """
     sums = {}
     for name in input_names(scenario):
@@ -151,7 +152,7 @@ def _files(scenario: Scenario) -> Iterator[tuple[Path, PurePosixPath]]:
 
 
 def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
-    """The path of each copy below the folder: beside the scenario, or in a numbered folder if names repeat."""
+    """The path of each copy, relative to the folder: beside the scenario, or in a numbered folder if names repeat."""
     copies: dict[Path, PurePosixPath] = {}
     for path in scenario.input_files:
         number, name = 1, PurePosixPath(path.name)

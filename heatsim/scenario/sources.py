@@ -42,7 +42,7 @@ MAX_POINTS = 100_000
 
 def _read_path(value: object) -> tuple[Pair, ...]:
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_POINTS:
-        raise ValueError(f"got {show(value)}; a list of points [u, v] on the face is wanted")
+        raise ValueError(f"got {show(value)}; a list of points [u, v] on the face is expected")
     points, faults = [], []
     for index, entry in enumerate(value):
         try:
@@ -65,9 +65,9 @@ class Beam(BaseModel):
     """A Gaussian beam on a face, along a path at a speed.
 
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
-    power P in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z;
-    the spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
-    point is a spot that does not move and needs no speed.
+    power P in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z.
+    The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
+    point is a spot that does not move; it needs no speed.
     """
 
     model_config = STRICT
@@ -107,7 +107,7 @@ class Beam(BaseModel):
 
 def _read_during(value: object) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"got {show(value)}; two times are wanted, the start and the end, as in [0.0, 5.0]")
+        raise ValueError(f"got {show(value)}; two times are expected, the start and the end, as in [0.0, 5.0]")
     start, stop = read_entries(value, MOMENT)
     if start >= stop:
         raise ValueError(f"got {show(value)}; the first time must be before the second")
@@ -115,10 +115,11 @@ def _read_during(value: object) -> tuple[float, float]:
 
 
 class Source(Shaped):
-    """Heat in a region, in a shape or everywhere, or from a beam on a face.
+    """A heat source in a region, in a shape or everywhere, or a beam on a face.
 
     ``power`` is the total in W, spread evenly over the volume of the conducting cells; ``power_density`` is in W/m³.
-    Negative values remove heat. The source is on ``during`` two times (s); ``scale`` multiplies it as a function of t.
+    Negative values remove heat. The source is on between the two times of ``during`` (s); ``scale`` multiplies its
+    power as a function of t.
     """
 
     name: Text = Field(examples=['name = "die"'], description="Name", json_schema_extra={"default": "`source 1`, …"})
@@ -129,7 +130,7 @@ class Source(Shaped):
         description="Total power, spread evenly over the conducting cells; negative values remove heat",
     )
     power_density: PowerDensity | None = Field(
-        default=None, examples=["power_density = 1e6"], description="Power for each volume"
+        default=None, examples=["power_density = 1e6"], description="Power per volume"
     )
     beam: Beam | None = Field(
         default=None,

@@ -26,9 +26,9 @@ Crossing = tuple[ast.expr, bool]
 MOST_JUMPS = 2**20
 _SAMPLES = 2**20  # in total, for all pieces on which an argument is curved
 _FEWEST = 16  # per piece
-_RESOLVED = 6  # average samples between two crossings that are enough to find all
+_RESOLVED = 6  # average number of samples between two crossings that is enough to find all
 _BISECTIONS = 50
-# Sample places as fractions of a piece: irrational, so that no oscillation has the same phase in all of them.
+# Samples as fractions of a piece: irrational, so that no oscillation has the same phase at all of them.
 _GOLDEN = 0.6180339887498949
 _PROBES = np.sort(np.mod(np.arange(1, 9) * _GOLDEN, 1.0))
 _CHECKS, _MISSED = 2**14, 5e-4
@@ -127,7 +127,7 @@ def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | No
 
 
 def _all_found(g: Callable[[Array], Array], whole_numbers: bool, edges: Array, left: Array, right: Array) -> bool:
-    """Whether an argument stays on one side of its levels between ``edges``, tested at new places.
+    """Whether an argument stays on one side of its levels between ``edges``, tested at new points.
 
     This detects oscillations that are faster than the samples.
     """
@@ -136,7 +136,7 @@ def _all_found(g: Callable[[Array], Array], whole_numbers: bool, edges: Array, l
     piece = np.minimum(along.astype(np.intp), len(left) - 1)
     times = left[piece] + (right - left)[piece] * (along - piece)
     after = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
-    # Not in the middle: there an oscillation has its peak, which may touch a level.
+    # Not in the middle: an oscillation has its peak there, which may touch a level.
     others = edges[after - 1] + (1.0 - _GOLDEN) * (edges[after] - edges[after - 1])
 
     def side(t: Array) -> Array:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import InitErrorDetails
 
 from heatsim.scenario import units
 from heatsim.scenario.averages import mean_between, mean_of_samples, mean_of_table
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.function_tables import read_column, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 from heatsim.scenario.switching import switching_times
@@ -17,7 +17,7 @@ from heatsim.scenario.switching import switching_times
 SAMPLES = 4096
 # Multiples of the golden ratio, modulo 1, fill an interval evenly and resonate with no periodic function.
 GOLDEN = 0.6180339887498949
-BESIDE = 1e-12  # of the end: so far from a jump the value is that before or after it
+NEAR_JUMP = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
 
 
 class TimeFunction:
@@ -29,19 +29,19 @@ class TimeFunction:
         raise NotImplementedError
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values at the times given in s; a value does not depend on which others are asked for with it."""
+        """Values at times in s; each value depends only on its own time."""
         raise NotImplementedError
 
     def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-        """Means over steps of ``dt`` seconds that start at ``times`` (s); one does not depend on the others."""
+        """Means over steps of ``dt`` seconds that start at ``times`` (s); each mean depends only on its own step."""
         raise NotImplementedError
 
     def samples(self, end: float) -> NDArray[np.float64]:
-        """Times in [0, end] among which to look for the smallest and largest value, in ascending order."""
+        """Times in [0, end], ascending, at which to look for the smallest and largest value."""
         raise NotImplementedError
 
     def last_change(self, end: float) -> float:
-        """The time in s from which on the value stays what it is at ``end`` (s); 0 where it never changes."""
+        """The time in s from which the value is constant up to ``end`` (s); 0 if it never changes."""
         raise NotImplementedError
 
     def extremes(self, end: float) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class Constant(TimeFunction):
         return True
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value, as often as there are times."""
+        """The value, once for each time."""
         return np.full(np.shape(times), self.value)
 
     def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ class Formula(TimeFunction):
 
     Attributes:
         expression: the expression.
-        end: the end of the run in s, up to which its jumps are found; the scenario sets it, None outside of scenarios.
+        end: the end of the run in s, up to which jumps are found; the scenario sets it; None outside of scenarios.
     """
 
     expression: Expression
@@ -92,7 +92,7 @@ class Formula(TimeFunction):
 
     @property
     def constant(self) -> bool:
-        """Whether the expression does not mention t."""
+        """Whether the expression does not contain t."""
         return not self.expression.used
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,48 +109,49 @@ class Formula(TimeFunction):
         return mean_between(self.at, jumps, times, dt)
 
     def samples(self, end: float) -> NDArray[np.float64]:
-        """0, ``end`` and 4,096 times between them, spread so that an oscillation is met in all of its phases."""
+        """0, ``end`` and 4,096 times between them, spread so that they meet an oscillation in all of its phases."""
         if self.constant:
             return np.zeros(1)
         between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
         return np.concatenate(([0.0], np.sort(between) * end, [end]))
 
     def last_change(self, end: float) -> float:
-        """The first probed time after the last other value than at ``end``; ``end`` where jumps are too many to find.
+        """The first tested time from which all tested values equal the one at ``end``.
 
-        Probed are the samples and the times beside the last jumps.
+        Tested are the samples, and the times just before and after the last jumps. If there are too many jumps to find,
+        ``end``.
         """
         jumps = np.zeros(0) if self.constant else switching_times(self.expression, end)
         if jumps is None:
             return end
         last = jumps[-SAMPLES:]
-        times = np.concatenate((self.samples(end), last - BESIDE * end, last + BESIDE * end))
+        times = np.concatenate((self.samples(end), last - NEAR_JUMP * end, last + NEAR_JUMP * end))
         times = np.unique(np.clip(times, 0.0, end))
         values = self.at(times)
         others = np.flatnonzero(values != values[-1])
         return float(times[others[-1] + 1]) if len(others) else 0.0
 
     def extremes(self, end: float) -> tuple[float, float]:
-        """The lowest and highest of the samples and of the values beside jumps, at most 4,096 of these."""
+        """The lowest and highest value at the samples, and just before and after at most 4,096 jumps."""
         times, jumps = self.samples(end), None if self.constant else switching_times(self.expression, end)
         if jumps is not None and len(jumps):
             some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
-            times = np.clip(np.concatenate((times, some - BESIDE * end, some + BESIDE * end)), 0.0, end)
+            times = np.clip(np.concatenate((times, some - NEAR_JUMP * end, some + NEAR_JUMP * end)), 0.0, end)
         values = self.at(times)
         return float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True)
 class Table(TimeFunction):
-    """Values at given times: linear in between, held at the ends or repeated.
+    """Values at given times: linear in between; constant beyond the ends, or repeated.
 
-    A time may stand twice: the value steps there from the first of its two values to the second, which holds at the
+    A time may occur twice: there the value jumps from the first of its two values to the second, which holds at the
     time itself.
 
     Attributes:
         times: ascending times in s.
         values: one value for each time.
-        repeat: start again at the last time, which is the period; the first time is 0 then.
+        repeat: whether the table starts again at its last time, which is the period; the first time is then 0.
     """
 
     times: tuple[float, ...]
@@ -174,34 +175,34 @@ class Table(TimeFunction):
         return np.asarray(np.interp(local, self._nodes, self._heights), dtype=np.float64)
 
     def mean(self, times: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
-        """Means that are exact, however many times of the table lie within a step."""
+        """Exact means, for any number of the table's times within a step."""
         return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
 
     def samples(self, end: float) -> NDArray[np.float64]:
-        """The table's own times within [0, end], and the ends; of a repeated table those of the first period.
+        """The table's times within [0, end], and the ends; for a repeated table those of the first period.
 
-        Where the value steps, the moment before is among them.
+        At a jump, the moment just before it is included.
         """
         steps = self._nodes[1:][np.diff(self._nodes) == 0.0]
         nodes = np.concatenate((self._nodes, np.nextafter(steps, 0.0)))
         nodes = nodes[(nodes > 0.0) & (nodes < end)]
         last = end
         if self.repeat and end >= self.times[-1]:
-            # At the period itself the table has started again: the last value is reached just before.
+            # At the period itself the table has started again; its last value is just before.
             nodes = nodes[nodes < self.times[-1]]
             last = float(np.nextafter(self.times[-1], 0.0))
         return np.unique(np.concatenate(([0.0], nodes, [last])))
 
     def last_change(self, end: float) -> float:
-        """The end of the last piece of the table, before ``end``, over which the value changes."""
+        """The end of the last interval before ``end`` in which the value changes."""
         starts, stops = self._nodes[:-1], self._nodes[1:]
         changes = self._heights[:-1] != self._heights[1:]
         if self.repeat:
-            # The last two laps, and the jumps at which they start again.
+            # The last two periods, and the jumps at their starts.
             period = self.times[-1]
-            laps = period * np.array([[max(end // period - 1.0, 0.0)], [end // period]])
-            jumps = np.where(self._heights[0] != self._heights[-1], laps[:, 0], 0.0)
-            starts, stops = (np.append(laps + times, jumps) for times in (starts, stops))
+            cycles = period * np.array([[max(end // period - 1.0, 0.0)], [end // period]])
+            jumps = np.where(self._heights[0] != self._heights[-1], cycles[:, 0], 0.0)
+            starts, stops = (np.append(cycles + times, jumps) for times in (starts, stops))
             changes = np.append(np.tile(changes, 2), [True, True])
         return float(np.minimum(stops[changes & (starts < end)], end).max(initial=0.0))
 
@@ -225,7 +226,7 @@ def read_time_function(value: object, quantity: Quantity) -> TimeFunction:
         return _read_formula(value, quantity)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(
-            f"got {show(value)}; {quantity.wanted}, as an expression in t or as {{ times = […], values = […] }}"
+            f"got {show(value)}; {quantity.expected}, as an expression in t or as {{ times = […], values = […] }}"
         )
     return Constant(quantity.read(value))
 
@@ -234,7 +235,7 @@ def _read_formula(text: str, quantity: Quantity) -> Formula:
     try:
         return Formula(Expression(text, ("t",)))
     except ValueError as error:
-        raise ValueError(f"got {show(text)}; {error}; {quantity.wanted}, or as an expression in t (in s)") from None
+        raise ValueError(f"got {show(text)}; {error}; {quantity.expected}, or as an expression in t (in s)") from None
 
 
 def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:
@@ -257,16 +258,16 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
     values = read_column(table, "values", quantity, faults)
     repeat = table.get("repeat", False)
     if not isinstance(repeat, bool):
-        faults.append(fault(f"got {show(repeat)}; true or false is wanted", ("repeat",)))
+        faults.append(fault(f"got {show(repeat)}; true or false is expected", ("repeat",)))
     for index in range(1, len(times)):
         before, after = times[index - 1 : index + 1]
         if after < before:
             faults.append(fault(f"got {after!r} after {before!r}; times must increase", ("times", index)))
         elif index > 1 and after == times[index - 2]:
-            message = f"got {after!r} a third time; a time may stand twice, where the value steps"
+            message = f"got {after!r} a third time; a time may occur twice, where the value jumps"
             faults.append(fault(message, ("times", index)))
     if len(times) == 2 and times[0] == times[1]:
-        message = f"got {times[1]!r} twice and no other time; a table with a step needs a time before or after it"
+        message = f"got {times[1]!r} twice and no other time; a table with a jump needs a time before or after it"
         faults.append(fault(message, ("times", 1)))
     if repeat is True and times and times[0] != 0.0:
         message = f"got {times[0]!r}; the times of a table with repeat = true must start at 0"
@@ -275,32 +276,7 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> Table:
     if len(set(lengths)) == 2 and min(lengths) > 1:
         faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))
     if not faults and not slopes_are_finite(times, values):
-        faults.append(fault(f"got {show(times)}; times lie too near to each other for the change of the values"))
+        faults.append(fault(f"got {show(times)}; times are too close to each other for the change of the values"))
     if faults:
         refuse(faults)
     return Table(tuple(times), tuple(values), bool(repeat))
-
-
-def read_column(
-    table: Mapping[str, object], key: str, quantity: Quantity, faults: list[InitErrorDetails]
-) -> list[float]:
-    """The entries of a list in a table; empty if any is wrong, and then ``faults`` has the reasons."""
-    entries = table.get(key, ())
-    if not isinstance(entries, list | tuple) or len(entries) < 2:
-        if key in table:
-            faults.append(fault(f"got {show(entries)}; a list of two or more entries is wanted", (key,)))
-        return []
-    column = []
-    for index, entry in enumerate(entries):
-        try:
-            column.append(quantity.read(entry))
-        except ValueError as error:
-            faults.append(fault(str(error), (key, index)))
-    return column if len(column) == len(entries) else []
-
-
-def slopes_are_finite(times: list[float], values: list[float]) -> bool:
-    """Whether linear interpolation between the entries of a table stays finite; steps at one time do not count."""
-    apart = np.diff(times) > 0.0
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(np.diff(values)[apart] / np.diff(times)[apart]).all())

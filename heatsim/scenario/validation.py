@@ -1,7 +1,7 @@
 """Reading a table of a TOML document: its model validates it, then named checks compare its tables.
 
-Mistakes of both kinds are reported together. Checks therefore also run on a model with mistakes: there, None stands for
-every value that could not be read.
+Mistakes of both kinds are reported together. Checks therefore also run on a model with mistakes: values that could not
+be read are None there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def read_model(
     Args:
         model: the table's model.
         table: the table as TOML has it.
-        checks: the rules between its tables; each returns every mistake that it finds.
+        checks: the rules between its tables; each returns all of its mistakes.
         folder: where relative paths start.
 
     Returns:
@@ -60,36 +60,36 @@ def entries(tables: Sequence[Table]) -> list[tuple[int, Table]]:
     return [(index, table) for index, table in enumerate(tables) if known(table)] if known(tables) else []
 
 
-def _valid_part(kind: Any, value: Any, folder: Path, errors: Sequence[tuple[str | int, ...]]) -> Any:
-    """Everything in a value that is valid; None stands for the rest.
+def _valid_part(annotation: Any, value: Any, folder: Path, errors: Sequence[tuple[str | int, ...]]) -> Any:
+    """The valid part of a value; None stands for the rest.
 
     Args:
-        kind: the type of the value; a table keeps its valid fields, a list its valid entries.
+        annotation: the type of the value; a table keeps its valid fields, a list its valid entries.
         value: the value as TOML has it.
         folder: where relative paths start.
         errors: the locations within the value at which its validation found errors.
     """
     if not errors:
         try:
-            return _adapter(kind).validate_python(value, context=folder)
+            return _adapter(annotation).validate_python(value, context=folder)
         except ValidationError:
             return None
-    kind = without_none(kind)
-    if get_origin(kind) is Annotated:
-        kind, *validators = get_args(kind)
+    annotation = without_none(annotation)
+    if get_origin(annotation) is Annotated:
+        annotation, *validators = get_args(annotation)
         if any(isinstance(validator, PlainValidator) for validator in validators):
             return None
         for validator in validators:
             if isinstance(validator, BeforeValidator):
                 value = _call(validator, value)
-    kind = bare(kind)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _valid_fields(kind, value, folder, errors)
-    if get_origin(kind) is Mapping and isinstance(value, Mapping):
-        entry = entry_type(kind)
+    annotation = bare(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _valid_fields(annotation, value, folder, errors)
+    if get_origin(annotation) is Mapping and isinstance(value, Mapping):
+        entry = entry_type(annotation)
         return {name: _valid_part(entry, each, folder, _below(errors, name)) for name, each in value.items()}
-    if get_origin(kind) is tuple and entry_type(kind) is not None and isinstance(value, list | tuple):
-        entry = entry_type(kind)
+    if get_origin(annotation) is tuple and entry_type(annotation) is not None and isinstance(value, list | tuple):
+        entry = entry_type(annotation)
         return tuple(_valid_part(entry, each, folder, _below(errors, index)) for index, each in enumerate(value))
     return None
 
@@ -125,8 +125,8 @@ def _call(validator: BeforeValidator, value: object) -> object:
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)
 
 
 @cache
@@ -148,9 +148,9 @@ def _mistake(details: ErrorDetails, root: type[BaseModel]) -> Mistake:
             message = f"{missing_key(FACE_EXAMPLE)}; the types are {_names(where.types)}"
         case "union_tag_invalid":
             at, given = (*at, "type"), value["type"]
-            message = f"got {show(given)}; one of {_names(where.types)} is wanted{did_you_mean(given, where.types)}"
+            message = f"got {show(given)}; one of {_names(where.types)} is expected{did_you_mean(given, where.types)}"
         case "model_type" | "model_attributes_type" | "tuple_type" | "mapping_type" | "dict_type":
-            message = f"got {show(value)}; {_table_wanted(where, root)}"
+            message = f"got {show(value)}; {_expected_table(where, root)}"
         case "value_error":
             message = str(details["ctx"]["error"])
         case _:
@@ -171,7 +171,7 @@ def _unknown(where: Location, value: object, root: type[BaseModel]) -> str:
     return f"{message}; there is {' and '.join(homes)}" if homes else message
 
 
-def _table_wanted(where: Location, root: type[BaseModel]) -> str:
+def _expected_table(where: Location, root: type[BaseModel]) -> str:
     if where.types:
         return f"write for example {FACE_EXAMPLE}"
     if len(where.key) == 1 and where.key[0] in tables_of(root):

@@ -35,7 +35,7 @@ class _Trial:
         rows = arguments.rows(0, 1)
         self._field = field
         self._precision = problem.precision
-        self._coefficients = arguments.coefficients(float(problem.timeline.dts[0]))
+        self._coefficients = arguments.coefficients(problem.timeline.dt(0))
         self._sweeps = arguments.arrays.sweeps(rows, 0, steps)
         self._ledger = np.zeros((), dtype=structs.GENERAL_LEDGER)
 

@@ -46,7 +46,7 @@ class CpuStepper(Stepper):
             self._step_general(arguments, self.step, until)
             return
         problem, field, timeline = self.problem, self.field, self.problem.timeline
-        dt = float(timeline.dts[timeline.interval(self.step)])
+        dt = timeline.dt(self.step)
         sweeps = arguments.host_sweeps(self.step, until)
         c = np.array(problem.coefficients[dt].c, dtype=problem.precision)
         field.deviation, field.spare = CPU_KERNELS[self._spec.name](
@@ -57,7 +57,7 @@ class CpuStepper(Stepper):
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
         rows = arguments.rows(first, until)
-        tables = arguments.tables(float(timeline.dts[timeline.interval(first)]))
+        tables = arguments.tables(timeline.dt(first))
         kernel, arrays = COMPOSITE_KERNELS[self._spec.name], arguments.arrays
         changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
         row: StepRow | None = None

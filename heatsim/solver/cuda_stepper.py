@@ -41,7 +41,7 @@ class CudaStepper(Stepper):
 
     def _advance(self, until: int) -> None:
         field, arguments, timeline = self.field, self.arguments, self.problem.timeline
-        dt = float(timeline.dts[timeline.interval(self.step)])
+        dt = timeline.dt(self.step)
         coefficients, sweeps, step = arguments.coefficients(dt), arguments.sweeps(self.step, until), self.step
         for kernel, launches in self._prepared.kernels:
             reach = kernel.build.spec.steps
@@ -102,7 +102,7 @@ class CudaStepper(Stepper):
 
     def _tune(self, arguments: LinearArguments) -> Choice:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
-        dt = float(timeline.dts[timeline.interval(self.step)])
+        dt = timeline.dt(self.step)
         task = Task(field.device, problem.grid, problem.periodic, problem.precision, problem.scheme)
         steps = timeline.last_step - self.step
         return autotune.choose(task, steps, field.deviation, field.spare, arguments.coefficients(dt))
@@ -121,7 +121,7 @@ class CudaStepper(Stepper):
         problem, field, arguments, timeline = self.problem, self.field, self.arguments, self.problem.timeline
         assert isinstance(arguments, LinearArguments)
         alike = arguments.constant and problem.scheme != "stochastic"
-        dt = float(timeline.dts[timeline.interval(self.step)])
+        dt = timeline.dt(self.step)
         sweeps = arguments.host_sweeps(self.step, self.step + (1 if alike else steps))
         return MemberSteps(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
 

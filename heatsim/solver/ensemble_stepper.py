@@ -74,7 +74,7 @@ class EnsembleStepper:
 def _at_rest(member: CudaStepper) -> MemberSteps:
     """A turn without steps, for trying out."""
     problem, field = member.problem, member.field
-    dt = float(problem.timeline.dts[problem.timeline.interval(member.step)])
+    dt = problem.timeline.dt(member.step)
     nobody = np.zeros((), dtype=structs.LEDGER)
     sweeps = np.zeros(0, dtype=structs.sweep_dtype(problem.precision))
     return MemberSteps(field.deviation, field.spare, member.arguments.coefficients(dt), nobody, sweeps, 0)

@@ -1,7 +1,7 @@
 """The field as it was after one step, brought to the host piece by piece while the device goes on stepping.
 
     step 1000          1001, 1002, …
-    deviation ──copy──► frame ──slab──► window ──► file           on a GPU: copy on the device, window page-locked
+    deviation ──copy──► copy ───slab──► window ──► file           on a GPU: copy on the device, window page-locked
        │                                                          on the CPU: copy in memory, slabs as they are
        └── stepped on at once
 
@@ -21,7 +21,7 @@ from heatsim.solver.field import Field
 SLAB_BYTES = 16 << 20
 
 
-class Frame:
+class FieldCopy:
     """Deviations from a reference temperature that stay as they are.
 
     One thread at a time reads temperatures, and one, which may be another, deviations.
@@ -37,7 +37,7 @@ class Frame:
         Args:
             field: what is stepped on.
             room: a device array like ``field.deviation`` to copy it to, so that it can be stepped on at once; without
-                it the field itself is read, and must stay as it is for as long as the frame is used.
+                it the field itself is read, and must stay as it is for as long as the copy is used.
         """
         if room is not None:
             room[...] = field.deviation

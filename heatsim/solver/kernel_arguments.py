@@ -14,8 +14,8 @@ from heatsim.kernels import structs
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_oracle import Entries, LinkTables
 from heatsim.kernels.launch import Variant
-from heatsim.physics.body import Body, Rows
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.rows import Rows
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 
@@ -37,7 +37,7 @@ class LinearArguments:
     steps_per_table = STEPS_PER_TABLE
 
     def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger) -> None:
-        self.constant = problem.faces.constant()
+        self.constant = problem.boundary.constant
         self._problem = problem
         self._field = field
         self._ledger = ledger
@@ -65,12 +65,12 @@ class LinearArguments:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         problem, timeline = self._problem, self._problem.timeline
-        dt = float(timeline.dts[timeline.interval(first)])
+        dt = timeline.dt(first)
         sweeps = np.zeros(until - first, dtype=structs.sweep_dtype(problem.precision))
         terms = self._constant_terms.get(dt)
         if terms is None:
             times = timeline.step_times(first, first + 1 if self.constant else until)
-            terms = problem.face_terms(times, dt, self._field.reference)
+            terms = problem.linear_terms(times, dt, self._field.reference)
             if self.constant:
                 self._constant_terms[dt] = terms
         sweeps["f"], sweeps["g"] = terms
@@ -97,21 +97,20 @@ class GeneralArguments:
     """
 
     def __init__(
-        self, problem: HeatProblem, body: Body, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
+        self, problem: HeatProblem, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
     ) -> None:
-        medium = body.medium
+        medium = problem.materials
         self.variant = Variant(
             faces=True,
             materials=not medium.uniform or medium.varies,
             varying=medium.varies,
             heated=medium.first_heated < len(medium.kinds),
-            mixed=bool(len(body.conditions.mixed.places)),
+            mixed=bool(len(problem.boundary.mixed.places)),
             contacts=medium.exposure is not None and medium.exposure.contacts,
         )
-        self.arrays = arrays or composite_arrays(problem, body, field)
+        self.arrays = arrays or composite_arrays(problem, field)
         self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._problem = problem
-        self._body = body
         self._field = field
         self._tables: dict[float, LinkTables] = {}
         self._coefficients: dict[float, tuple[NDArray[Any], tuple[Any, ...]]] = {}
@@ -119,11 +118,12 @@ class GeneralArguments:
     @cached_property
     def steps_per_table(self) -> int:
         """The most steps of one table."""
-        body, itemsize = self._body, np.dtype(self._problem.precision).itemsize
-        row = structs.GENERAL_SWEEP.itemsize + body.sources.beam_bytes(itemsize)
-        per_condition = 6 + len(body.medium.kinds) * body.medium.varies
-        row += per_condition * itemsize * len(body.conditions.conditions) * (not body.conditions.constant)
-        row += itemsize * len(body.medium.kinds) * (not body.sources.heat_constant)
+        problem, itemsize = self._problem, np.dtype(self._problem.precision).itemsize
+        materials, boundary, sources = problem.materials, problem.boundary, problem.sources
+        row = structs.GENERAL_SWEEP.itemsize + sources.beam_bytes(itemsize)
+        per_condition = 6 + len(materials.kinds) * materials.varies
+        row += per_condition * itemsize * len(boundary.conditions) * (not boundary.constant)
+        row += itemsize * len(materials.kinds) * (not sources.heat_constant)
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
     def rows(self, first: int, until: int) -> Rows:
@@ -133,20 +133,20 @@ class GeneralArguments:
             ScenarioError: a condition or source at one of the steps cannot be used.
         """
         timeline = self._problem.timeline
-        dt = float(timeline.dts[timeline.interval(first)])
-        return self._body.rows(timeline.step_times(first, until), dt, self._field.reference)
+        dt = timeline.dt(first)
+        return self._problem.rows(timeline.step_times(first, until), dt, self._field.reference)
 
     def tables(self, dt: float) -> LinkTables:
         """What depends on the length of the steps, on the host."""
         if dt not in self._tables:
             c = self._problem.coefficients[dt].c
-            self._tables[dt] = make_tables(self._body.medium, c, dt, self._problem.precision)
+            self._tables[dt] = make_tables(self._problem.materials, c, dt, self._problem.precision)
         return self._tables[dt]
 
     def coefficients(self, dt: float) -> NDArray[Any]:
         """Struct Coefficients for steps of ``dt`` seconds. The arrays that it points to live as long as this object."""
         if dt not in self._coefficients:
-            counts = len(self._body.sources.beams), len(self._body.conditions.conditions)
+            counts = len(self._problem.sources.beams), len(self._problem.boundary.conditions)
             self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), *counts)
         return self._coefficients[dt][0]
 
@@ -164,10 +164,27 @@ class GeneralArguments:
         return self.arrays.sweeps(self.rows(first, until), first, until - first)
 
 
-def composite_arrays(problem: HeatProblem, body: Body, field: Field) -> CompositeArrays:
+def make_arguments(
+    problem: HeatProblem, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
+) -> LinearArguments | GeneralArguments:
+    """The arguments that a problem needs.
+
+    Args:
+        problem: its ``linear`` decides between the two forms.
+        field: what is stepped.
+        ledger: gets the heat that passes the surfaces.
+        arrays: of the body on the field's device; made here if missing.
+    """
+    if problem.linear:
+        return LinearArguments(problem, field, ledger)
+    return GeneralArguments(problem, field, ledger, arrays)
+
+
+def composite_arrays(problem: HeatProblem, field: Field) -> CompositeArrays:
     """The body's arrays on the field's device."""
     return CompositeArrays(
-        *(field.device, body.medium, body.conditions.maps, body.conditions.void, field.reference, problem.precision),
-        open_faces=body.open_faces,
-        mixed=body.conditions.mixed,
+        *(field.device, problem.materials, problem.boundary.maps, problem.boundary.void),
+        *(field.reference, problem.precision),
+        open_faces=problem.open_faces,
+        mixed=problem.boundary.mixed,
     )

@@ -50,9 +50,8 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
         NotConvergedError, NotFiniteError: there is none, or it was not found.
         Interrupted: ``stopped`` said so.
     """
-    assert problem.body is not None, "a steady state is that of a body"
-    device, medium = field.device, problem.body.medium
-    balance = SteadyBalance(problem.body, field.reference, device.xp)
+    device, medium = field.device, problem.materials
+    balance = SteadyBalance(problem, field.reference, device.xp)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if medium.varies else Equations
     equations = make(balance, problem.precision, guess)
@@ -79,9 +78,8 @@ def device_bytes(grid: Grid, precision: str) -> int:
 
 def bytes_moved(problem: HeatProblem) -> float:
     """Bytes that a search moves between the processor and its memory: a rough guess."""
-    assert problem.body is not None, "a steady state is that of a body"
     item = np.dtype(problem.precision).itemsize
-    linear = SteadyBalance(problem.body, 0.0).linear
-    applications = (_FEW if problem.body.medium.uniform else _SEVERAL) * (1 if linear else _NEWTON)
+    linear = SteadyBalance(problem, 0.0).linear
+    applications = (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
     # Conductances, temperatures before and after, right-hand side.
     return float(applications * problem.grid.cell_count * (4 * item + 3 * 4))

@@ -8,7 +8,7 @@ from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.kernel_arguments import make_arguments
 
 
 class Stepper(ABC):
@@ -48,11 +48,7 @@ class Stepper(ABC):
         self._ledger = ledger
         self._spec = spec
         self._tuned = tuned
-        self.arguments: LinearArguments | GeneralArguments = (
-            LinearArguments(problem, field, ledger)
-            if problem.body is None
-            else GeneralArguments(problem, problem.body, field, ledger, arrays)
-        )
+        self.arguments = make_arguments(problem, field, ledger, arrays)
 
     @property
     @abstractmethod
@@ -77,9 +73,8 @@ class Stepper(ABC):
         self.field.changed()
         self._ledger.changed()
         while self.step < last:
-            interval_end = int(self.problem.timeline.steps[self.problem.timeline.interval(self.step) + 1])
             most = min(self.arguments.steps_per_table, self.steps_to_carry)
-            until = min(last, interval_end, self.step + most)
+            until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
             self._advance(until)
             self.step = until
             self._carry()

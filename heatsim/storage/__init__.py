@@ -1,1 +1,1 @@
-"""File layouts: what a run writes, how it is read back, and what survives a crash."""
+"""The files of a run: their layout, how to write them so that they survive a crash, and how to read them."""

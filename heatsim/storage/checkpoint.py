@@ -1,6 +1,6 @@
-"""Checkpoints: everything needed to resume, written beside and renamed into place.
+"""Checkpoints: everything needed to resume a run.
 
-An HDF5 file with a user block of 512 bytes in front:
+A checkpoint is an HDF5 file with a user block of 512 bytes in front:
 
     heatsim checkpoint 1␤
     bytes <length of what follows the block>␤
@@ -8,13 +8,15 @@ An HDF5 file with a user block of 512 bytes in front:
     ── HDF5 ──
     /values        one JSON object as text: flat, numbers in their shortest exact form
     /arrays/NAME   the arrays, contiguous
-    /files/NAME    arrays that say what other files of the run hold: checksums of rows and fields
+    /files/NAME    arrays that describe other files of the run: checksums of rows and fields
 
-The checksum stands outside the HDF5 structures and covers all of them: a damaged file is told from a good one before
-HDF5 parses a byte of it. Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is
-whole between the two renames of `write`; checkpoint.previous.h5. At every instant one of them is good.
+The checksum covers the whole HDF5 part. A damaged file is therefore detected before HDF5 parses any of it.
 
-HDF5 makes the file in memory and says where in it large arrays go; they are written and summed there in one pass.
+Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is complete between the two
+renames of `write`; checkpoint.previous.h5. One of them is good at any moment.
+
+HDF5 builds the structure of the file in memory and tells where the large arrays belong. heatsim then writes the arrays
+and computes their checksum in one pass.
 """
 
 import io
@@ -52,7 +54,7 @@ from heatsim.storage.system import File
 
 Value = int | float | str | bool
 
-# Where in a file something begins, and what it is.
+# The start of a part of the file, and its content.
 Segment = tuple[int, "bytes | Pieces"]
 
 BLOCK = 512
@@ -64,9 +66,9 @@ class Checkpoint:
     """The state of a run between two steps.
 
     Attributes:
-        arrays: numbers of any shape by name, kept to the bit.
-        values: numbers, texts and truth values by name, kept exactly.
-        files: arrays that say what other files of the run hold.
+        arrays: arrays of any shape by name, stored bit for bit.
+        values: numbers, texts and booleans by name, stored exactly.
+        files: arrays that describe other files of the run.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -76,11 +78,11 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Pieces:
-    """An array that comes piece by piece.
+    """An array that is read in pieces.
 
     Attributes:
-        shape, dtype: of the whole, which has a value at least and one axis.
-        read: gives contiguous pieces of its values in C order; each is done with before the next is asked for.
+        shape, dtype: of the whole array, which has at least one axis and one value.
+        read: yields contiguous pieces of the values in C order; each is used before the next is requested.
     """
 
     shape: tuple[int, ...]
@@ -89,12 +91,12 @@ class Pieces:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole."""
+        """Bytes of the whole array."""
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> "Pieces":
-        """An array that is in memory as one piece."""
+        """The one piece of an array in memory."""
         return cls(array.shape, array.dtype, lambda: [array])
 
     def whole(self) -> NDArray[Any]:
@@ -111,23 +113,23 @@ def write(
 ) -> None:
     """Make `checkpoint` the newest of a folder and keep the one before it.
 
-    Returns when it is on the disk. Large arrays are written from where they are, without a second copy.
+    Returns when the checkpoint is on the disk. Large arrays are written without a second copy in memory.
 
     Args:
-        folder: of a run.
-        checkpoint: what is to be kept.
-        large: more arrays, which need not be in memory as a whole.
-        before: called before it counts, to bring to the disk what it relies on.
+        folder: the folder of the run.
+        checkpoint: the state to store.
+        large: more arrays, which need not fit in memory as a whole.
+        before: called before the checkpoint takes effect, to sync the files that it relies on.
         files: more arrays for `Checkpoint.files`; they are read after `before`.
 
     Raises:
-        StorageError: the disk refused; the checkpoints that were there still are.
+        StorageError: the disk refused; the earlier checkpoints are still there.
     """
     path, previous = folder / CHECKPOINT, folder / PREVIOUS
     part = part_of(path)
     with writing(path):
         if not path.exists() and part.is_file() and _damage(part) is None:
-            # Finish what a kill between the two renames left, so that the newest checkpoint is not overwritten.
+            # After a kill between the two renames, finish them; otherwise the newest checkpoint would be overwritten.
             system.calls.rename(part, path)
     part = free_part_of(path)
     try:
@@ -139,9 +141,9 @@ def write(
                 before()
                 end, checksum = _fill(file, end, checksum, late)
                 _, checksum = _fill(file, end, checksum, [(length, b"")])
-                # All that the checkpoint relies on has its name on the disk, too.
+                # The names of the files that the checkpoint relies on must be on the disk too.
                 sync_folder(folder)
-                # From here on it may be taken for a checkpoint, for the first one even under this name.
+                # From here on a reader may take it for a checkpoint; the first one even under this name.
                 file.write(0, _header(length - BLOCK, checksum))
                 file.sync()
     except StorageError:
@@ -155,7 +157,7 @@ def write(
 
 
 def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest undamaged checkpoint of a folder (None where there has never been one), and warnings.
+    """The newest undamaged checkpoint of a folder, and warnings; None if there is no checkpoint.
 
     Raises:
         StorageError: there are checkpoints and all of them are damaged.
@@ -182,10 +184,10 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 @contextmanager
 def understanding(folder: Path) -> Iterator[None]:
-    """Run a block that takes over what a checkpoint in `folder` says.
+    """Run a block that takes its state from a checkpoint in `folder`; its errors become a message with advice.
 
     Raises:
-        StorageError: something is missing in the checkpoint, or is not what it should be.
+        StorageError: a value of the checkpoint is missing or wrong.
     """
     try:
         yield
@@ -199,7 +201,7 @@ def understanding(folder: Path) -> Iterator[None]:
 def _build(
     checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]
 ) -> tuple[list[Segment], list[Segment], int]:
-    """What goes where in the file: all segments up to the first of `files`, those from it on, and the file's length."""
+    """The segments of the file before the first of `files`, the segments from there on, and the file's length."""
     files = {**{name: Pieces.of(array) for name, array in checkpoint.files.items()}, **files}
     for name, value in checkpoint.values.items():
         if not isinstance(value, Value):
@@ -229,13 +231,13 @@ def _fill(file: File, end: int, checksum: int, segments: Sequence[Segment]) -> t
     """Write segments to their places in a new file.
 
     Args:
-        file: the file, which holds zeros where nothing was written.
-        end: where what was written before ends.
-        checksum: of the bytes before `end`.
-        segments: where each begins, in ascending order, and what it holds.
+        file: the file, which holds zeros where nothing is written.
+        end: end of what was written before.
+        checksum: checksum of the bytes before `end`.
+        segments: where each begins, in ascending order, and its content.
 
     Returns:
-        The same two numbers after the last segment.
+        The end and the checksum after the last segment.
     """
     with ThreadPoolExecutor(1) as summing:
         for start, array in segments:
@@ -250,7 +252,7 @@ def _fill(file: File, end: int, checksum: int, segments: Sequence[Segment]) -> t
 
 
 def _sum(file: io.FileIO, length: int) -> int:
-    """The checksum of an open file from its place up to `length`, or to where it ends before."""
+    """The checksum of an open file from the current position up to `length`, or to the end of the file."""
     checksum, left = 0, length - file.tell()
     buffer = memoryview(bytearray(max(0, min(SLAB_BYTES, left))))
     while left and (count := file.readinto(buffer[:left])):
@@ -273,12 +275,12 @@ def _read_contents(path: Path) -> Checkpoint:
 
 
 def _header(length: int, checksum: int) -> bytes:
-    """The user block in front of so many bytes with this checksum."""
+    """The user block for an HDF5 part with this length and checksum."""
     return f"heatsim checkpoint 1\nbytes {length}\ncrc32 {checksum:08x}\n".encode().ljust(BLOCK, b"\0")
 
 
 def _damage(path: Path) -> str | None:
-    """Why a checkpoint cannot be trusted, or None."""
+    """Why a checkpoint is damaged, or None."""
     try:
         with open(path, "rb", buffering=0) as file:
             length, found = os.fstat(file.fileno()).st_size, file.read(BLOCK)

@@ -1,4 +1,4 @@
-"""The disk under the files: its errors with advice, and writes that are whole or not there at all."""
+"""Writing to the disk: files are complete or absent, and errors become messages with advice."""
 
 import errno
 import os
@@ -15,24 +15,27 @@ from heatsim.errors import StorageError
 from heatsim.storage import system
 from heatsim.storage.system import File
 
-# What stands behind a file's name while it is written; the second where a folder has the first name.
+# Endings of a file's name while it is written; the second is for when a folder has the first name.
 PARTS = (".part", ".part2")
 
-# Advice where the files of a run are lost.
+# Advice when the files of a run are lost.
 AGAIN = "start again with `heatsim run … --overwrite`"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Closing(ABC):
-    """What a with statement closes; if closing fails too, the error that ended the block is the one that is told."""
+    """An object that a with statement closes.
+
+    If the block raised an error and closing fails too, the error of the block is reported.
+    """
 
     @abstractmethod
     def close(self) -> None:
-        """Put all that was written on the disk.
+        """Bring everything that was written to the disk.
 
         Raises:
-            StorageError: that did not work.
+            StorageError: the disk refused.
         """
 
     def __enter__(self) -> Self:
@@ -50,29 +53,29 @@ class Closing(ABC):
 
 @contextmanager
 def writing(path: Path, again: str = "") -> Iterator[None]:
-    """Run a block that writes `path`; what the system or HDF5 raise there becomes a message with advice.
+    """Run a block that writes `path`; errors of the system and of HDF5 become a message with advice.
 
     Args:
         path: the file.
-        again: the command that goes on afterwards; `heatsim resume` with the file's folder if not given.
+        again: the command that continues afterwards; by default `heatsim resume` with the file's folder.
 
     Raises:
-        StorageError: naming the file, the reason and how to go on.
+        StorageError: names the file, the reason and what to do.
     """
     try:
         yield
     except (OSError, RuntimeError) as error:
-        told = f"{path}: could not be written: {reason(error)}"
+        message = f"{path}: could not be written: {reason(error)}"
         if not path.parent.is_dir():
             # There is nothing left to resume.
             command = again or "heatsim run"
-            raise StorageError(f"{told}; its folder was removed: start again with `{command}`") from error
+            raise StorageError(f"{message}; its folder was removed: start again with `{command}`") from error
         remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
-        raise StorageError(f"{told}; {remedy} and run `{again or resume_command(path.parent)}`") from error
+        raise StorageError(f"{message}; {remedy} and run `{again or resume_command(path.parent)}`") from error
 
 
 def reason(error: Exception) -> str:
-    """Why, in the system's words where it gave a number, else in those of the library."""
+    """The reason of an error: the system's text if the error has a number, else the first line of its own text."""
     number = _number(error)
     if number:
         return os.strerror(number)
@@ -82,24 +85,24 @@ def reason(error: Exception) -> str:
 def _number(error: Exception) -> int | None:
     if isinstance(error, OSError) and error.errno:
         return error.errno
-    # Some of HDF5's errors carry the system's number in their text only.
+    # Some errors of HDF5 have the system's number only in their text.
     found = re.search(r"errno = (\d+)", str(error))
     return int(found[1]) if found else None
 
 
 def resume_command(folder: Path) -> str:
-    """The command that goes on with the run in `folder`, quoted for a shell."""
+    """The command that resumes the run in `folder`, quoted for a shell."""
     return f"heatsim resume {shlex.quote(str(folder))}"
 
 
 def reserve(file: File, length: int) -> None:
-    """Make a file at least `length` bytes long and have the file system set aside the room for them.
+    """Make a file at least `length` bytes long and have the file system reserve the space.
 
-    A disk that fills up halfway through would otherwise refuse when the file is already in use; asked beforehand, it
-    refuses while nothing relies on it. Where the system cannot set room aside, the file only gets its length.
+    A full disk then refuses now, while nothing relies on the file, and not halfway through the run. If the system
+    cannot reserve space, the file only gets its length.
 
     Raises:
-        OSError: no space left, or a quota or limit reached; the file's length is as before.
+        OSError: no space left, or a quota or limit was reached; the file has its old length.
     """
     before = file.length
     try:
@@ -115,7 +118,7 @@ def reserve(file: File, length: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power (POSIX wants the folder itself synced).
+    """Make the names in a folder survive a power cut. POSIX wants the folder itself synced.
 
     Raises:
         OSError: the disk refused.
@@ -130,7 +133,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder and those above it, where they are missing.
+    """Make a folder and the folders above it, if they are missing.
 
     Raises:
         OSError: the system refused; FileExistsError: there is a file of that name.
@@ -147,41 +150,41 @@ def make_folders(folder: Path) -> None:
 
 
 def part_of(path: Path) -> Path:
-    """The name under which a file is written before it is renamed into place."""
+    """The name that a file has until it is renamed into place."""
     return path.with_name(path.name + PARTS[0])
 
 
 def parts_of(path: Path) -> list[Path]:
-    """All names under which a file may be written before it is renamed into place."""
+    """All names that a file may have before it is renamed into place."""
     return [path.with_name(path.name + suffix) for suffix in PARTS]
 
 
 def free_part_of(path: Path) -> Path:
-    """The same, or another name where a folder has this one."""
+    """The name of :func:`part_of`, or the second one if a folder has the first."""
     names = parts_of(path)
     return next((name for name in names if not name.is_dir()), names[0])
 
 
 def write_whole(path: Path, content: bytes, again: str = "") -> None:
-    """Replace a small file so that a reader finds the old content or all of the new one.
+    """Replace a small file; a reader finds either the old content or all of the new one.
 
     Args:
         path: the file.
-        content: all of it.
-        again: the command that goes on where the disk refuses, as for `writing`.
+        content: the new content.
+        again: the command that continues if the disk refuses, as for `writing`.
 
     Raises:
         StorageError: the disk refused.
     """
     part = free_part_of(path)
     with writing(path, again):
-        write_beside(part, content)
+        write_synced(part, content)
         system.calls.rename(part, path)
         sync_folder(path.parent)
 
 
-def write_beside(part: Path, content: bytes) -> None:
-    """Write a whole file and wait until it is on the disk itself; where that fails there is none.
+def write_synced(part: Path, content: bytes) -> None:
+    """Write a complete file and sync it; if that fails, remove it.
 
     Raises:
         OSError: the disk refused.
@@ -196,13 +199,13 @@ def write_beside(part: Path, content: bytes) -> None:
 
 
 def remove_if_there(path: Path) -> None:
-    """Remove a file that is of no use; one that cannot be removed stays."""
+    """Remove a file that is not needed; if it cannot be removed, leave it."""
     with suppress(OSError):
         system.calls.remove(path)
 
 
 def clear_pictures(folder: Path, patterns: Iterable[str]) -> None:
-    """Make a folder for pictures; remove from it the files of earlier ones, whose names match the patterns.
+    """Make a folder for pictures; remove from it the files whose names match the patterns.
 
     Raises:
         StorageError: the system refused.

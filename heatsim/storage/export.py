@@ -1,4 +1,4 @@
-"""Fields for programs that read VTK's XML files: one VTI file a time, and a PVD file that lists all of them."""
+"""Export of fields as VTK's XML files: one VTI file for each time, and a PVD file that lists them."""
 
 import errno
 import os
@@ -22,21 +22,21 @@ _LAST = b"</VTKFile>\n"
 
 
 def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
-    """Write the fields of a run into ``folder/export``, replacing what an earlier export left there.
+    """Write the fields of a run to ``folder/export`` and replace an earlier export; returns the files' paths.
 
     Args:
-        folder: what a run wrote.
-        format: ``"vti"`` for ``temperature_0000.vti`` and so on, with the cell data ``temperature`` in K, the heat flux
-            in W/m² and the numbers of the materials where the run wrote them, and the time as field data ``TimeValue``
-            in s; ``"pvd"`` for these and ``temperature.pvd``, which ParaView opens as a series with the exact times.
+        folder: the folder of a run.
+        format: ``"vti"`` for the files ``temperature_0000.vti`` and so on. They hold the cell data ``temperature`` in
+            K, heat flux in W/m² and material numbers if the run wrote them, and the time in s as field data
+            ``TimeValue``. ``"pvd"`` adds ``temperature.pvd``, which ParaView opens as a series with the exact times.
 
     Returns:
         The files' paths, the PVD file last.
 
     Raises:
-        FolderError: the folder is no run's, or holds no fields.
+        FolderError: the folder is not of a run, or holds no fields.
         InputError: another format, or PyVista is missing.
-        StorageError: the fields cannot be read, or a file not be written.
+        StorageError: the fields cannot be read, or a file cannot be written.
     """
     if format not in FORMATS:
         raise InputError(f"--format {format!r} is not known; allowed are {' and '.join(FORMATS)}")
@@ -45,7 +45,7 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
     target = folder / run_folder.EXPORT
     with FieldReader(folder / run_folder.FIELDS) as reader:
         if len(reader) == 0:
-            raise FolderError(f"{folder / run_folder.FIELDS}: holds no fields yet; let the run go on first")
+            raise FolderError(f"{folder / run_folder.FIELDS}: holds no fields yet; wait until the run has written some")
         digits = max(4, len(str(len(reader) - 1)))
         paths = [target / f"temperature_{index:0{digits}d}.vti" for index in range(len(reader))]
         if format == "pvd":
@@ -61,8 +61,8 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
             _remove(map(part_of, paths))
             remedy = "free some disk space" if error.errno in FULL else "check the disk and its permissions"
             raise StorageError(
-                f"{target}: could not be written: {reason(error)}; {remedy} and export again. What an earlier export "
-                "left there is as it was"
+                f"{target}: could not be written: {reason(error)}; {remedy} and export again. The files of an "
+                "earlier export are unchanged"
             ) from error
         except BaseException:
             _remove(map(part_of, paths))
@@ -71,7 +71,7 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
 
 
 def _image(reader: FieldReader, index: int) -> Any:
-    """The cells at a time, as PyVista's ImageData."""
+    """The cells at one time, as PyVista's ImageData."""
     nx, ny, nz = reader.grid.cells
     image = import_pyvista().ImageData(
         dimensions=(nx + 1, ny + 1, nz + 1), spacing=reader.grid.spacing, origin=reader.grid.origin
@@ -87,10 +87,10 @@ def _image(reader: FieldReader, index: int) -> Any:
 
 
 def _write_image(path: Path, image: Any) -> None:
-    """Write a VTI file and see that all of it is on the disk.
+    """Write a VTI file and check that it is complete.
 
     Raises:
-        OSError: it is not. VTK itself only counts errors, and does not see all of them.
+        OSError: it is not. VTK itself only counts errors, and does not notice all of them.
     """
     from vtkmodules.vtkCommonMisc import vtkErrorCode
     from vtkmodules.vtkIOXML import vtkXMLImageDataWriter
@@ -98,7 +98,7 @@ def _write_image(path: Path, image: Any) -> None:
     writer: Any = vtkXMLImageDataWriter()
     errors: list[object] = []
     for reporter in (writer, writer.GetExecutive()):
-        reporter.AddObserver("ErrorEvent", lambda *arguments: errors.append(arguments))  # in place of a text on stderr
+        reporter.AddObserver("ErrorEvent", lambda *arguments: errors.append(arguments))  # instead of a text on stderr
     writer.SetFileName(str(path))
     writer.SetInputData(image)
     written = writer.Write()
@@ -115,11 +115,11 @@ def _write_image(path: Path, image: Any) -> None:
 
 def _make_room(target: Path, paths: Iterable[Path]) -> None:
     target.mkdir(exist_ok=True)
-    _remove(map(part_of, paths))  # left by a killed export; or links, which VTK would follow
+    _remove(map(part_of, paths))  # from a killed export; or symbolic links, which VTK would follow
 
 
 def _replace(target: Path, paths: Sequence[Path]) -> None:
-    """Put the new files in the place of those of an earlier export."""
+    """Replace the files of an earlier export by the new files."""
     for path in paths:
         os.replace(part_of(path), path)
     for pattern in ("temperature_*.vti", "temperature.pvd"):

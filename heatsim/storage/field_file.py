@@ -1,4 +1,4 @@
-"""fields.vtkhdf as bytes at places: a file, and the layout by which heatsim reads and writes it."""
+"""The file fields.vtkhdf as bytes: values are read and written at the positions in its layout."""
 
 import zlib
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE
 
 _DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError)
 
-# What a checkpoint keeps of a file: its structure, the times and the checksums.
+# The part of a file that a checkpoint stores: its structure, the times and the checksums.
 Record = Mapping[str, NDArray[Any]]
 
 
@@ -30,9 +30,9 @@ class FieldFile:
     """An open file and its layout.
 
     Attributes:
-        path: where it is.
+        path: the path of the file.
         file: the bytes.
-        layout: what is where in them.
+        layout: the positions of everything in the file.
     """
 
     def __init__(self, path: Path, file: File, layout: Layout) -> None:
@@ -44,10 +44,10 @@ class FieldFile:
     def create(
         cls, path: Path, layout: Layout, times: Sequence[float], copy: Callable[[File], object] = lambda file: None
     ) -> Self:
-        """Write a whole file beside, have `copy` write the values of these times, and rename it into place.
+        """Write a complete new file, have `copy` write the values of these times, and rename it into place.
 
         Raises:
-            StorageError: the disk refused; a file that was there still is.
+            StorageError: the disk refused; an earlier file of this name is still there.
         """
         part = free_part_of(path)
         with writing(path):
@@ -68,7 +68,7 @@ class FieldFile:
 
     @classmethod
     def known(cls, path: Path, record: Record) -> Self:
-        """Open a file whose structure a checkpoint knows; that in the file is not looked at.
+        """Open a file whose structure is stored in a checkpoint; the structure in the file is not read.
 
         Raises:
             StorageError: it cannot be opened.
@@ -82,7 +82,7 @@ class FieldFile:
 
     @classmethod
     def found(cls, path: Path, keep: int) -> Self:
-        """Open a file by the structure that stands in it.
+        """Open a file and read its structure.
 
         Raises:
             StorageError: it is damaged or holds fewer than `keep` times.
@@ -101,20 +101,20 @@ class FieldFile:
 
     @property
     def arrays(self) -> list[str]:
-        """The arrays that have values for each time."""
+        """The names of the arrays that have values at each time."""
         return [name for name in (TEMPERATURE, HEAT_FLUX) if name in self.layout]
 
     @property
     def bytes_per_time(self) -> int:
-        """Bytes of the arrays of one time."""
+        """Bytes of all arrays at one time."""
         arrays = [self.layout.array(name) for name in self.arrays]
         return sum(prod(array.shape[1:]) * array.dtype.itemsize for array in arrays)
 
     def resized(self, room: int, times: Sequence[float]) -> "FieldFile":
-        """A file with room for another number of times in place of this one, which holds these times and is closed.
+        """A new file with these times and room for another number of times; it replaces this file, which is closed.
 
         Raises:
-            StorageError: the disk refused; this file is as it was.
+            StorageError: the disk refused; this file is unchanged.
         """
         layout = self.layout.resized(room)
 
@@ -132,10 +132,10 @@ class FieldFile:
         return new
 
     def compare(self, times: Sequence[float], sums: Sequence[int]) -> None:
-        """See that the values of every time have the checksums that they were written with; all of them are read.
+        """Read all values and compare their checksums with those of the writing.
 
         Raises:
-            StorageError: they differ; says at which time.
+            StorageError: they differ; names the time.
         """
         wanted = [([MATERIAL], 0, "the materials")] if MATERIAL in self.layout else []
         numbers = [0] * len(wanted) + list(range(1, len(times) + 1))
@@ -148,12 +148,12 @@ class FieldFile:
                         checksum = zlib.crc32(self.file.read(place, count), checksum)
             if checksum != sums[number]:
                 raise StorageError(
-                    f"{self.path}: {what} differs from what was written: the checksums are not the same; put a good "
+                    f"{self.path}: {what} differs from what was written: its checksum has changed; put a good "
                     f"copy of the file there, or {AGAIN}"
                 )
 
     def restore(self, times: Sequence[float]) -> None:
-        """Make the file what it was when it held these times, but for values that do not count any more.
+        """Reset the file to the state in which it held these times; values of later times stay and do not count.
 
         Raises:
             StorageError: the disk refused.
@@ -162,7 +162,7 @@ class FieldFile:
         with writing(self.path):
             remove_if_there(part_of(self.path))
             reserve(self.file, self.layout.length)
-            # First less is counted, then changed; a higher number comes last, when all that it counts is there.
+            # Lower the count before the change, or raise it after: then all counted times are complete at any moment.
             if int.from_bytes(self.file.read(at, 8), "little", signed=True) not in range(len(times) + 1):
                 self.file.write(at, keep)
                 self.file.sync()
@@ -176,14 +176,14 @@ class FieldFile:
             self.file.write(at, keep)
 
     def fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, checksum: int) -> int:
-        """Write slabs, in all one array of cells, to place `index` of an array.
+        """Write slabs that together are one array of cells to entry `index` of an array.
 
         Returns:
-            The checksum of what had `checksum` and of them.
+            The checksum, continued from `checksum` over the slabs.
 
         Raises:
             StorageError: the disk refused.
-            ValueError: slabs of another shape.
+            ValueError: the slabs have another shape.
         """
         array, places = self.layout.array(name), self.layout.places(name, index)
         nz, *shape = array.shape[1:]
@@ -203,7 +203,10 @@ class FieldFile:
         return checksum
 
     def record(self, times: Sequence[float], sums: Sequence[int]) -> dict[str, NDArray[Any]]:
-        """What a checkpoint keeps of the file; of one that was created here or opened by such a record."""
+        """The part of the file that a checkpoint stores.
+
+        The file was created here, or opened with such a record.
+        """
         parts = self.layout.image.parts()
         return {
             "parts": np.array([[start, len(content)] for start, content in parts] + [[self.layout.length, 0]]),
@@ -213,7 +216,7 @@ class FieldFile:
         }
 
     def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
-        """Shape and type of each array that `record` gives for `count` times."""
+        """Shape and type of each array that `record` returns for `count` times."""
         parts = self.layout.image.parts()
         return {
             "parts": ((len(parts) + 1, 2), np.int64),
@@ -223,7 +226,7 @@ class FieldFile:
         }
 
     def _place(self, places: Sequence[tuple[int, int]], start: int, content: memoryview) -> None:
-        """Write a part of an array of cells that begins at byte `start` of it."""
+        """Write a part of an array of cells; the part begins at byte `start` of the array."""
         end = start + content.nbytes
         number = bisect_right(places, (start, 1 << 62)) - 1
         while start < end:
@@ -236,10 +239,10 @@ class FieldFile:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Run a block that reads a file; what the system or HDF5 raise there becomes a message with advice.
+    """Run a block that reads a file; errors of the system and of HDF5 become a message with advice.
 
     Raises:
-        StorageError: naming the file, the reason and what to do.
+        StorageError: names the file, the reason and what to do.
     """
     try:
         yield

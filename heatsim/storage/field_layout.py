@@ -1,8 +1,8 @@
-"""Where in fields.vtkhdf everything is, so that heatsim can write it to its place without HDF5.
+"""The positions of everything in fields.vtkhdf, so that heatsim can write values without HDF5.
 
-HDF5 builds the file in memory with room for some times (heatsim/storage/hdf5_image.py). After that its structure never
-changes: a longer or shorter file is a new one. What changes from time to time are the values of the arrays and a few
-numbers of 8 bytes:
+HDF5 builds the file in memory with room for a number of times (heatsim/storage/hdf5_image.py). Its structure never
+changes: a file with room for more or fewer times is a new file. Only the values of the arrays and a few integers of
+8 bytes change:
 
     Steps/NSteps                                the number of times that count
     Steps/Values, Steps/CellDataOffsets/…       their lengths, and an entry for each time
@@ -37,12 +37,12 @@ _INTEGER = "<i8"
 
 @dataclass(frozen=True)
 class Series:
-    """A list with an entry for each time.
+    """A list with one entry for each time.
 
     Attributes:
         name: its path in the file.
-        length_at: where in the file its length stands.
-        entries_at: where its entries begin.
+        length_at: position of its length in the file.
+        entries_at: position of its entries.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Layout:
 
     @classmethod
     def create(cls, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: Sequence[str]) -> Self:
-        """The structure of a new file without any time in it; the arguments are those of `vtkhdf.create_layout`."""
+        """The structure of a new file without any times; for the arguments see `vtkhdf.create_layout`."""
         image = Image()
         with h5py.File(image, "w") as file:
             create_layout(file, grid, dtype, room, heat_flux, materials)
@@ -96,7 +96,7 @@ class Layout:
         return cls(image)
 
     def resized(self, room: int) -> "Layout":
-        """The structure of the same file with room for another number of times."""
+        """The structure of the same file with room for `room` times."""
         names = tuple(self._root[MATERIAL].attrs["Names"]) if MATERIAL in self._root else ()
         return Layout.create(self.grid, self.dtype, room, HEAT_FLUX in self._root, names)
 
@@ -104,11 +104,11 @@ class Layout:
         return name in self._root
 
     def array(self, name: str) -> h5py.Dataset:
-        """One of the arrays of cells, for its shape and type; its values are not there."""
+        """One of the arrays of cells, for its shape and type; it has no values."""
         return self._root[name]
 
     def counting(self, times: Sequence[float], counted: bytes) -> list[Part]:
-        """All parts of the file with these times in it, but for the values of cells; `counted` stands for NSteps."""
+        """All parts of the file with these times, except for the values of cells; NSteps becomes `counted`."""
         image = Image(self.image.parts(), self.length)
         for series in self.series:
             image.put(series.length_at, integer(len(times)))
@@ -117,9 +117,9 @@ class Layout:
         return image.parts()
 
     def places(self, name: str, index: int) -> list[tuple[int, int]]:
-        """Where the chunks of place `index` of an array begin: in the bytes of one array of cells, and in the file.
+        """The positions of the chunks of entry `index`: in the bytes of one array of cells, and in the file.
 
-        A chunk is a contiguous part of it, for it holds whole planes, or whole rows of one, or a part of one row.
+        A chunk is a contiguous part of the array: whole planes, whole rows of one plane, or a part of one row.
         """
         array = self.array(name)
         shape, chunk = array.shape[1:], array.chunks[1:]
@@ -133,14 +133,14 @@ class Layout:
         ]
 
     def pieces(self, name: str, index: int) -> Iterator[tuple[int, int]]:
-        """Where the values of place `index` of an array are in the file, in C order: start and bytes of each chunk."""
+        """The positions of the values of entry `index` in the file, in C order: start and bytes of each chunk."""
         array, places = self.array(name), self.places(name, index)
         ends = [start for start, _ in places[1:]] + [prod(array.shape[1:]) * array.dtype.itemsize]
         for (start, place), end in zip(places, ends, strict=True):
             yield place, end - start
 
     def close(self) -> None:
-        """Let go of the image."""
+        """Release the image."""
         self._file.close()
 
     def _series(self, name: str) -> Series:
@@ -152,7 +152,7 @@ class Layout:
         return Series(name, self._find(len(entries), lengthen), entries.id.get_chunk_info(0).byte_offset)
 
     def _find(self, value: int, change: Any) -> int:
-        """Where an integer stands, found by having HDF5 add 1 to it in a copy."""
+        """The position of an integer, found by having HDF5 add 1 to it in a copy."""
         copy = self.image.copy()
         with h5py.File(copy, "r+") as file:
             change(file[ROOT]["Steps"], value + 1)
@@ -165,5 +165,5 @@ class Layout:
 
 
 def integer(value: int) -> bytes:
-    """A whole number as it stands in the file."""
+    """The bytes of an integer in the file."""
     return np.array(value, _INTEGER).tobytes()

@@ -1,4 +1,4 @@
-"""Reading fields.vtkhdf, whole fields or as little of them as is asked for, while it is being written too."""
+"""Reading fields.vtkhdf: whole fields, planes or slabs, also while the file is being written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,13 +29,13 @@ SLAB_BYTES = 1 << 24
 
 
 class FieldReader:
-    """Reads fields by the number of their time; can look at a file that is being written.
+    """Reads fields by the number of their time, also from a file that is being written.
 
     Attributes:
         times: in s, shape (times,).
-        grid: where the cells are.
+        grid: the cells.
         dtype: float32 or float64.
-        materials: the names that :meth:`read_materials` counts; none where all cells are of one material.
+        materials: the names for the numbers of :meth:`read_materials`; empty if all cells have one material.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +43,7 @@ class FieldReader:
 
         Raises:
             FolderError: there is no such file.
-            StorageError: it is damaged or not one that heatsim wrote.
+            StorageError: it is damaged or was not written by heatsim.
         """
         if not path.is_file():
             raise FolderError(f"{path}: is not there; give the folder of a run that wrote it")
@@ -62,7 +62,7 @@ class FieldReader:
                 self.materials: tuple[str, ...] = tuple(root[MATERIAL].attrs["Names"]) if MATERIAL in root else ()
                 if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != self.grid.shape:
                     raise ValueError(
-                        f"{count} times of {self.grid.shape} are announced, {len(self.times)} times and fields "
+                        f"{count} times of {self.grid.shape} are expected, {len(self.times)} times and fields "
                         f"of shape {self._field.shape} are there"
                     )
         except StorageError:
@@ -83,12 +83,12 @@ class FieldReader:
         return self._slab(i, slice(None))
 
     def read_plane(self, i: int, axis: int, index: int) -> Field:
-        """One plane of cells at time number `i`, without holding more than a slab of the field.
+        """The temperature in K of one plane of cells at time number `i`; reads no more than one slab at a time.
 
         Args:
             i: the number of the time.
-            axis: the one the plane is normal to: 0 = x gives shape (nz, ny), 1 = y (nz, nx), 2 = z (ny, nx).
-            index: which plane along that axis.
+            axis: the normal of the plane: 0 = x gives shape (nz, ny), 1 = y (nz, nx), 2 = z (ny, nx).
+            index: the number of the plane along that axis.
 
         Raises:
             IndexError: there is no such time or plane.
@@ -100,7 +100,7 @@ class FieldReader:
         if axis == 2:
             plane = self._slab(i, slice(index, index + 1))[0]
             return plane
-        # Whole slabs from the disk: picking single cells of a row apart is far slower than reading the row.
+        # Read whole slabs: reading single cells of a row is much slower than reading the row.
         across = 2 if axis == 0 else 1
         plane = np.concatenate([slab.take(index, axis=across) for _, slab in self.slabs(i)])
         return plane
@@ -119,7 +119,9 @@ class FieldReader:
         return flux
 
     def read_materials(self, planes: slice = slice(None)) -> NDArray[np.uint8]:
-        """Which of ``materials`` the cells of some planes are of, shape (planes, ny, nx); 0 where none is named.
+        """The materials of the cells of some planes, shape (planes, ny, nx).
+
+        Values are indices of ``materials``; all are 0 if it is empty.
 
         Raises:
             StorageError: the file is damaged.
@@ -133,12 +135,12 @@ class FieldReader:
 
     @property
     def has_heat_flux(self) -> bool:
-        """Whether there are heat-flux vectors beside the temperature."""
+        """Whether the file has heat flux vectors."""
         with self._reading():
             return HEAT_FLUX in self._file[ROOT]
 
     def conducting(self, planes: slice) -> NDArray[np.bool_]:
-        """Which cells of some planes are not void, shape (planes, ny, nx).
+        """Whether each cell of some planes is not void, shape (planes, ny, nx).
 
         Raises:
             StorageError: the file is damaged.
@@ -148,7 +150,7 @@ class FieldReader:
         return conducts
 
     def range(self, i: int) -> tuple[float, float]:
-        """The lowest and the highest temperature in K at time number `i`, void left out, read slab by slab.
+        """The lowest and highest temperature in K at time number `i`, without void; reads slab by slab.
 
         Raises:
             IndexError: there is no such time.
@@ -167,7 +169,10 @@ class FieldReader:
         self._file.close()
 
     def slabs(self, i: int) -> Iterator[tuple[slice, Field]]:
-        """The temperature in K at time number `i` a few planes at a time: which planes, and (planes, ny, nx).
+        """The temperature in K at time number `i`, in slabs of a few planes.
+
+        Yields:
+            The planes, and their temperatures, shape (planes, ny, nx).
 
         Raises:
             IndexError: there is no such time.

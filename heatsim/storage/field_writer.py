@@ -1,15 +1,13 @@
-"""Writing fields.vtkhdf: a file that grows by one time after the other and is whole whenever the run is killed.
+"""Writing fields.vtkhdf: a file that grows by one time after the other and can be read after a kill at any moment.
 
-The structure of the file, with room for the times expected, is built in memory and written once. While the run writes,
-only values and counters are put to their places (heatsim/storage/field_layout.py), in this order:
+The structure of the file, with room for the expected times, is built in memory and written once. During the run, only
+values and counters are written to their positions (heatsim/storage/field_layout.py), in this order:
 
-    values of the cells, time and offsets  →  sync  →  NSteps
+    values of the cells, time and offsets → sync → NSteps
 
-So neither a kill nor a power cut leaves a time that is counted and not there. A thread waits for the disk and counts,
-while the caller goes on; times that come faster than the disk takes them are counted together.
-
-A file that needs room for another number of times is written beside the old one and renamed: its structure is never
-changed in place.
+After a kill or a power cut, every counted time is therefore complete. A thread waits for the disk and counts while the
+caller continues; if times come faster than the disk writes them, they are counted together. If the file needs room for
+another number of times, a new file is written and renamed into place: the structure of a file never changes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,16 +26,16 @@ from heatsim.storage.field_file import FieldFile, Record
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
 
-# Fields of fewer bytes wait until the one before counts: the disk takes milliseconds for them.
+# A field of fewer bytes waits until the one before counts: the disk needs only milliseconds.
 _WAITED_FOR = 1 << 20
 
 
 class FieldWriter(Closing):
-    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with`.
+    """Appends fields to a file; use `create` or `reopen`, and close it or use it in a `with` statement.
 
     Attributes:
         path: the file.
-        checksums: CRC-32 of the materials (0 where there are none), then of the arrays of each time.
+        checksums: CRC-32 of the materials (0 if there are none), then of the arrays of each time.
         times: in s, of the fields in the file.
     """
 
@@ -60,22 +58,22 @@ class FieldWriter(Closing):
         heat_flux: bool = False,
         materials: Sequence[str] = (),
     ) -> Self:
-        """Start a file without any time in it; an existing one is replaced.
+        """Start a file without any times; an existing file is replaced.
 
         Args:
             path: the file to write.
-            grid: where the cells are.
+            grid: the cells.
             dtype: float32 or float64.
-            expected: number of times to set room aside for; more can be appended, which copies the file.
-            heat_flux: whether the file also holds heat-flux vectors.
-            materials: names of the materials that cells are of, for `write_materials`.
+            expected: number of times to reserve space for; more can be appended, which copies the file.
+            heat_flux: whether the file also holds heat flux vectors.
+            materials: names of the materials, for `write_materials`.
 
         Raises:
-            StorageError: the disk refused or has too little room.
+            StorageError: the disk refused or has not enough space.
             ValueError: another dtype.
         """
         layout = Layout.create(grid, float_type(dtype), 0, heat_flux, materials)
-        # First without room: what an earlier run left there is gone before room is set aside.
+        # First without room: the file of an earlier run is removed before space is reserved.
         return cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
 
     @classmethod
@@ -90,21 +88,21 @@ class FieldWriter(Closing):
         *,
         checked: bool = False,
     ) -> Self:
-        """Go on after the first `keep` times; what follows them does not count any more.
+        """Continue after the first `keep` times; later times do not count any more.
 
         Args:
             path: the file.
-            grid: where the cells are.
+            grid: the cells.
             dtype: float32 or float64.
             keep: number of times to keep.
             expected: as in `create`.
-            record: what `record` gave for these times. With it only the values of the cells are taken from the file,
-                and they are checked; without it the file has to be whole.
-            checked: the values have been checked just before, by `check`.
+            record: the result of `record` for these times. With it, only the values of the cells are taken from the
+                file, after a check; without it, the file must be undamaged.
+            checked: whether `check` has checked the values just before.
 
         Raises:
-            StorageError: the file is not there, is damaged, belongs to another grid or dtype, or holds fewer times; it
-                is as it was then.
+            StorageError: the file is missing, is damaged, belongs to another grid or dtype, or holds fewer times; it is
+                unchanged.
             ValueError: another dtype than float32 or float64.
         """
         writer = cls._opened(path, grid, float_type(dtype), keep, record, checked)
@@ -117,7 +115,7 @@ class FieldWriter(Closing):
 
     @classmethod
     def check(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, record: Record | None = None) -> None:
-        """Raise what `reopen` would raise of a file that is not good; nothing is changed."""
+        """Raise the errors that `reopen` would raise; the file is not changed."""
         cls._opened(path, grid, float_type(dtype), keep, record, checked=False)._fields.file.close()
 
     def __len__(self) -> int:
@@ -125,17 +123,17 @@ class FieldWriter(Closing):
         return len(self.times)
 
     def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
-        """Append the field at one time; it counts when it is on the disk itself, at the latest after `flush`.
+        """Append the field at one time; it counts as soon as it is on the disk, at the latest after `flush`.
 
         Args:
             time: in s, later than the one before.
-            planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in all; slabs of
-                some MiB are the fastest.
-            heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat-flux vectors.
+            planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in total; slabs of a
+                few MiB are the fastest.
+            heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat flux vectors.
 
         Raises:
-            StorageError: the disk refused this or the time before; those before are still there.
-            ValueError: slabs of another shape.
+            StorageError: the disk refused this time or the one before; earlier ones are still there.
+            ValueError: the slabs have another shape.
         """
         index = len(self.times)
         counting = self._counting
@@ -159,19 +157,19 @@ class FieldWriter(Closing):
         self._counting = self._thread.submit(self._count)
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
-        """Say what every cell is, once, before the first time.
+        """Write the material of every cell, once, before the first time.
 
         Args:
-            planes: for each cell which of the names given to `create`, as slabs of shape (m, ny, nx).
+            planes: indices of the names that `create` received, as slabs of shape (m, ny, nx).
 
         Raises:
             StorageError: the disk refused.
-            ValueError: slabs of another shape.
+            ValueError: the slabs have another shape.
         """
         self.checksums[0] = self._fields.fill(MATERIAL, planes, 0, 0)
 
     def flush(self) -> None:
-        """Wait until every time is on the disk itself, as a checkpoint that counts them needs.
+        """Wait until every time is on the disk; a checkpoint that counts them needs this.
 
         Raises:
             StorageError: the disk refused.
@@ -182,26 +180,26 @@ class FieldWriter(Closing):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file is still where it was created."""
+        """Whether the file still has its path."""
         return self._fields.file.is_in_place
 
     def record(self, count: int) -> Record:
-        """What a checkpoint keeps of the first `count` times, for `reopen`: structure, times and checksums.
+        """The part of the file that a checkpoint stores for the first `count` times: structure, times and checksums.
 
-        Of a file that was created by this writer, or reopened with such a record.
+        For a file that this writer created, or reopened with such a record.
         """
         return self._fields.record(self.times[:count], self.checksums[: count + 1])
 
     def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
-        """Shape and type of each array that `record` will give once `count` times are written."""
+        """Shape and type of each array that `record` returns after `count` times are written."""
         return self._fields.record_shapes(count)
 
     def close(self, give_back: bool = True) -> None:
-        """Close the file; it can be closed twice.
+        """Close the file; a second call does nothing.
 
         Args:
-            give_back: give room that was set aside for more times back to the disk. Where that fails the file stays
-                as it is, which is good too.
+            give_back: release the space reserved for more times. If that fails, the file stays as it is, which is valid
+                too.
 
         Raises:
             StorageError: the disk refused.
@@ -225,7 +223,7 @@ class FieldWriter(Closing):
     def _opened(
         cls, path: Path, grid: Grid, dtype: np.dtype[Any], keep: int, record: Record | None, checked: bool
     ) -> Self:
-        """A writer of a file that is there and good, as far as `keep` times go; nothing is changed yet."""
+        """A writer for an existing file whose first `keep` times are good; nothing is changed yet."""
         if not path.is_file():
             raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
         fields = FieldFile.found(path, keep) if record is None else FieldFile.known(path, record)
@@ -246,19 +244,19 @@ class FieldWriter(Closing):
         return writer
 
     def _compare(self, whole: bool) -> None:
-        """Compare checksums; the file is not `whole` where it is shorter than the structure that is known says."""
+        """Compare checksums; ``whole`` is False if the file is shorter than its recorded structure."""
         try:
             self._fields.compare(self.times, self.checksums)
         except StorageError:
             if whole:
                 raise
-            # A run that ends early gives room back after its last checkpoint: the file has a structure of fewer times.
+            # A run that ends early releases space after its last checkpoint: the file has a structure for fewer times.
             self._fields.file.close()
             self._fields = FieldFile.found(self.path, len(self.times))
             self._fields.compare(self.times, self.checksums)
 
     def _count(self) -> None:
-        """Count the times that have been written, once they are on the disk itself."""
+        """Count the written times, after a sync."""
         fields, times = self._fields, len(self.times)
         if times > self._counted:
             with writing(self.path):
@@ -267,8 +265,8 @@ class FieldWriter(Closing):
             self._counted = times
 
     def _wait(self) -> None:
-        """Wait until all times count, and raise what went wrong there."""
-        counting = self._counting  # A checkpoint's thread waits here while another one appends.
+        """Wait until all times count; raise the error of the counting thread."""
+        counting = self._counting  # The checkpoint thread may wait here while another thread appends.
         if counting is not None:
             counting.result()
 
@@ -281,6 +279,6 @@ class FieldWriter(Closing):
         return self
 
     def _make_room(self, times: int) -> None:
-        """Give the arrays places for exactly this number of times."""
+        """Give the arrays room for exactly this number of times."""
         if times != self._fields.layout.room:
             self._fields = self._fields.resized(times, self.times)

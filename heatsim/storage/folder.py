@@ -1,22 +1,21 @@
-"""The folder of a run: the names of what a run writes, and which folders may be written to.
+"""The folder of a run: the names of its files, and which folders may be written to.
 
-Nothing is ever removed from a folder but files of these names, pictures in figures/, exported fields in export/ and
-the copies of input files that the run's scenario.toml names. Symbolic links are never heatsim's.
+heatsim removes only files of these names, pictures in figures/, exported fields in export/ and the copies of input
+files that the run's scenario.toml names. It never removes or follows symbolic links.
 
-A folder in which a run is being prepared is known by scenario.toml.part without scenario.toml. To remove a run, its
-scenario.toml gets that name first and goes last; to start one, the file with that name comes first, then the input
-files that it names are copied, then it gets its own name. A process killed in between leaves what the next `heatsim
-run` takes for its own; from then on `resume` goes on.
+scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed. To remove a run,
+its scenario.toml gets that name first and is removed last. To start a run, scenario.toml.part is written first, then
+the input files are copied, then it gets its final name. After a kill in between, the next `heatsim run` may use the
+folder; after the last step, `resume` continues the run.
 """
 
 import errno
 import json
 import math
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ import numpy as np
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage import system
 from heatsim.storage.disk import AGAIN, PARTS, make_folders, part_of, reason, resume_command, write_whole
-from heatsim.storage.own_files import refuse_links
+from heatsim.storage.input_copies import input_copies
+from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_links, walk
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -33,27 +33,25 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 SUMMARY = "summary.json"
-FAILURE = "failure.json"  # of a run in a study, in place of a summary
+FAILURE = "failure.json"  # of a run in a study, instead of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
 FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
-# The keys of a scenario whose value is the path of an input file.
-INPUT_KEYS = ("file", "image", "stl")
 
 
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Make `folder` an empty folder that a run can write to.
 
-    A folder that is missing is created. What a finished run wrote is removed, and what is left of one that was killed
-    while it was prepared; what an unfinished one wrote only with `overwrite`. A folder with anything else in it is
-    refused, and then nothing is removed.
+    A missing folder is created. Files of a finished run, and of a run that was killed during its preparation, are
+    removed; files of an unfinished run only with `overwrite`. A folder with any other file is refused, and nothing is
+    removed.
 
     Args:
         folder: where the run will write.
         overwrite: replace an unfinished run too.
-        inputs: files the coming run reads, which must not be among those removed.
+        inputs: files that the coming run reads; they must not be among those removed.
 
     Raises:
         FolderError: the folder cannot be used; says why and what to do.
@@ -61,61 +59,81 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     try:
         make_folders(folder)
     except (FileExistsError, NotADirectoryError):
-        raise FolderError(f"{folder}: is a file or inside of one; choose another --output") from None
+        raise FolderError(f"{folder}: is a file, or inside of a file; choose another --output") from None
     except OSError as error:
         raise FolderError(f"{folder}: could not be created: {reason(error)}; choose another --output") from error
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise FolderError(f"{folder}: may not be written to; change its permissions or choose another --output")
+        raise FolderError(f"{folder}: is not writable; change its permissions or choose another --output")
     with claim(folder):
         try:
             ours, others = _contents(folder)
         except OSError as error:
             raise FolderError(f"{folder}: could not be read: {reason(error)}; choose another --output") from error
-        if not ours and not others:
-            return
-        scenario, marker = folder / SCENARIO, part_of(folder / SCENARIO)
-        if others and scenario in ours and _are_inputs(folder, others):
-            raise FolderError(
-                f"{folder}: holds a scenario and its input files ({_few(folder, others)}) but no fields; whether "
-                f"they are copies cannot be told: run it by `{resume_command(folder)}` or choose another --output"
-            )
-        if others or not {scenario, marker} & set(ours):
-            raise FolderError(
-                f"{folder}: holds files that are not from a heatsim run ({_few(folder, others or ours)}); nothing was "
-                f"removed; move them away or choose another --output"
-            )
-        if scenario in ours and folder / SUMMARY not in ours and not overwrite:
-            raise FolderError(
-                f"{folder}: holds an unfinished run; go on with it by `{resume_command(folder)}`, or replace it "
-                f"with --overwrite, or choose another --output"
-            )
-        kept = {path.resolve() for path in inputs} & {path.resolve() for path in ours}
-        if kept:
-            raise FolderError(
-                f"{folder}: holds input files of this very run ({_few(folder.resolve(), sorted(kept))}), which "
-                f"replacing the run there would remove; choose another --output"
-            )
-        try:
-            if scenario in ours:
-                system.calls.rename(scenario, marker)
-            for path in ours:
-                if path.is_dir():
-                    system.calls.remove_folder(path)
-                elif path not in (scenario, marker):
-                    system.calls.remove(path)
-            system.calls.remove(marker)
-        except OSError as error:
-            raise FolderError(
-                f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
-            ) from error
+        if ours or others:
+            _refuse_to_replace(folder, ours, others, overwrite, inputs)
+            _remove(folder, ours)
+
+
+def _refuse_to_replace(
+    folder: Path, ours: Sequence[Path], others: Sequence[Path], overwrite: bool, inputs: Iterable[Path]
+) -> None:
+    """Check that all files of a folder may be removed: ``ours`` are of a run, ``others`` are not.
+
+    Raises:
+        FolderError: a file must not be removed.
+    """
+    scenario, marker = folder / SCENARIO, part_of(folder / SCENARIO)
+    if others and scenario in ours and _are_inputs(folder, others):
+        raise FolderError(
+            f"{folder}: holds a scenario and its input files ({_few(folder, others)}) but no fields; the "
+            f"files may be originals: run it with `{resume_command(folder)}`, or choose another --output"
+        )
+    if others or not {scenario, marker} & set(ours):
+        raise FolderError(
+            f"{folder}: holds files that are not from a heatsim run ({_few(folder, others or ours)}); nothing was "
+            f"removed; move them away, or choose another --output"
+        )
+    if scenario in ours and folder / SUMMARY not in ours and not overwrite:
+        raise FolderError(
+            f"{folder}: holds an unfinished run; continue it with `{resume_command(folder)}`, replace it with "
+            f"--overwrite, or choose another --output"
+        )
+    kept = {path.resolve() for path in inputs} & {path.resolve() for path in ours}
+    if kept:
+        raise FolderError(
+            f"{folder}: holds input files of this very run ({_few(folder.resolve(), sorted(kept))}), and "
+            f"replacing the run there would remove them; choose another --output"
+        )
+
+
+def _remove(folder: Path, ours: Sequence[Path]) -> None:
+    """Remove the files of a run from its folder; scenario.toml becomes scenario.toml.part first and goes last.
+
+    Raises:
+        FolderError: the system refused.
+    """
+    scenario, marker = folder / SCENARIO, part_of(folder / SCENARIO)
+    try:
+        if scenario in ours:
+            system.calls.rename(scenario, marker)
+        for path in ours:
+            if path.is_dir():
+                system.calls.remove_folder(path)
+            elif path not in (scenario, marker):
+                system.calls.remove(path)
+        system.calls.remove(marker)
+    except OSError as error:
+        raise FolderError(
+            f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
+        ) from error
 
 
 @contextmanager
 def claim(folder: Path) -> Iterator[None]:
-    """Hold `folder` for this process while a run writes to it; a killed process lets go by itself.
+    """Lock `folder` for this process while a run writes to it; the lock ends with the process.
 
     Raises:
-        FolderError: another process holds it.
+        FolderError: another process holds the lock.
     """
     try:
         import fcntl
@@ -127,10 +145,10 @@ def claim(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            # Network file systems may not lock folders at all; that is no reason not to run.
+            # Some network file systems cannot lock folders; run without a lock there.
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 raise FolderError(
-                    f"{folder}: another heatsim process is writing there; wait for it or choose another --output"
+                    f"{folder}: another heatsim process is writing there; wait for it, or choose another --output"
                 ) from None
         yield
     finally:
@@ -138,10 +156,10 @@ def claim(folder: Path) -> Iterator[None]:
 
 
 def check_names(folder: Path) -> None:
-    """See that the files of a run can have their names in `folder`, which need not be there yet.
+    """Check that the system allows the names of a run's files in `folder`, which may not exist yet.
 
     Raises:
-        FolderError: the system does not take such names, for instance because they are too long.
+        FolderError: the system refuses them, for instance because they are too long.
     """
     try:
         os.lstat(part_of(folder / PREVIOUS))
@@ -152,11 +170,11 @@ def check_names(folder: Path) -> None:
 
 
 def bytes_on_disk(folder: Path) -> int:
-    """What the files of a run in `folder` take up on the disk, room set aside for fields included; no pictures."""
+    """Bytes of disk space that the files of a run in `folder` occupy, including reserved space; without pictures."""
     total = 0
     for name in FILES:
         for path in (folder / name, part_of(folder / name)):
-            if _is_file(path):
+            if is_own_file(path):
                 status = path.stat()
                 # In units of 512 bytes (POSIX), where the system counts them.
                 total += 512 * status.st_blocks if hasattr(status, "st_blocks") else status.st_size
@@ -164,10 +182,10 @@ def bytes_on_disk(folder: Path) -> int:
 
 
 def require_run(folder: Path) -> Path:
-    """Return `folder` if a run wrote it.
+    """`folder`, if a run wrote it.
 
     Raises:
-        FolderError: it is not there, is not the folder of a run, or has a symbolic link among the run's files.
+        FolderError: it does not exist, is not of a run, or has a symbolic link among the run's files.
     """
     advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
     check_names(folder)
@@ -180,10 +198,10 @@ def require_run(folder: Path) -> Path:
 
 
 def require_files(folder: Path, names: Iterable[str]) -> None:
-    """See that files of a run are still in its folder.
+    """Check that files of a run still exist in its folder.
 
     Raises:
-        StorageError: one was removed while the run wrote; says which.
+        StorageError: one was removed while the run was writing; names it.
     """
     for name in names:
         if not (folder / name).is_file():
@@ -191,14 +209,14 @@ def require_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def removed(path: Path) -> StorageError:
-    """What to raise where a file that a run relies on is gone, or another one has its name."""
+    """The error for a file that a run relies on and that was removed or replaced."""
     return StorageError(f"{path}: was removed or replaced while the run was writing to its folder; {AGAIN}")
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """Write summary.json, whole or not at all, its keys in the order given.
+    """Write summary.json, completely or not at all, with its keys in the order of `summary`.
 
-    NumPy's numbers and arrays and paths are allowed; a number that is not finite becomes null.
+    Values may be numbers and arrays of NumPy, and paths; infinity and NaN become null.
 
     Raises:
         StorageError: the disk refused.
@@ -208,10 +226,10 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """What summary.json of a finished run holds.
+    """The content of summary.json of a finished run.
 
     Raises:
-        FolderError: the run has not finished, or the folder is not a run's.
+        FolderError: the run has not finished, or the folder is not of a run.
         StorageError: the file is damaged.
     """
     path = require_run(folder) / SUMMARY
@@ -219,93 +237,40 @@ def read_summary(folder: Path) -> dict[str, Any]:
         summary = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise FolderError(
-            f"{path}: is not there, the run has not finished; go on with it by `{resume_command(folder)}`"
+            f"{path}: is missing, the run has not finished; continue it with `{resume_command(folder)}`"
         ) from None
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     if not isinstance(summary, dict):
-        raise StorageError(f"{path}: holds a {type(summary).__name__} where an object was expected")
+        raise StorageError(f"{path}: holds a {type(summary).__name__} instead of an object")
     return summary
 
 
 def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
-    """What a run wrote, in the order in which it can be removed, and everything else."""
+    """The files and folders of a run in the order in which they can be removed, and all other paths."""
     names = [name + suffix for name in (FAILURE, *FILES) for suffix in (*PARTS, "")]
-    scenario = folder / SCENARIO if _is_file(folder / SCENARIO) else part_of(folder / SCENARIO)
-    # With a scenario and nothing else there has been no run yet, and the files that it names may be the user's own.
-    ran = any(_is_file(folder / name) for name in FILES if name != SCENARIO)
-    copies = _input_copies(folder, scenario) if scenario.suffix == ".part" or ran else []
+    scenario = folder / SCENARIO if is_own_file(folder / SCENARIO) else part_of(folder / SCENARIO)
+    # A scenario alone may be the user's, and so may the files that it names: no run has written here yet.
+    ran = any(is_own_file(folder / name) for name in FILES if name != SCENARIO)
+    copies = input_copies(folder, scenario) if scenario.suffix == ".part" or ran else []
     expected: list[Path] = []
     for sub, suffixes in SUFFIXES.items():
-        if _is_folder(folder / sub):
-            found = sorted(path for path in (folder / sub).iterdir() if _is_file(path))
+        if is_own_folder(folder / sub):
+            found = sorted(path for path in (folder / sub).iterdir() if is_own_file(path))
             expected += [path for path in found if path.name.removesuffix(".part").endswith(suffixes)]
             expected.append(folder / sub)
     expected += copies
     parents = {parent for copy in copies for parent in copy.parents if folder in parent.parents}
     expected += sorted(parents, key=lambda path: len(path.parts), reverse=True)
-    expected += [folder / name for name in names if _is_file(folder / name)]
+    expected += [folder / name for name in names if is_own_file(folder / name)]
     ours = list(dict.fromkeys(expected))
-    others = sorted(path for path in _walk(folder) if path not in ours)
+    others = sorted(path for path in walk(folder) if path not in ours)
     return ours, others
 
 
 def _are_inputs(folder: Path, paths: Iterable[Path]) -> bool:
-    files = {path for path in paths if not _is_folder(path)}
-    return bool(files) and files <= set(_input_copies(folder, folder / SCENARIO))
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """Everything below a folder, links not followed."""
-    for path in folder.iterdir():
-        yield path
-        if _is_folder(path):
-            yield from _walk(path)
-
-
-def _input_copies(folder: Path, scenario: Path) -> list[Path]:
-    """The files inside `folder` that the scenario file names as input, those still being copied, and their folders."""
-    try:
-        tables = tomllib.loads(scenario.read_text("utf-8"))
-    except (OSError, ValueError):
-        return []
-    copies: list[Path] = []
-    folders: set[Path] = set()
-    for name in _input_names(tables):
-        for relative in (PurePosixPath(f"{name}.part"), PurePosixPath(name), *PurePosixPath(name).parents[:-1]):
-            path = folder / relative
-            inside = bool(relative.parts) and not relative.is_absolute() and ".." not in relative.parts
-            # Nothing that is reached through a link is inside.
-            if not inside or path.resolve() != folder.resolve() / relative:
-                continue
-            if _is_file(path):
-                copies.append(path)
-            elif _is_folder(path):
-                folders.add(path)
-                if path.name == PurePosixPath(name).name:  # The slices of a label image.
-                    slices = sorted(file for file in path.iterdir() if _is_file(file))
-                    copies += [file for file in slices if file.name.lower().removesuffix(".part").endswith(".png")]
-    return [*copies, *sorted(folders, key=lambda path: len(path.parts), reverse=True)]
-
-
-def _input_names(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in INPUT_KEYS and isinstance(value, str):
-                yield value
-            else:
-                yield from _input_names(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _input_names(value)
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+    files = {path for path in paths if not is_own_folder(path)}
+    return bool(files) and files <= set(input_copies(folder, folder / SCENARIO))
 
 
 def _few(folder: Path, paths: Sequence[Path]) -> str:
@@ -314,7 +279,7 @@ def _few(folder: Path, paths: Sequence[Path]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same with JSON's own types."""
+    """The same value with JSON's types."""
     match value:
         case Mapping():
             return {str(key): _plain(item) for key, item in value.items()}

@@ -1,8 +1,8 @@
-"""HDF5 files that HDF5 builds in memory.
+"""HDF5 files that are built in memory.
 
-HDF5 ends the process with a signal where its own write to a disk fails. So it never writes to one: it builds the file's
-structure here, and heatsim writes the bytes, with calls whose errors it sees. Datasets whose values heatsim writes to
-their places itself take no memory.
+If a write of HDF5 to the disk fails, HDF5 may end the process with a signal. heatsim therefore lets HDF5 build only the
+file's structure in memory, and writes the bytes itself, with calls that report errors. Datasets whose values heatsim
+writes itself need no memory.
 """
 
 import io
@@ -17,14 +17,14 @@ Part = tuple[int, bytes]
 
 
 class Image(io.RawIOBase):
-    """A file in memory that keeps only what was written to it.
+    """A file in memory that stores only the bytes written to it.
 
-    h5py opens it in place of a path. It has the length that HDF5 gave it, room for values included.
+    h5py opens it instead of a path. Its length is the one that HDF5 sets, with the room for values.
 
     Args:
-        parts: what it holds at first.
+        parts: the first content.
         length: bytes of the file.
-        base: reads (start, count) what was not written; without it that reads as zeros.
+        base: reads (start, count) of bytes that were not written; without it they are zero.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class Image(io.RawIOBase):
         self.length = max(self.length, length)
 
     def copy(self) -> "Image":
-        """A copy that can be changed by itself; only what is changed there takes memory."""
+        """A copy that can be changed independently; only changed pages need memory."""
         return Image(length=self.length, base=self.bytes_at)
 
     def put(self, start: int, content: bytes) -> None:
-        """Write bytes to a place."""
+        """Write bytes at a position."""
         self.seek(start)
         self.write(content)
 
     def parts(self) -> list[Part]:
-        """What was written, in ascending order: where each contiguous part begins, and its bytes."""
+        """The written bytes in ascending order: the start of each contiguous part, and its bytes."""
         self._written = list(_merged(self._written))
         return [(start, self.bytes_at(start, end - start)) for start, end in self._written]
 
     def bytes_at(self, start: int, count: int) -> bytes:
-        """The bytes from a place on."""
+        """`count` bytes from a position."""
         content = bytearray(count)
         for page, inside, done, many in self._pages_of(start, count):
             if page in self._pages:
@@ -66,7 +66,7 @@ class Image(io.RawIOBase):
         return bytes(content)
 
     def write(self, content: Any) -> int:
-        """Write to the current place."""
+        """Write at the current position."""
         view = memoryview(content).cast("B")
         for page, inside, done, many in self._pages_of(self._place, len(view)):
             if page not in self._pages:
@@ -78,41 +78,41 @@ class Image(io.RawIOBase):
         return len(view)
 
     def readinto(self, buffer: Any) -> int:
-        """Read from the current place."""
+        """Read from the current position."""
         view = memoryview(buffer).cast("B")
         view[:] = self.bytes_at(self._place, len(view))
         self._place += len(view)
         return len(view)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the current place."""
+        """Move the current position."""
         self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.length}[whence]
         return self._place
 
     def tell(self) -> int:
-        """The current place."""
+        """The current position."""
         return self._place
 
     def truncate(self, size: int | None = None) -> int:
-        """Give the file a length."""
+        """Set the length of the file."""
         self.length = self._place if size is None else size
         return self.length
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def writable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     @staticmethod
     def _pages_of(start: int, count: int) -> Iterator[tuple[int, int, int, int]]:
-        """Page, place in it, bytes before it and bytes in it of each piece of a range."""
+        """The pages of a range: number, offset in the page, bytes of the range before it, bytes of the range in it."""
         done = 0
         while done < count:
             page, inside = divmod(start + done, _PAGE)
@@ -135,7 +135,7 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def early_without_fill() -> h5py.h5p.PropDCID:
-    """For datasets whose values heatsim writes: they have their place from the start, and HDF5 fills nothing."""
+    """The property list of datasets whose values heatsim writes: allocated early, and not filled by HDF5."""
     storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     storage.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     storage.set_fill_time(h5py.h5d.FILL_TIME_NEVER)

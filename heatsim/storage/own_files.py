@@ -1,9 +1,10 @@
-"""Files that are what they seem: nothing is read or written through links in the folder of a run.
+"""Protection against links: heatsim reads and writes only files that are themselves in the folder of a run.
 
-A run's folder may come from elsewhere. Through a symbolic link heatsim would replace files outside of it, and an HDF5
-file can name others as the place of its data.
+The folder of a run may come from someone else. Through a symbolic link heatsim would change files outside of it, and an
+HDF5 file can refer to other files for its data.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -13,7 +14,7 @@ from heatsim.storage.system import link_refused
 
 
 def refuse_links(paths: list[Path]) -> None:
-    """See that none of these paths, or of the names under which they are written, is a symbolic link.
+    """Check that no path, and no name that it has while it is written, is a symbolic link.
 
     Raises:
         FolderError: one is.
@@ -25,10 +26,10 @@ def refuse_links(paths: list[Path]) -> None:
 
 
 def check_contained(file: h5py.File) -> None:
-    """See that all of an HDF5 file is in the file itself.
+    """Check that an HDF5 file contains all of its data.
 
     Raises:
-        ValueError: a link, an external or a virtual dataset leads out of it.
+        ValueError: a link, an external or a virtual dataset refers to another file.
     """
     seen, waiting = set(), [file["/"]]
     while waiting:
@@ -39,7 +40,25 @@ def check_contained(file: h5py.File) -> None:
                 raise ValueError(f"{place} is a link")
             item = group[name]
             if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
-                raise ValueError(f"the data of {place} lie in another file")
+                raise ValueError(f"the data of {place} are in another file")
             if isinstance(item, h5py.Group) and item.id not in seen:
                 seen.add(item.id)
                 waiting.append(item)
+
+
+def is_own_file(path: Path) -> bool:
+    """Whether a path is a file and not a symbolic link."""
+    return path.is_file() and not path.is_symlink()
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether a path is a folder and not a symbolic link."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """All paths below a folder; symbolic links are among them and are not followed."""
+    for path in folder.iterdir():
+        yield path
+        if is_own_folder(path):
+            yield from walk(path)

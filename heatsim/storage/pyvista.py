@@ -1,4 +1,4 @@
-"""Import PyVista, which reads and writes VTK's files and draws."""
+"""Importing PyVista, which draws, and reads and writes VTK's files."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from heatsim.errors import InputError
 
 
 def import_pyvista() -> Any:
-    """PyVista.
+    """The module PyVista.
 
     Raises:
         InputError: it cannot be imported; says how to install it.

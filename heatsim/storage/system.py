@@ -1,7 +1,7 @@
-"""The calls that change files, all in one place.
+"""The system calls that change files, all in one place.
 
-Every call that changes a file of a run goes through `calls`. Tests put another object there, which fails, ends the
-process or forgets what was not synced at any one of these calls.
+Every change of a file of a run goes through `calls`. Tests replace it by an object that fails, ends the process or
+forgets unsynced data at any one of these calls.
 """
 
 import errno
@@ -13,23 +13,25 @@ from typing import Self
 
 from heatsim.errors import FolderError
 
-# Bytes from which on writing them to the disk is worth a call of its own.
+# From this number of bytes, it pays to ask the system to write them to the disk at once.
 _BEGUN_AT_ONCE = 1 << 20
 
 
 def link_refused(path: Path) -> FolderError:
-    """What to raise where a file or folder of a run is a symbolic link."""
+    """The error for a file or folder of a run that is a symbolic link."""
     return FolderError(
-        f"{path}: is a symbolic link, through which heatsim neither reads nor writes; put the file or folder "
-        "itself in its place"
+        f"{path}: is a symbolic link; heatsim does not read or write through links: put the file or folder itself "
+        "in its place"
     )
 
 
 class System:
-    """The calls that change files. Each raises OSError where the system refuses."""
+    """The system calls that change files. Each raises OSError if the system refuses."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file for reading and writing; `flags` are those of `os.open` that create or empty it.
+        """Open a file for reading and writing; returns its descriptor.
+
+        `flags` are flags of `os.open` that create or empty it.
 
         Raises:
             FolderError: the path is a symbolic link.
@@ -44,27 +46,27 @@ class System:
             raise
 
     def write(self, descriptor: int, content: memoryview, start: int) -> int:
-        """Write bytes from a place in a file on; returns how many were written."""
+        """Write bytes at a position in a file; returns the number of bytes written."""
         if hasattr(os, "pwrite"):
             return os.pwrite(descriptor, content, start)
         os.lseek(descriptor, start, os.SEEK_SET)
         return os.write(descriptor, content)
 
     def truncate(self, descriptor: int, length: int) -> None:
-        """Give a file this length."""
+        """Set the length of a file."""
         os.ftruncate(descriptor, length)
 
     def reserve(self, descriptor: int, start: int, count: int) -> None:
-        """Set bytes of a file aside; the file grows to their end."""
+        """Reserve space for bytes of a file; the file grows to their end."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, start, count)
 
     def sync(self, descriptor: int) -> None:
-        """Wait until a file, or the names in a folder, are on the disk itself."""
+        """Wait until a file, or the names in a folder, are on the disk."""
         os.fsync(descriptor)
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name; a file of that name is replaced."""
+        """Rename a file; a file with the new name is replaced."""
         os.replace(source, target)
 
     def remove(self, path: Path) -> None:
@@ -84,10 +86,10 @@ calls = System()
 
 
 class File:
-    """An open file that is read and written at given places; use `create` or `reopen`. Methods raise OSError.
+    """An open file that is read and written at given positions; use `create` or `reopen`. Methods raise OSError.
 
     Attributes:
-        path: its name when it was opened.
+        path: its path when it was opened.
     """
 
     def __init__(self, path: Path, flags: int = 0) -> None:
@@ -96,12 +98,12 @@ class File:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Open an empty file; what it held before is gone."""
+        """Open an empty file; earlier content is lost."""
         return cls(path, os.O_CREAT | os.O_TRUNC)
 
     @property
     def descriptor(self) -> int:
-        """The system's number of the open file."""
+        """The file descriptor."""
         if self._descriptor is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return self._descriptor
@@ -113,7 +115,7 @@ class File:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file still has the name under which it was opened."""
+        """Whether the path still leads to this file."""
         try:
             there, here = os.stat(self.path), os.fstat(self.descriptor)
         except OSError:
@@ -121,23 +123,24 @@ class File:
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
     def write(self, start: int, content: bytes | memoryview) -> None:
-        """Write bytes to their place and have the system begin to bring large ones to the disk.
+        """Write bytes at a position.
 
-        A later sync then finds little left to do. Python's lock is released meanwhile.
+        The system starts to write large ones to the disk, so that a later sync is fast. Other Python threads can run
+        meanwhile.
         """
         left = memoryview(content)
         size, place = left.nbytes, start
         while left:
-            # A disk that is nearly full takes a part and refuses only the next write.
+            # A disk that is nearly full accepts a part and refuses only the next write.
             count = calls.write(self.descriptor, left, place)
             left, place = left[count:], place + count
         if size >= _BEGUN_AT_ONCE and hasattr(os, "posix_fadvise"):
-            # The advice that these pages are not needed any more makes Linux write them now; none waits for it.
+            # DONTNEED makes Linux start to write these pages; the call does not wait.
             with suppress(OSError):
                 os.posix_fadvise(self.descriptor, start, size, os.POSIX_FADV_DONTNEED)
 
     def read(self, start: int, count: int) -> bytes:
-        """The bytes from a place on; fewer where the file ends before."""
+        """`count` bytes from a position; fewer at the end of the file."""
         pieces = []
         while count and (piece := _read(self.descriptor, count, start)):
             pieces.append(piece)
@@ -145,15 +148,15 @@ class File:
         return b"".join(pieces)
 
     def truncate(self, length: int) -> None:
-        """Give the file this length."""
+        """Set the length of the file."""
         calls.truncate(self.descriptor, length)
 
     def sync(self) -> None:
-        """Wait until all that was written is on the disk itself."""
+        """Wait until everything written is on the disk."""
         calls.sync(self.descriptor)
 
     def close(self) -> None:
-        """Close the file; it can be closed twice."""
+        """Close the file; a second call does nothing."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)

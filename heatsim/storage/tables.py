@@ -1,11 +1,11 @@
-"""CSV tables that grow by a row at a time: probes.csv and energy.csv.
+"""CSV tables that grow row by row: probes.csv and energy.csv.
 
-A header line, then one line of numbers a row, each in the shortest form that reads back the same, lines ending in a
-bare newline. A line is handed to the system in one piece as soon as it is appended, so that a killed run leaves at
-most one unfinished line at the end, which `read` ignores and `TableWriter.reopen` cuts off.
+A header line, then one line of numbers for each row. Each number has the shortest form that reads back as the same
+number; lines end with a newline. Each line is passed to the system in one call as soon as it is appended, so a killed
+run leaves at most one incomplete line at the end. `read` ignores it, and `TableWriter.reopen` removes it.
 
-The writer keeps a running checksum: the CRC-32 of the file after the header and after every row. A checkpoint keeps
-them, so that a resumed run can name the first row that was changed.
+The writer keeps checksums: the CRC-32 of the file after the header and after every row. A checkpoint stores them, so
+that a resumed run can name the first row that was changed.
 """
 
 import csv
@@ -52,12 +52,12 @@ class TableWriter(Closing):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file is still where it was created."""
+        """Whether the file still has its path."""
         return self._file.is_in_place
 
     @classmethod
     def create(cls, path: Path, columns: Sequence[str]) -> Self:
-        """Start a table with the given column names; an existing file is replaced.
+        """Start a table with column names; an existing file is replaced.
 
         Raises:
             StorageError: the disk refused.
@@ -75,17 +75,17 @@ class TableWriter(Closing):
     def reopen(
         cls, path: Path, columns: Sequence[str], keep_rows: int, checksums: NDArray[np.uint32] | None = None
     ) -> Self:
-        """Go on after the first `keep_rows` rows; whatever follows them is cut off.
+        """Continue after the first `keep_rows` rows; later rows are removed.
 
         Args:
             path: the table.
             columns: names of its columns.
             keep_rows: number of rows to keep.
-            checksums: what `checksums` gave for these rows, to be compared; None: not compared.
+            checksums: the result of `checksums` for these rows, to compare; None: do not compare.
 
         Raises:
-            StorageError: the file is not there, has other columns, fewer complete rows or rows that were changed, or
-                the disk refused; the file is as it was then.
+            StorageError: the file is missing, has other columns, fewer complete rows or changed rows, or the disk
+                refused; the file is unchanged.
         """
         end, sums = cls.check(path, columns, keep_rows, checksums)
         with writing(path):
@@ -102,10 +102,10 @@ class TableWriter(Closing):
     def check(
         path: Path, columns: Sequence[str], keep_rows: int, checksums: NDArray[np.uint32] | None = None
     ) -> tuple[int, list[int]]:
-        """Raise what `reopen` would raise of a file that is not good; nothing is changed.
+        """Raise the errors that `reopen` would raise; the file is not changed.
 
         Returns:
-            Where in the file the last row to keep ends, and the checksums.
+            The end of the last row to keep in the file, in bytes, and the checksums.
         """
         if not path.is_file():
             raise StorageError(f"{path}: is missing, the checkpoint counts {keep_rows} rows in it; {AGAIN}")
@@ -114,7 +114,7 @@ class TableWriter(Closing):
             with open(path, "rb") as lines:
                 found = lines.read(len(header))
                 if found != header:
-                    raise StorageError(f"{path}: begins otherwise, {','.join(columns)} was expected; {AGAIN}")
+                    raise StorageError(f"{path}: has another header, {','.join(columns)} was expected; {AGAIN}")
                 sums.append(zlib.crc32(header))
                 for row in range(keep_rows):
                     line = lines.readline()
@@ -123,7 +123,7 @@ class TableWriter(Closing):
                     sums.append(zlib.crc32(line, sums[-1]))
                     if checksums is not None and sums[-1] != checksums[row + 1]:
                         raise StorageError(
-                            f"{path}: row {row + 1} differs from what was written: the checksums are not the same; put "
+                            f"{path}: row {row + 1} differs from what was written: its checksum has changed; put "
                             f"a good copy of the file there, or {AGAIN}"
                         )
                 return lines.tell(), sums
@@ -131,7 +131,7 @@ class TableWriter(Closing):
             raise StorageError(f"{path}: could not be read: {reason(error)}; check the disk, or {AGAIN}") from error
 
     def append(self, row: Sequence[float]) -> None:
-        """Append one row, a number for each column.
+        """Append one row with a number for each column.
 
         Raises:
             StorageError: the disk refused.
@@ -142,13 +142,13 @@ class TableWriter(Closing):
         self._write((",".join(repr(float(value)) for value in row) + "\n").encode())
 
     def flush(self) -> None:
-        """Wait until every row is on the disk itself, as a checkpoint that counts them needs.
+        """Wait until every row is on the disk; a checkpoint that counts them needs this.
 
         Raises:
             StorageError: the disk refused.
         """
         if self._unsynced:
-            # Rows may be appended by another thread in the meantime: they want another call.
+            # Another thread may append rows meanwhile; they need another call.
             self._unsynced = False
             try:
                 with writing(self.path):
@@ -158,7 +158,7 @@ class TableWriter(Closing):
                 raise
 
     def close(self) -> None:
-        """Close the file; it can be closed twice.
+        """Close the file; a second call does nothing.
 
         Raises:
             StorageError: the disk refused.
@@ -189,7 +189,7 @@ def checksum(path: Path) -> int:
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
-    """Column names and numbers, shape (rows, columns), of a table; an unfinished last line is ignored.
+    """Column names and numbers of a table, shape (rows, columns); an incomplete last line is ignored.
 
     Raises:
         FolderError: there is no such file.
@@ -202,7 +202,7 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
         raise FolderError(f"{path}: is not there; give the folder of a run that wrote it") from None
     except UnicodeDecodeError as error:
         number = error.object[: error.start].count(b"\n") + 1
-        raise StorageError(f"{path}: could not be read: line {number} is no UTF-8 text; it is damaged") from None
+        raise StorageError(f"{path}: could not be read: line {number} is not UTF-8 text; the file is damaged") from None
     except OSError as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -216,8 +216,6 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
                 raise StorageError(f"{path}: line {lines.line_num} has {len(line)} values for {len(columns)} columns")
             rows.append([float(value) for value in line])
     except (ValueError, csv.Error):
-        # What stands there may be anything, and is not for a terminal.
-        raise StorageError(
-            f"{path}: line {lines.line_num}: could not convert its values to numbers; it is damaged"
-        ) from None
+        # The values may be anything, so do not print them to a terminal.
+        raise StorageError(f"{path}: line {lines.line_num}: its values are not numbers; the file is damaged") from None
     return columns, np.array(rows, dtype=np.float64).reshape(len(rows), len(columns))

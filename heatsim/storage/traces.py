@@ -1,4 +1,4 @@
-"""How far a run has come, by the files that it has written."""
+"""The progress of a run, found in the files that it has written."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +12,7 @@ from heatsim.storage.folder import ENERGY, FIELDS, PROBES, read_summary
 
 
 def latest_time(folder: Path) -> float:
-    """The last time in s that a run's tables, fields or summary tell of; 0 where none does. Damaged ones do not."""
+    """The last time in s in a run's tables, fields and summary; 0 if there is none. Damaged files are ignored."""
     rows = (_times_of_rows(folder / name) for name in (PROBES, ENERGY))
     every = (time for times in (*rows, _times_of_fields(folder), _end(folder)) for time in times)
     return max((time for time in every if isfinite(time)), default=0.0)

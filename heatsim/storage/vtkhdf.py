@@ -1,18 +1,18 @@
-"""fields.vtkhdf: the temperature over time in one file that grows, opened by ParaView and VTK as it is.
+"""The format of fields.vtkhdf: temperatures over time in one file that grows; ParaView and VTK open it.
 
 VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with cell data:
 
-    /VTKHDF                        Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
-    /VTKHDF/CellData/temperature   (time, z, y, x) in K
-    /VTKHDF/CellData/heat_flux     (time, z, y, x, component) in W/m², components along x, y, z; where it is asked for
-    /VTKHDF/CellData/material      (1, z, y, x), which of its attribute Names; where there are several or void
-    /VTKHDF/Steps                  NSteps, the number of times that count
-    /VTKHDF/Steps/Values           the times in s
-    /VTKHDF/Steps/CellDataOffsets/temperature   0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
+    /VTKHDF                       Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
+    /VTKHDF/CellData/temperature  (time, z, y, x) in K
+    /VTKHDF/CellData/heat_flux    (time, z, y, x, component) in W/m², components along x, y, z; if requested
+    /VTKHDF/CellData/material     (1, z, y, x), indices of its attribute Names; if there are several or void
+    /VTKHDF/Steps                 NSteps, the number of times that count
+    /VTKHDF/Steps/Values          the times in s
+    /VTKHDF/Steps/CellDataOffsets/temperature  0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
 
-A time is written first, then synced, then counted in NSteps: what a crash leaves beyond NSteps is never read, and after
-a power cut NSteps counts no time that is not on the disk.
-HDF5's oldest file version, h5py's default, has no mark of a file being open for writing and so opens after a crash.
+A time is written, then synced, then counted in NSteps. Times beyond NSteps, from a crash, are never read; after a
+power cut all counted times are on the disk. The oldest file version of HDF5, which is h5py's default, does not mark a
+file as open for writing, so the file opens after a crash.
 """
 
 from collections.abc import Sequence
@@ -42,10 +42,10 @@ Field = NDArray[np.floating[Any]]
 
 
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
-    """The type of the numbers that a file may hold.
+    """The NumPy type of the numbers in a file.
 
     Raises:
-        ValueError: another one.
+        ValueError: not float32 or float64.
     """
     found = np.dtype(dtype)
     if found not in (np.dtype(np.float32), np.dtype(np.float64)):
@@ -54,7 +54,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def offsets(root: h5py.Group) -> list[str]:
-    """The datasets that say at which place of each array the values of a time are."""
+    """The names of the datasets with the index of each time in each array."""
     places = {TEMPERATURE: OFFSETS, HEAT_FLUX: HEAT_FLUX_OFFSETS, MATERIAL: MATERIAL_OFFSETS}
     return [place for name, place in places.items() if name in root]
 
@@ -62,15 +62,15 @@ def offsets(root: h5py.Group) -> list[str]:
 def create_layout(
     file: h5py.File, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: Sequence[str]
 ) -> None:
-    """Create all groups and datasets in an empty HDF5 file, with room for some times and one entry in each list.
+    """Create all groups and datasets in an empty HDF5 file, with room for times and one entry in each list.
 
     Args:
         file: the file, open for writing.
-        grid: where the cells are.
+        grid: the cells.
         dtype: float32 or float64.
-        room: number of times that the arrays have places for.
-        heat_flux: whether there are heat-flux vectors.
-        materials: names of the materials that cells are of; none: there is no such array.
+        room: number of times that the arrays have room for.
+        heat_flux: whether there are heat flux vectors.
+        materials: names of the materials; if empty, there is no such array.
     """
     nx, ny, nz = grid.cells
     root = file.create_group(ROOT)
@@ -79,9 +79,9 @@ def create_layout(
     root.attrs["WholeExtent"] = np.array([0, nx, 0, ny, 0, nz], np.int64)
     root.attrs["Origin"] = np.array(grid.origin, np.float64)
     root.attrs["Spacing"] = np.array(grid.spacing, np.float64)
-    # Nine numbers in a row: as a matrix, VTK finds a mesh without arrays.
+    # Nine numbers in a row: with a matrix, VTK reads a mesh without arrays.
     root.attrs["Direction"] = np.eye(3).ravel()
-    # The box itself: spacing times cells may differ from it in the last digit.
+    # The size of the box itself: spacing times cells may differ in the last digit.
     root.attrs["Size"] = np.array(grid.size, np.float64)
     fields: list[tuple[str, tuple[int, ...], np.dtype[Any], bytes]] = [(TEMPERATURE, (), dtype, b"Scalars")]
     if heat_flux:
@@ -101,7 +101,7 @@ def create_layout(
             field.attrs.create("Attribute", attribute, dtype=h5py.string_dtype("ascii", len(attribute)))
     if materials:
         root[MATERIAL].attrs["Names"] = list(materials)
-    # One chunk for all the times that there is room for; of length 1, so that it has its place from the start.
+    # One chunk for all times that there is room for; length 1, so that HDF5 allocates it at the start.
     rows = (max(512, room),)
     root.create_dataset(VALUES, shape=(1,), maxshape=(None,), chunks=rows, dtype="<f8")[:] = 0.0
     for name in offsets(root):
@@ -112,7 +112,7 @@ def create_layout(
 
 
 def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, int]:
-    """One time and as many whole rows, then whole planes, as a chunk's bytes allow, in pieces of nearly equal size."""
+    """The shape of a chunk: one time with whole rows, or whole planes, of nearly equal bytes."""
     room = CHUNK_BYTES // itemsize
     lengths = []
     for n in reversed(shape):
@@ -124,7 +124,7 @@ def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, 
 
 
 def read_grid(root: h5py.Group) -> Grid:
-    """Where the cells of a file are."""
+    """The grid of a file."""
     extent = [int(value) for value in root.attrs["WholeExtent"]]
     size = [float(value) for value in root.attrs["Size"]]
     origin = [float(value) for value in root.attrs["Origin"]]

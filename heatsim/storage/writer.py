@@ -1,7 +1,7 @@
-"""What is written while the run goes on: a thread that does one piece of work after the other, and one beside it.
+"""Writing in the background, on two threads: one for fields and rows, one for checkpoints.
 
-field  field         field            in the order in which they are handed over
-               checkpoint             at once, but it counts only when the field before it is there
+Fields and rows are written in the order of submission. A checkpoint is written at once, but it takes effect only after
+the fields and rows before it are written.
 """
 
 import threading
@@ -15,11 +15,10 @@ from typing import Self
 
 
 class Writer:
-    """Does what it is handed in the order in which it comes, while the caller goes on.
+    """Runs submitted work on two threads while the caller continues.
 
-    Work that is handed over to be done beside the rest has an order of its own. After a piece of work has failed, those
-    behind it are dropped: a checkpoint counts what was to be written before.
-    The error is raised where the caller looks next, that is at `submit`, `check`, `wait` or the end of a `with`.
+    If a piece of work fails, later work is dropped, because a checkpoint relies on everything before it. The caller
+    gets the error from `submit`, `check`, `wait` or the end of a `with` block.
 
     The work should release Python's lock while it writes, as files, HDF5 and checksums of large pieces do.
 
@@ -34,23 +33,23 @@ class Writer:
         self._failed = threading.Event()
 
     def submit(self, work: Callable[[], object]) -> None:
-        """Have this done after all that was handed over before, but for what is done beside."""
+        """Run this after all earlier work of `submit`."""
         self._submit(0, work)
 
     def submit_beside(self, work: Callable[[Callable[[], None]], object]) -> None:
-        """Have this done at once, after what else is done beside.
+        """Run this on the second thread, after earlier work there.
 
-        ``work`` is given what waits for all that was handed over before, and raises its error if it failed.
+        ``work`` gets a function that waits for all earlier work, of both threads, and raises its error if it failed.
         """
         self._submit(1, partial(work, partial(_wait_for, tuple(self._pending))))
 
     def check(self) -> None:
-        """Raise the error of what has failed since anybody looked."""
+        """Raise the first error that has not been raised yet."""
         while self._pending and self._pending[0].done():
             self._pending.popleft().result()
 
     def wait(self) -> None:
-        """Wait until everything handed over is done, and raise its error if it failed."""
+        """Wait until all work is done; raise its error if it failed."""
         started = time.perf_counter()
         try:
             while self._pending:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.pictures import new_figure, title_of
+from heatsim.render.figure import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.storage.disk import clear_pictures
 from heatsim.study import folder as study_folder

@@ -17,10 +17,10 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
 from heatsim.kernels.temporal_composite import correction
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.rows import Rows
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),
@@ -68,12 +68,11 @@ class CompositeSteps:
 
     def empty_sums(self) -> list[NDArray[np.float64]]:
         """Of faces, of beams, of exposed cells, of parts of mixed cells."""
-        nx, ny, nz = self.grid.cells
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
+        shapes = [self.grid.face_shape(face) for face in range(6)]
         beams = {beam.face for beam in self.rows.beams}
         return [
-            *(np.zeros(shapes[f // 2] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
-            *(np.zeros(shapes[f // 2] if self.recorded and f in beams else (0, 0)) for f in range(6)),
+            *(np.zeros(shapes[f] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
+            *(np.zeros(shapes[f] if self.recorded and f in beams else (0, 0)) for f in range(6)),
             np.zeros(self.medium.exposed_cells if self.recorded and self.void_condition is not None else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
         ]

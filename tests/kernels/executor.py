@@ -60,9 +60,9 @@ class Steps:
         return Grid(self.cells, (1.0, 1.0, 1.0))
 
     def empty_ledger(self) -> list[NDArray[np.float64]]:
-        nx, ny, nz = self.cells
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
-        return [np.zeros(shapes[face // 2] if recorded else (0, 0)) for face, recorded in enumerate(self.recorded)]
+        return [
+            np.zeros(self.grid.face_shape(face) if recorded else (0, 0)) for face, recorded in enumerate(self.recorded)
+        ]
 
     def sweeps(self, precision: str) -> NDArray[Any]:
         """struct Sweep of every step."""

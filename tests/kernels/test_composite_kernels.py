@@ -24,11 +24,11 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import cell_types as media
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place_of
+from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
 from heatsim.scenario import Material
 
@@ -126,12 +126,11 @@ def body(
     )
     if varying:
         medium = medium.with_palette([with_enthalpy(substance) for substance in medium.palette])
-    nz, ny, nx = grid.shape
-    shapes = ((nz, ny), (nz, nx), (ny, nx))
+    nx, ny, _ = grid.cells
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
     for face in (1, 5):
         if not periodic[face // 2]:
-            maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), shapes[face // 2])
+            maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), grid.face_shape(face))
     divided = divide(maps, rng) if mixed else NO_MIXED_CELLS
     # Film, ambient, flux, emission, surroundings, free: convection, flux, radiation, held, all, and towards void.
     kinds = np.array(

@@ -24,9 +24,9 @@ from heatsim.kernels.temporal_composite import box_contents, boxes, correction
 from heatsim.kernels.temporal_composite.box_contents import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
 from heatsim.physics import cell_types as media
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
+from heatsim.physics.rows import Rows
 
 NAIVE = CUDA[0]
 PIPELINE = next(spec for spec in CUDA if spec.name == "temporal")

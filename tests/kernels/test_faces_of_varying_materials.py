@@ -45,26 +45,25 @@ def bar(cells: int, initial: float | str, end: float, boundaries: str) -> HeatPr
 
 def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSteps:
     """All steps of a bar that begins with temperatures ``initial`` in K."""
-    body, timeline = derived.body, derived.timeline
-    assert body is not None
+    timeline = derived.timeline
+    contents = derived.materials.enthalpies[0].content_at(initial - derived.reference)
     steps, dt = timeline.last_step, float(timeline.dts[0])
     return CompositeSteps(
-        medium=body.medium,
-        maps=body.conditions.maps,
+        medium=derived.materials,
+        maps=derived.boundary.maps,
         void_condition=None,
-        rows=body.rows(timeline.step_times(0, steps), dt, body.reference),
+        rows=derived.rows(timeline.step_times(0, steps), dt, derived.reference),
         steps=steps,
         dt=dt,
         periodic=derived.periodic,
-        T=body.medium.enthalpies[0].content_at(initial - body.reference).reshape(derived.grid.shape).astype(np.float32),
-        reference=body.reference,
+        T=contents.reshape(derived.grid.shape).astype(np.float32),
+        reference=derived.reference,
     )
 
 
 def temperatures(derived: HeatProblem, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-    assert derived.body is not None
-    enthalpy = derived.body.medium.enthalpies[0]
-    return derived.body.reference + np.interp(contents.reshape(-1), enthalpy.contents, enthalpy.temperatures)
+    enthalpy = derived.materials.enthalpies[0]
+    return derived.reference + np.interp(contents.reshape(-1), enthalpy.contents, enthalpy.temperatures)
 
 
 def exact_temperature(potential: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -83,8 +82,7 @@ def test_a_face_held_from_the_start_is_of_second_order(spec: KernelSpec, execute
         x = (np.arange(cells) + 0.5) / cells
         potential = driving * np.array([erfc(depth) for depth in x / (2.0 * sqrt(K * end))])
         error = temperatures(derived, result.T) - exact_temperature(potential)
-        assert derived.body is not None
-        heat = float(result.sums[0][0, 0]) * derived.body.medium.cell_heat_capacity[0]
+        heat = float(result.sums[0][0, 0]) * derived.materials.cell_heat_capacity[0]
         errors.append((np.sqrt(np.mean(error**2)), abs(heat / entered - 1.0)))
     (coarse_field, coarse_heat), (field, heat) = errors
     assert log2(coarse_field / field) == pytest.approx(2.0, abs=0.05)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heatsim.physics.body import Body
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
 
@@ -67,7 +66,7 @@ def body(
     resistance: float | None = None,
     boundaries: str = 'void = { type = "convection", coefficient = 1.0, ambient = 300.0 }',
     folder: Path | None = None,
-) -> Body:
+) -> HeatProblem:
     """The body of regions of the materials "one", "two" and "void" in a box of another.
 
     Args:
@@ -99,12 +98,10 @@ end = 1.0
     if resistance is not None:
         text += f'[[contacts]]\nbetween = ["one", "two"]\nresistance = {resistance!r}\n'
     path = (folder or Path()) / "case.toml"
-    found = HeatProblem.from_scenario(parse(tomllib.loads(text), path)).body
-    assert found is not None
-    return found
+    return HeatProblem.from_scenario(parse(tomllib.loads(text), path))
 
 
-def area(of: Body, *materials: str) -> float:
+def area(of: HeatProblem, *materials: str) -> float:
     """The area in m² of all surfaces between two materials."""
-    names = [substance.name for substance in of.medium.palette]
-    return of.medium.surface_areas.get(frozenset(names.index(name) for name in materials), 0.0)
+    names = [substance.name for substance in of.materials.palette]
+    return of.materials.surface_areas.get(frozenset(names.index(name) for name in materials), 0.0)

@@ -55,17 +55,16 @@ def text(boundaries: str = "", dt: float | str = "auto") -> str:
 
 def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     """What one step makes of the cells: column j is the step of a field that is 1 in cell j, ambient and sources 0."""
-    body, grid = derived.body, derived.grid
-    assert body is not None
+    grid = derived.grid
     from heatsim.kernels.composite.arrays import make_tables
     from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
     from heatsim.solver.kernel_arguments import composite_arrays
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)
-    arrays = composite_arrays(derived, body, field)
-    rows = body.rows(np.zeros(1), dt, 300.0)
+    arrays = composite_arrays(derived, field)
+    rows = derived.rows(np.zeros(1), dt, 300.0)
     row = arrays.row(rows, 0, grid)
-    tables = make_tables(body.medium, (0.0,) * 7, dt, "float64")
+    tables = make_tables(derived.materials, (0.0,) * 7, dt, "float64")
     nothing = Entries((np.zeros((0, 0)),) * 6, (np.zeros((0, 0)),) * 6, np.zeros(0))
     matrix = np.empty((grid.cell_count, grid.cell_count))
     for j in range(grid.cell_count):
@@ -144,11 +143,11 @@ def test_one_material_in_several_regions_is_one_material(spec, faces: str) -> No
         x, y, z = (derived.grid.centres(axis) for axis in range(3))
         T = 50 * np.sin(40 * x)[None, None, :] * np.cos(50 * y)[None, :, None] + 200 * z[:, None, None]
         field.load_deviations(T)
-        ledger = Ledger(cpu, derived.grid, derived.faces, True, derived.body)
+        ledger = Ledger(cpu, derived, True)
         make_stepper(derived, field, ledger, spec).advance(derived.timeline.last_step)
-        sums = ledger.heats(1.0)
+        sums = ledger.heats().faces
         results.append((field.deviation.copy(), np.array(sums)))
-        assert (derived.body is None) == (extra == "")
+        assert derived.linear == (extra == "")
     for T, sums in results[1:]:
         np.testing.assert_allclose(T, results[0][0], atol=1e-11)
         np.testing.assert_allclose(sums, results[0][1], atol=1e-9)

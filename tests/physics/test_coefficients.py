@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problem_text import problem
 
 from heatsim.grid import Grid
-from heatsim.physics.coefficients import Precision, choose_scheme, derive, diffusion_rates
+from heatsim.physics.coefficients import Precision, choose_scheme, derive
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
 CUBE = Grid((8, 8, 8), (1.0, 1.0, 1.0))
@@ -31,7 +31,7 @@ def test_coefficients_are_diffusivity_times_time_over_spacing_squared() -> None:
 
 def test_rates_of_an_anisotropic_material() -> None:
     text = scenario((0.1, 0.2, 0.3), (10, 10, 10), initial=300.0, end=1.0, k=(2.0, 3.0, 4.0), rho=1000.0, cp=500.0)
-    assert diffusion_rates(problem(text).scenario) == pytest.approx((0.04, 0.015, 8.0 / 900.0), rel=1e-14)
+    assert problem(text).rates == pytest.approx((0.04, 0.015, 8.0 / 900.0), rel=1e-14)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from problem_text import problem
 
 from heatsim.kernels.cpu.composite_faces import _surface_rise
-from heatsim.physics.conditions import STEFAN_BOLTZMANN, TOLERANCES, Conditions, surface_rise
+from heatsim.physics.boundary import STEFAN_BOLTZMANN, TOLERANCES, Boundary, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0
@@ -81,13 +81,16 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     np.testing.assert_array_equal(np.array(compiled, dtype=precision), rise)
 
 
-def bar(condition: str, extra: str = "") -> Conditions:
-    text = scenario(
+def text_of(condition: str, precision: str = "float32") -> str:
+    return scenario(
         *((1.0, 1.0, 1.0), (20, 1, 1)),
-        **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0},
+        **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0, "precision": precision, "dt": 1.0},
         boundaries=f"x_min = {condition}",
     )
-    return Conditions.from_scenario(problem(text + extra).scenario)
+
+
+def bar(condition: str) -> Boundary:
+    return problem(text_of(condition)).boundary
 
 
 @pytest.mark.parametrize(
@@ -95,16 +98,16 @@ def bar(condition: str, extra: str = "") -> Conditions:
     [held(400.0), INSULATED, flux(4000.0), convection(300.0, 350.0), convection(0.0, 350.0)],
     ids=["held", "insulated", "flux", "convection", "no convection"],
 )
-def test_conditions_without_radiation_agree_with_the_faces_formula(condition: str) -> None:
-    conditions = bar(condition)
-    faces = problem(
-        scenario((1.0, 1.0, 1.0), (20, 1, 1), initial=300.0, end=8.0, k=K, boundaries=f"x_min = {condition}")
-    ).faces
-    T = np.array([290.0, 300.0, 333.3])
-    row = conditions.rows(np.zeros(1), REFERENCE)[0, 0]
-    rise = surface_rise(row, np.float64(2.0 * K / D), REFERENCE, T - REFERENCE)
-    a, b = faces.surface(0, 0.0)
-    np.testing.assert_allclose(T + rise, a * T + b, rtol=1e-14)
+def test_without_radiation_the_balance_is_linear(condition: str) -> None:
+    """A step gives the cell f − g·T = dt/(ρ·cp·d)·K·(T_s − T)."""
+    derived = problem(text_of(condition, precision="float64"))
+    (dt,) = derived.coefficients
+    f, g = derived.linear_terms(np.zeros(1), dt, REFERENCE)
+    T = np.array([290.0, 300.0, 333.3]) - REFERENCE
+    row = derived.boundary.rows(np.zeros(1), REFERENCE)[0, 0]
+    rise = surface_rise(row, np.float64(2.0 * K / D), REFERENCE, T)
+    gained = dt / (1000.0 * 100.0 * D) * (2.0 * K / D) * rise
+    np.testing.assert_allclose(f[0, 0] - g[0, 0] * T, gained, rtol=1e-11)
 
 
 def test_a_held_surface_takes_a_beam_away() -> None:
@@ -122,7 +125,7 @@ rectangle = { min = [0.25, 0.0], max = [0.5, 0.5] }
 type = "temperature"
 value = "300 + t"
 """
-    conditions = Conditions.from_scenario(problem(text).scenario)
+    conditions = problem(text).boundary
     expected = np.full((4, 4), 5)
     expected[:2, 1] = 6
     np.testing.assert_array_equal(conditions.maps[5], expected)

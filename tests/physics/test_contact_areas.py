@@ -15,7 +15,7 @@ from painted import body, cylinder, region, sphere, write_turned_box
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS, Entries
-from heatsim.physics.body import Body
+from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
 NOTHING = Entries((np.zeros((0, 0)),) * 6, (np.zeros((0, 0)),) * 6, np.zeros(0))
@@ -23,11 +23,11 @@ AMBIENT, FILM = 300.0, 2.0
 COOLED = f'void = {{ type = "convection", coefficient = {FILM}, ambient = {AMBIENT} }}'
 
 
-def stepping(of: Body, kernel: str = "numba") -> tuple[Callable[[Array], Array], float]:
+def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], Array], float]:
     """One step of deviations from the ambient temperature, and its length in s."""
-    medium, dt = of.medium, 0.9 * of.stability_limit().dt
+    medium, dt = of.materials, 0.9 * of.limit.dt
     arrays = CompositeArrays(
-        *(device.choose("cpu"), medium, of.conditions.maps, of.conditions.void, AMBIENT, "float64"), of.open_faces
+        *(device.choose("cpu"), medium, of.boundary.maps, of.boundary.void, AMBIENT, "float64"), of.open_faces
     )
     tables = make_tables(medium, (0.0,) * 7, dt, "float64")
     row = arrays.row(of.rows(np.zeros(1), dt, AMBIENT), 0, medium.grid)
@@ -40,10 +40,10 @@ def stepping(of: Body, kernel: str = "numba") -> tuple[Callable[[Array], Array],
     return step, dt
 
 
-def steady(of: Body, power: Array) -> Array:
+def steady(of: HeatProblem, power: Array) -> Array:
     """The deviation from the ambient temperature in K for sources in W/m³; ρ·cp is 1 everywhere."""
     step, dt = stepping(of)
-    T, left = np.zeros(of.medium.grid.shape), power * dt
+    T, left = np.zeros(of.materials.grid.shape), power * dt
     direction, squared = left.copy(), float((left**2).sum())
     target = 1e-20 * squared
     while squared > target:
@@ -56,9 +56,9 @@ def steady(of: Body, power: Array) -> Array:
     return T
 
 
-def core_and_shell(of: Body, centre: tuple[float, ...], round_in: int) -> tuple[Array, Array, Array]:
+def core_and_shell(of: HeatProblem, centre: tuple[float, ...], round_in: int) -> tuple[Array, Array, Array]:
     """Which cells are of "one", which of "two", and their distances from the centre in m."""
-    medium = of.medium
+    medium = of.materials
     assert of.parts is not None
     names = np.array([substance.name for substance in medium.palette])[of.parts.material]
     x, y, z = (medium.grid.centres(axis) - centre[axis] for axis in range(3))
@@ -98,7 +98,7 @@ def errors(round_in: int, cells: int, resistance: float, ratio: float, centre: t
     thickness = 1.0 if round_in == 3 else size[2]
     surface = [4.0 * pi * radius**2 if round_in == 3 else 2.0 * pi * radius * thickness for radius in (INNER, OUTER)]
     volume = surface[0] * INNER / round_in
-    T = steady(of, core / (core.sum() * of.medium.grid.cell_volume))  # 1 W
+    T = steady(of, core / (core.sum() * of.materials.grid.cell_volume))  # 1 W
 
     def between(a: Array | float, b: float) -> Array:
         return np.asarray(
@@ -133,16 +133,16 @@ def test_a_field_that_is_linear_but_for_its_jumps_stays_as_it_is(degrees: tuple[
     of = body(region('stl = "part.stl"', "two"), 32, outside="one", resistance=0.7, boundaries="", folder=tmp_path)
     a, b = np.radians(degrees)
     normal = np.array([np.sin(a) * np.sin(b), -np.sin(a) * np.cos(b), np.cos(a)])
-    x, y, z = (of.medium.grid.centres(axis) - 0.5 for axis in range(3))
+    x, y, z = (of.materials.grid.centres(axis) - 0.5 for axis in range(3))
     along = x * normal[0] + (y * normal[1])[:, None] + (z * normal[2])[:, None, None]
     T = -along - 0.7 * (along > -0.125) - 0.7 * (along > 0.125)
     change = stepping(of, "numpy")[0](T) - T
     inside = (slice(6, -6),) * 3
     assert np.abs(change[inside]).max() < 1e-5 * np.abs(change).max()
-    exposure = of.medium.exposure
+    exposure = of.materials.exposure
     assert exposure is not None
     assert exposure.contacts
-    assert not of.medium.exposed_cells
+    assert not of.materials.exposed_cells
 
 
 def test_a_flat_contact_on_the_grid_has_no_weights() -> None:
@@ -153,7 +153,7 @@ def test_a_flat_contact_on_the_grid_has_no_weights() -> None:
         resistance=0.7,
         boundaries="",
     )
-    assert of.medium.exposure is None
+    assert of.materials.exposure is None
 
 
 def test_a_contact_between_slabs_keeps_its_bits_where_a_sphere_has_one_too() -> None:
@@ -178,13 +178,13 @@ def test_the_step_is_limited_where_weights_are_largest() -> None:
         10,
         boundaries='void = { type = "convection", coefficient = 500.0, ambient = 0.0 }',
     )
-    exposure = of.medium.exposure
+    exposure = of.materials.exposure
     assert exposure is not None
-    limit = of.stability_limit().dt
+    limit = of.limit.dt
     step, dt = stepping(of)
     own = []
     for cell in exposure.cells.tolist():
-        T = np.full(of.medium.grid.shape, -AMBIENT)
+        T = np.full(of.materials.grid.shape, -AMBIENT)
         still = step(T).reshape(-1)[cell]
         T.reshape(-1)[cell] += 1.0
         own.append(step(T).reshape(-1)[cell] - still)

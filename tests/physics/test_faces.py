@@ -7,8 +7,10 @@ from problem_text import problem
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.faces import Faces
+from heatsim.physics.boundary import AMBIENT as AMBIENT_NUMBER
+from heatsim.physics.boundary import FILM
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_temperature import surfaces_at
 
 K, D = 20.0, 0.05  # W/(m K), m: conductivity and spacing normal to the x faces
 H, AMBIENT, Q = 300.0, 350.0, 4000.0
@@ -24,32 +26,50 @@ def bar(x_min: str, x_max: str = INSULATED, **settings: object) -> HeatProblem:
     return problem(text)
 
 
-def at_start(faces: Faces, face: int = 0) -> tuple[float, float, float]:
-    exchange = faces.exchange(face, np.zeros(1))
-    return float(exchange.beta[0]), float(exchange.ambient[0]), float(exchange.flux[0])
+def at_start(derived: HeatProblem, face: int = 0) -> tuple[float, ...]:
+    """Film, ambient, flux, emission, surroundings, free."""
+    return tuple(derived.boundary.rows(np.zeros(1), 0.0)[0, face].tolist())
+
+
+def film_conductance(derived: HeatProblem, face: int = 0) -> float:
+    """What g means between the surroundings and the centre of a cell, in W/(m² K)."""
+    (dt,) = derived.coefficients
+    g = derived.linear_terms(np.zeros(1), dt, 0.0)[1]
+    capacity, d = derived.materials.heat_capacity[0], derived.grid.spacing[face // 2]
+    return float(g[0, face]) * float(capacity) * d / dt
 
 
 @pytest.mark.parametrize(
-    ("condition", "beta", "ambient", "q"),
+    ("condition", "numbers"),
     [
-        (held(400.0), 2.0, 400.0, 0.0),
-        (INSULATED, 0.0, 0.0, 0.0),
-        (flux(Q), 0.0, 0.0, Q),
-        (convection(H, AMBIENT), H / (K / D + H / 2.0), AMBIENT, 0.0),
-        (convection(0.0, AMBIENT), 0.0, AMBIENT, 0.0),
+        (held(400.0), (1.0, 400.0, 0.0, 0.0, 0.0, 0.0)),
+        (INSULATED, (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+        (flux(Q), (0.0, 0.0, Q, 0.0, 0.0, 1.0)),
+        (convection(H, AMBIENT), (H, AMBIENT, 0.0, 0.0, 0.0, 1.0)),
+        (convection(0.0, AMBIENT), (0.0, AMBIENT, 0.0, 0.0, 0.0, 1.0)),
     ],
     ids=["held", "insulated", "flux", "convection", "no convection"],
 )
-def test_a_condition_is_three_numbers(condition: str, beta: float, ambient: float, q: float) -> None:
-    faces = bar(condition).faces
-    assert at_start(faces) == pytest.approx((beta, ambient, q), rel=1e-15)
-    assert at_start(faces, 1) == (0.0, 0.0, 0.0)
+def test_a_condition_is_six_numbers(condition: str, numbers: tuple[float, ...]) -> None:
+    derived = bar(condition)
+    assert at_start(derived)[:3] == pytest.approx(numbers[:3], rel=1e-15)
+    assert at_start(derived)[5] == numbers[5]
+    assert at_start(derived, 1) == (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-def test_convection_is_a_film_in_series_with_half_a_cell() -> None:
-    """q = (T∞ − T)/(1/h + d/2k) must be (k/d)·β·(T∞ − T)."""
-    beta, _, _ = at_start(bar(convection(H, AMBIENT)).faces)
-    assert K / D * beta == pytest.approx(1.0 / (1.0 / H + D / (2.0 * K)), rel=1e-14)
+@pytest.mark.parametrize(
+    ("condition", "conductance"),
+    [
+        (held(400.0), 2.0 * K / D),
+        (INSULATED, 0.0),
+        (flux(Q), 0.0),
+        (convection(H, AMBIENT), 1.0 / (1.0 / H + D / (2.0 * K))),
+    ],
+    ids=["held", "insulated", "flux", "convection"],
+)
+def test_a_film_is_in_series_with_half_a_cell(condition: str, conductance: float) -> None:
+    derived = bar(condition, precision="float64")
+    assert film_conductance(derived) == pytest.approx(conductance, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +80,7 @@ def test_a_step_gains_what_flows_in(condition: str) -> None:
     derived = bar(condition, precision="float64")
     (dt,) = derived.coefficients
     reference, T = 310.0, 330.0
-    f, g = derived.face_terms(np.zeros(1), dt, reference)
+    f, g = derived.linear_terms(np.zeros(1), dt, reference)
     into_body = {
         held(400.0): K / (D / 2.0) * (400.0 - T),
         flux(Q): Q,
@@ -77,10 +97,10 @@ def test_a_body_at_the_ambient_temperature_gains_nothing(precision: str) -> None
     """f is made from the rounded g: at the reference temperature itself both are exact."""
     for condition in (held(373.15), convection(H, 373.15)):
         derived = bar(condition, precision=precision)
-        f, g = derived.face_terms(np.zeros(1), 1.0, 373.15)
+        f, g = derived.linear_terms(np.zeros(1), 1.0, 373.15)
         assert f[0, 0] == 0.0
         assert g[0, 0] > 0.0
-        f, g = derived.face_terms(np.zeros(1), 1.0, 300.0)
+        f, g = derived.linear_terms(np.zeros(1), 1.0, 300.0)
         unit_roundoff = float(np.finfo(precision).eps) / 2.0
         assert float(f[0, 0]) / float(g[0, 0]) == pytest.approx(373.15 - 300.0, rel=2.0 * unit_roundoff)
 
@@ -90,22 +110,20 @@ def test_conditions_in_time_are_taken_at_each_step() -> None:
     held_in_time = f'{{ type = "temperature", value = {table} }}'
     derived = bar(held_in_time, convection("100 + 10*t", "300 + t"))
     times = np.arange(6.0)
-    exchange = derived.faces.exchange(0, times)
-    np.testing.assert_allclose(exchange.ambient, [300.0, 350.0, 400.0, 400.0, 400.0, 400.0], rtol=1e-15)
-    exchange = derived.faces.exchange(1, times)
-    h = 100.0 + 10.0 * times
-    np.testing.assert_allclose(exchange.beta, h / (K / D + h / 2.0), rtol=1e-15)
-    np.testing.assert_allclose(exchange.ambient, 300.0 + times, rtol=1e-15)
-    assert not derived.faces.constant()
+    rows = derived.boundary.rows(times, 0.0)
+    np.testing.assert_allclose(rows[:, 0, AMBIENT_NUMBER], [300.0, 350.0, 400.0, 400.0, 400.0, 400.0], rtol=1e-15)
+    np.testing.assert_allclose(rows[:, 1, FILM], 100.0 + 10.0 * times, rtol=1e-15)
+    np.testing.assert_allclose(rows[:, 1, AMBIENT_NUMBER], 300.0 + times, rtol=1e-15)
+    assert not derived.boundary.constant
 
 
 def test_what_is_constant_and_what_exchanges() -> None:
-    faces = bar(held(300.0), convection(1.0, 300.0)).faces
-    assert faces.constant()
-    assert [faces.exchanging(face) for face in range(6)] == [True, True, False, False, False, False]
-    faces = bar(PERIODIC, PERIODIC).faces
-    assert [faces.exchanging(face) for face in range(6)] == [False] * 6
-    assert [faces.periodic(axis) for axis in range(3)] == [True, False, False]
+    boundary = bar(held(300.0), convection(1.0, 300.0)).boundary
+    assert boundary.constant
+    assert [boundary.exchanging(face) for face in range(6)] == [True, True, False, False, False, False]
+    boundary = bar(PERIODIC, PERIODIC).boundary
+    assert [boundary.exchanging(face) for face in range(6)] == [False] * 6
+    assert boundary.periodic == (True, False, False)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +138,8 @@ def test_what_is_constant_and_what_exchanges() -> None:
     ids=["held", "insulated", "flux", "convection"],
 )
 def test_the_surface_lies_half_a_cell_away(condition: str, surface: float) -> None:
-    a, b = bar(condition).faces.surface(0, 0.0)
-    assert a * 330.0 + b == pytest.approx(surface, rel=1e-14)
+    found = surfaces_at(bar(condition), 0)(0, (0, 0, 0), (0.0, 0.0, 0.0), np.asarray(330.0))
+    assert float(found) == pytest.approx(surface, rel=1e-14)
 
 
 def test_a_convection_peak_too_narrow_to_foresee_is_refused_when_met() -> None:
@@ -130,13 +148,21 @@ def test_a_convection_peak_too_narrow_to_foresee_is_refused_when_met() -> None:
     derived = bar(convection(spike, 300.0), dt="auto", end=11.0)
     (dt,) = derived.coefficients
     with pytest.raises(ScenarioError, match=r"beyond the stability limit .* too narrow to be foreseen"):
-        derived.face_terms(np.array([3.3333]), dt, 300.0)
+        derived.linear_terms(np.array([3.3333]), dt, 300.0)
 
 
 def test_conditions_lie_on_their_own_axis() -> None:
     """Spacing and conductivity normal to the face decide."""
     boundaries = "\n".join(f"{name} = {convection(100.0, 300.0)}" for name in FACES)
-    text = scenario((1.0, 2.0, 3.0), (10, 10, 10), initial=300.0, end=1.0, boundaries=boundaries, k=(10.0, 20.0, 40.0))
-    faces = problem(text).faces
+    text = scenario(
+        (1.0, 2.0, 3.0),
+        (10, 10, 10),
+        initial=300.0,
+        end=1e-3,
+        boundaries=boundaries,
+        k=(10.0, 20.0, 40.0),
+        precision="float64",
+    )
+    derived = problem(text)
     for face, (k, d) in enumerate(((10.0, 0.1), (10.0, 0.1), (20.0, 0.2), (20.0, 0.2), (40.0, 0.3), (40.0, 0.3))):
-        assert at_start(faces, face)[0] == pytest.approx(100.0 / (k / d + 50.0), rel=1e-14)
+        assert film_conductance(derived, face) == pytest.approx(1.0 / (1.0 / 100.0 + d / (2.0 * k)), rel=1e-12)

@@ -24,7 +24,7 @@ def derived(sources: str, end: float = 2.0, every: float = 0.5):  # type: ignore
 
 def power_of(body, times: np.ndarray, dt: float) -> np.ndarray:  # type: ignore[no-untyped-def,type-arg]
     """W that the cells get in each step."""
-    return body.sources.heat(times, dt) @ (body.medium.counts * body.medium.cell_heat_capacity) / dt
+    return body.sources.heat(times, dt) @ (body.materials.counts * body.materials.cell_heat_capacity) / dt
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def power_of(body, times: np.ndarray, dt: float) -> np.ndarray:  # type: ignore[
     ids=["everywhere", "sphere", "box"],
 )
 def test_a_power_is_exact_whatever_the_cells(place: str) -> None:
-    body = derived(f"[[sources]]\npower = 120.0\n{place}\n").body
+    body = derived(f"[[sources]]\npower = 120.0\n{place}\n")
     assert power_of(body, np.array([0.0, 1.0]), 1e-3) == pytest.approx([120.0] * 2, rel=1e-13)
 
 
@@ -45,9 +45,9 @@ def test_sources_add_up_where_they_overlap_and_densities_count_by_volume() -> No
     body = derived(
         "[[sources]]\npower_density = 1e6\n[[sources]]\npower = -5.0\n"
         "box = { min = [0,0,0], max = [0.02, 0.03, 0.02] }\n"
-    ).body
+    )
     assert power_of(body, np.zeros(1), 1e-3) == pytest.approx([0.04 * 0.03 * 0.02 * 1e6 - 5.0], rel=1e-13)
-    assert len(body.medium.kinds) == 2
+    assert len(body.materials.kinds) == 2
 
 
 def test_a_source_is_on_during_its_interval_alone() -> None:
@@ -55,7 +55,7 @@ def test_a_source_is_on_during_its_interval_alone() -> None:
     timeline, total = found.timeline, 0.0
     for interval, dt in enumerate(timeline.dts.tolist()):
         times = timeline.step_times(int(timeline.steps[interval]), int(timeline.steps[interval + 1]))
-        power = power_of(found.body, times, dt)
+        power = power_of(found, times, dt)
         assert set(np.round(power, 9).tolist()) <= {0.0, 8.0}
         total += float(power.sum()) * dt
     assert total == pytest.approx(8.0 * 0.8, rel=1e-12)
@@ -64,11 +64,11 @@ def test_a_source_is_on_during_its_interval_alone() -> None:
 @pytest.mark.parametrize("radius", [1e-4, 1e-3, 2.4e-3])
 def test_a_beam_brings_what_it_absorbs_while_it_is_on(radius: float) -> None:
     """From finer than a cell to one that reaches the edge; on from 0.1 s for the length of its path, 0.0224 m."""
-    body = derived("[[sources]]\n" + BEAM % radius + "\n").body
+    body = derived("[[sources]]\n" + BEAM % radius + "\n")
     dt = 0.013
     times = np.arange(150) * dt
     (rows,) = body.sources.beam_rows(times, dt)
-    dx, dy, _ = body.medium.grid.spacing
+    dx, dy, _ = body.materials.grid.spacing
     power = rows.weights[0].sum(axis=1) * rows.weights[1].sum(axis=1) * dx * dy
     stop = 0.1 + np.hypot(0.02, 0.01) / 0.02
     share = np.clip((np.minimum(times + dt, stop) - np.maximum(times, 0.1)) / dt, 0.0, 1.0)
@@ -83,7 +83,7 @@ def absorbed(body, times: np.ndarray, dt: float = 1e-3) -> np.ndarray:  # type: 
     """W that all beams bring to their faces."""
     power = np.zeros(len(times))
     for rows in body.sources.beam_rows(times, dt):
-        u, v = (body.medium.grid.spacing[axis] for axis in face_axes(FACES[rows.face]))
+        u, v = (body.materials.grid.spacing[axis] for axis in face_axes(FACES[rows.face]))
         power += rows.weights[0].sum(axis=1) * rows.weights[1].sum(axis=1) * u * v
     return power
 
@@ -98,7 +98,7 @@ def beam_on(face: str, spot: tuple[float, float], radius: float, extra: str = ""
 @pytest.mark.parametrize("spot", [(0.0, 0.015), (0.0, 0.0), (0.04, 0.03), (0.001, 0.029)])
 def test_what_falls_beside_the_face_misses_it(spot: tuple[float, float], radius: float) -> None:
     """Half the power on an edge and a quarter on a corner while the other sides are far; else the error function."""
-    body = derived(beam_on("z_max", spot, radius)).body
+    body = derived(beam_on("z_max", spot, radius))
 
     def share(at: float, length: float) -> float:
         return (erf(sqrt(2.0) * (length - at) / radius) + erf(sqrt(2.0) * at / radius)) / 2.0
@@ -116,7 +116,7 @@ def test_a_half_model_on_a_symmetry_plane_absorbs_half_the_heat_of_the_whole(fac
     def rows(length: float, cells: int, middle: float):  # type: ignore[no-untyped-def]
         size, grid = [length] * 3, [cells] * 3
         text = scenario(tuple(size), tuple(grid), initial=300.0, end=1.0, k=20.0, rho=2000.0, cp=500.0)
-        return problem(text + beam_on(face, (middle, middle), 1.3e-3)).body
+        return problem(text + beam_on(face, (middle, middle), 1.3e-3))
 
     whole, quarter = rows(0.02, 20, 0.01), rows(0.01, 10, 0.0)
     dt, start = 1e-2, np.zeros(1)
@@ -137,7 +137,7 @@ def test_a_beam_that_travels_over_the_edge_fades_as_its_spot_leaves() -> None:
         f'[[sources]]\nbeam = {{ face = "z_max", power = 8.0, radius = {radius}, '
         f"path = [[0.02, 0.015], [0.04, 0.015]], speed = {speed} }}\n"
     )
-    body, dt = derived(text).body, 0.01
+    body, dt = derived(text), 0.01
     times = np.arange(100) * dt
     distance = 0.02 - speed * (times + dt / 2.0)
     expected = [4.0 * (1.0 + erf(sqrt(2.0) * left / radius)) for left in distance]
@@ -155,8 +155,7 @@ def test_over_the_end_of_a_periodic_axis_a_spot_goes_on_at_the_other(radius: flo
         rho=2000.0,
         cp=500.0,
     )
-    body = problem(text + beam_on("z_max", (0.0, 0.015), radius)).body
-    assert body is not None
+    body = problem(text + beam_on("z_max", (0.0, 0.015), radius))
     expected = 8.0 * erf(sqrt(2.0) * 0.015 / radius)
     assert absorbed(body, np.zeros(1)) == pytest.approx([expected], rel=1e-12)
     (rows,) = body.sources.beam_rows(np.zeros(1), 1e-3)
@@ -169,10 +168,9 @@ def test_a_beam_has_the_profile_of_a_gaussian() -> None:
     """2P/(πR²)·exp(−2r²/R²) where cells are small against the radius."""
     text = scenario((0.04, 0.03, 0.02), (160, 120, 1), initial=300.0, end=1.0, k=20.0, rho=2000.0, cp=500.0)
     text += '[[sources]]\nbeam = { face = "z_max", power = 50.0, radius = 3e-3, path = [[0.02, 0.015]] }\n'
-    body = problem(text).body
-    assert body is not None
+    body = problem(text)
     (rows,) = body.sources.beam_rows(np.zeros(1), 0.1)
-    grid = body.medium.grid
+    grid = body.materials.grid
     first_u, first_v = rows.first[0]
     x = grid.centres(0)[first_u : first_u + rows.weights[0].shape[1]]
     y = grid.centres(1)[first_v : first_v + rows.weights[1].shape[1]]

@@ -12,64 +12,66 @@ from numpy.typing import NDArray
 from problem_text import problem
 
 from heatsim.errors import ScenarioError
-from heatsim.grid import FACES, Grid
+from heatsim.grid import FACES
 from heatsim.kernels.cpu.oracle import advance_numpy
-from heatsim.physics.coefficients import derive, stability_limit
-from heatsim.physics.faces import Faces
+from heatsim.physics.boundary import linear_terms
+from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 
-NO = (False, False, False)
-INSIDE = (0.0,) * 6
-HELD = 2.0
+NOTHING = (INSULATED,) * 6
+HELD = held(300.0)
+WEAK = convection(2.0 / 3.0, 300.0)  # of a cell of 1 m with k = 1 W/(m K): 1/(1/h + d/2k) = k/2d
 
 
 def limit(
     cells: tuple[int, int, int],
     rates: tuple[float, float, float],
-    periodic: tuple[bool, bool, bool] = NO,
-    betas: tuple[float, ...] = INSIDE,
+    faces: tuple[str, ...] = NOTHING,
 ) -> tuple[float, tuple[int, int, int]]:
-    found = stability_limit(Grid(cells, (1.0, 1.0, 1.0)), rates, periodic, betas)
+    """The limit of cells of 1 m with ρ·cp = 1 J/(m³ K)."""
+    boundaries = "\n".join(f"{name} = {condition}" for name, condition in zip(FACES, faces, strict=True))
+    size = (float(cells[0]), float(cells[1]), float(cells[2]))
+    found = problem(scenario(size, cells, initial=300.0, end=1.0, boundaries=boundaries, k=rates)).limit
     return found.dt, found.cell
 
 
 def test_a_cell_inside_gives_to_six_neighbours() -> None:
     dt, cell = limit((5, 5, 5), (1.0, 2.0, 3.0))
     assert dt == pytest.approx(1.0 / 12.0, rel=1e-15)
-    assert cell == (2, 2, 2)
+    assert cell == (1, 1, 1)
 
 
 def test_a_cell_at_a_held_face_gives_three_times() -> None:
     """One neighbour, and the face at half the distance."""
-    dt, cell = limit((5, 1, 1), (1.0, 1.0, 1.0), betas=(HELD, 0.0, 0.0, 0.0, 0.0, 0.0))
+    dt, cell = limit((5, 1, 1), (1.0, 1.0, 1.0), (HELD, *NOTHING[1:]))
     assert dt == pytest.approx(1.0 / 3.0, rel=1e-15)
     assert cell == (0, 0, 0)
-    dt, cell = limit((5, 5, 5), (1.0, 1.0, 1.0), betas=(0.0, HELD, 0.0, 0.0, HELD, 0.0))
+    dt, cell = limit((5, 5, 5), (1.0, 1.0, 1.0), (INSULATED, HELD, *NOTHING[2:4], HELD, INSULATED))
     assert dt == pytest.approx(1.0 / (3.0 + 2.0 + 3.0), rel=1e-15)
-    assert cell == (4, 2, 0)
+    assert cell == (4, 1, 0)
 
 
 def test_weak_convection_leaves_the_limit_to_the_cells_inside() -> None:
-    dt, cell = limit((5, 1, 1), (1.0, 1.0, 1.0), betas=(0.5, 0.5, 0.0, 0.0, 0.0, 0.0))
+    dt, cell = limit((5, 1, 1), (1.0, 1.0, 1.0), (WEAK, WEAK, *NOTHING[2:]))
     assert dt == pytest.approx(0.5, rel=1e-15)
-    assert cell == (2, 0, 0)
+    assert cell == (1, 0, 0)
 
 
 def test_strong_convection_is_a_held_face() -> None:
-    """β = h/(k/d + h/2) tends to 2."""
+    """1/(1/h + d/2k) tends to 2k/d."""
     text = scenario((1.0, 1.0, 1.0), (5, 1, 1), initial=300.0, end=1.0, boundaries=f"x_min = {convection(1e12, 300.0)}")
     assert problem(text).limit.dt == pytest.approx(0.04 / 3.0, rel=1e-9)
 
 
 def test_two_cells_along_an_axis_give_to_one_neighbour() -> None:
     assert limit((2, 1, 1), (1.0, 1.0, 1.0))[0] == pytest.approx(1.0, rel=1e-15)
-    assert limit((2, 1, 1), (1.0, 1.0, 1.0), periodic=(True, False, False))[0] == pytest.approx(0.5, rel=1e-15)
+    assert limit((2, 1, 1), (1.0, 1.0, 1.0), (PERIODIC, PERIODIC, *NOTHING[2:]))[0] == pytest.approx(0.5, rel=1e-15)
 
 
 def test_one_cell_gives_only_through_its_faces() -> None:
     assert limit((1, 1, 1), (1.0, 1.0, 1.0))[0] == inf
-    assert limit((1, 1, 1), (1.0, 1.0, 1.0), periodic=(True, True, True))[0] == inf
-    dt, cell = limit((1, 1, 1), (1.0, 1.0, 1.0), betas=(HELD, HELD, 0.0, 0.5, 0.0, 0.0))
+    assert limit((1, 1, 1), (1.0, 1.0, 1.0), (PERIODIC,) * 6)[0] == inf
+    dt, cell = limit((1, 1, 1), (1.0, 1.0, 1.0), (HELD, HELD, INSULATED, WEAK, *NOTHING[4:]))
     assert dt == pytest.approx(1.0 / 4.5, rel=1e-15)
     assert cell == (0, 0, 0)
 
@@ -84,8 +86,10 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     """What one step makes of the cells, as a matrix: column j is the step of a field that is 1 in cell j."""
     grid, n = derived.grid, derived.grid.cell_count
     c = derive(grid, derived.rates, dt, "float64", "increments")
-    betas = np.array([derived.faces.exchange(face, np.zeros(1)).beta[0] for face in range(6)])
-    g = betas * np.repeat(c.exchange, 2)
+    g = np.zeros(6)
+    for face in range(6):
+        row, share = derived.boundary.rows(np.zeros(1), 0.0)[:, face], 2.0 * c.exchange[face // 2]
+        g[face] = linear_terms(row, float(1.0 / derived.materials.half[face // 2, 0]), share, share, "float64")[1][0]
     matrix = np.empty((n, n))
     for j in range(n):
         T = np.zeros(grid.shape)
@@ -151,14 +155,14 @@ def test_a_given_dt_is_refused_beyond_the_limit(factor: float, stable: bool) -> 
         assert problem(text).timeline.last_step == 50
         return
     with pytest.raises(
-        ScenarioError, match=r"time\.dt: .* beyond the stability limit 0\.02 s \(set by cell \[2, 0, 0\]\)"
+        ScenarioError, match=r"time\.dt: .* beyond the stability limit 0\.02 s \(set by cell \[1, 0, 0\]\)"
     ):
         problem(text)
 
 
 def test_faces_read_from_a_scenario_keep_their_order() -> None:
     boundaries = "\n".join(f"{name} = {convection(float(i + 1), 300.0)}" for i, name in enumerate(FACES))
-    faces = Faces.from_scenario(
-        problem(scenario((1.0, 1.0, 1.0), (1, 1, 1), initial=300.0, end=1.0, boundaries=boundaries)).scenario
-    )
-    assert faces.largest_betas(1.0) == pytest.approx([h / (1.0 + h / 2.0) for h in range(1, 7)], rel=1e-15)
+    derived = problem(scenario((1.0, 1.0, 1.0), (1, 1, 1), initial=300.0, end=1.0, boundaries=boundaries))
+    assert derived.boundary.largest_films(1.0)[:6].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    total = sum(1.0 / (1.0 / h + 0.5) for h in range(1, 7))
+    assert derived.limit.dt == pytest.approx(1.0 / total, rel=1e-14)

@@ -8,16 +8,16 @@ import pytest
 from painted import area, body, box, cylinder, region, sphere, write_turned_box
 
 from heatsim.physics import cell_faces
-from heatsim.physics.body import Body
 from heatsim.physics.link_weights import kinds_around
+from heatsim.physics.problem import HeatProblem
 
 # Coordinates that no cell's border or centre has.
 OFF = (0.5123, 0.4871, 0.5057)
 
 
-def voxels(of: Body, *materials: str) -> float:
+def voxels(of: HeatProblem, *materials: str) -> float:
     """The area in m² of the cells' faces between two materials."""
-    medium = of.medium
+    medium = of.materials
     names = [substance.name for substance in medium.palette]
     wanted = np.zeros((len(names), len(names)), dtype=bool)
     one, other = (names.index(name) for name in materials)
@@ -53,7 +53,7 @@ def test_a_box_has_its_area_at_any_thickness(thickness: float, cells: tuple[int,
 
 
 def test_faces_of_a_box_on_the_grid_weigh_as_much_as_they_are() -> None:
-    found = body(region(box((0.25, 0.25, 0.25), (0.75, 0.5, 0.875))), 16).medium.exposure
+    found = body(region(box((0.25, 0.25, 0.25), (0.75, 0.5, 0.875))), 16).materials.exposure
     assert found is not None
     assert (found.area == 1.0).all()
 
@@ -77,14 +77,14 @@ def test_triangles_may_be_inside_out(tmp_path: Path) -> None:
 def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees: float, tmp_path: Path) -> None:
     write_turned_box(tmp_path / "part.stl", (0.8, 0.8, 0.5), (degrees, 0.0))
     found = body(region('stl = "part.stl"'), 40, folder=tmp_path)
-    exposure = found.medium.exposure
+    exposure = found.materials.exposure
     assert exposure is not None
     y, z = ((exposure.cells // stride % 40 + 0.5) / 40 - 0.5 for stride in (40, 1600))
     x = (exposure.cells % 40 + 0.5) / 40 - 0.5
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     # In the middle of the upper side, where no edge is near.
     middle = (np.abs(x) < 0.25) & (np.abs(c * y + s * z) < 0.2) & (c * z - s * y > 0.0)
-    medium = found.medium
+    medium = found.materials
     _, around = kinds_around(medium, exposure.cells[middle])
     for direction, part in ((2, s), (5, c)):
         weights = exposure.area[middle, direction][around[:, direction] == medium.void]

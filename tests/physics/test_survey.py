@@ -58,9 +58,8 @@ def test_of_a_law_the_largest_diffusivity_counts():
     from heatsim.physics.problem import HeatProblem
 
     scenario = parse(tomllib.loads(TEXT.replace("temperature = 400.0", 'temperature = "300 + 2000*x"')), "x.toml")
-    body = HeatProblem.from_scenario(scenario).body
-    assert body is not None
-    steel, wood = survey(scenario, body.medium.palette, body.reference)
+    body = HeatProblem.from_scenario(scenario)
+    steel, wood = survey(scenario, body.materials.palette, body.reference)
     # From 310 to 490 K: k from 59 to 41 W/(m K), cp from 505 to 595 J/(kg K); the middle is 400 K.
     assert (steel.at, steel.conductivity, steel.specific_heat) == (400.0, (50.0,) * 3, 550.0)
     assert steel.enthalpy is not None

@@ -33,9 +33,8 @@ def scenario(*changes: tuple[str, str], extra: str = "") -> Scenario:
 
 
 def followed(read: Scenario) -> tuple[float, float]:
-    body = HeatProblem.from_scenario(read).body
-    assert body is not None
-    enthalpy = body.medium.palette[0].enthalpy
+    body = HeatProblem.from_scenario(read)
+    enthalpy = body.materials.palette[0].enthalpy
     assert enthalpy is not None
     return enthalpy.followed
 
@@ -118,9 +117,8 @@ def test_a_range_says_how_far_an_expression_holds() -> None:
     limited = ("density = 1000.0", 'density = 1000.0\ntemperature_range = ["40 degC", 800.0]')
     read = scenario(("20 + 0.01*T", "20 - 0.01*T"), limited, extra="[[sources]]\npower_density = 1e9\n")
     assert followed(read) == pytest.approx((313.15, 800.0))
-    body = HeatProblem.from_scenario(read).body
-    assert body is not None
-    enthalpy = body.medium.palette[0].enthalpy
+    body = HeatProblem.from_scenario(read)
+    enthalpy = body.materials.palette[0].enthalpy
     assert enthalpy is not None
     assert enthalpy.conductivity_range == pytest.approx((12.0, 20.0 - 3.1315))
     assert enthalpy.specific_heat_range == pytest.approx((300.0 + 313.15, 1100.0))
@@ -129,7 +127,7 @@ def test_a_range_says_how_far_an_expression_holds() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("temperature_range = 300.0", "a list of two temperatures is wanted"),
+        ("temperature_range = 300.0", "a list of two temperatures is expected"),
         ("temperature_range = [500.0, 400.0]", "the second temperature must be above the first"),
         ("temperature_range = [-5.0, 400.0]", "temperature_range.0: got -5.0"),
     ],

@@ -145,7 +145,7 @@ MISTAKES = {
         ('material = "copper"\n\n', 'material = "coper"\n\n'),
         "",
         "domain.material",
-        ['got "coper"; one of "copper", "silicon", "wax", "void" is wanted; did you mean "copper"?'],
+        ['got "coper"; one of "copper", "silicon", "wax", "void" is expected; did you mean "copper"?'],
     ),
     "a material called void": (
         (),
@@ -217,7 +217,7 @@ MISTAKES = {
         ("700 + 0.4*(T - 300)", "1 - 2"),
         "",
         "materials.silicon.specific_heat",
-        ["cannot be always"],
+        ["out of range always"],
     ),
     "melting alone": (('solidus = "50 degC"', ""), "", "materials.wax.solidus", ["missing", "belong together"]),
     "melting upside down": (
@@ -330,7 +330,12 @@ MISTAKES = {
         ["already"],
     ),
     "contact negative": (("= 1e-5", "= -1e-5"), "", "contacts.0.resistance", ["at least 0 m^2 K/W"]),
-    "stop below": (("stop_below = 1e-4", "stop_below = 0"), "", "time.stop_below", ["got 0; a rate of temperature"]),
+    "stop below": (
+        ("stop_below = 1e-4", "stop_below = 0"),
+        "",
+        "time.stop_below",
+        ["got 0; a rate of change"],
+    ),
     "emissivity": (
         ("emissivity = 0.9", "emissivity = 1.1"),
         "",
@@ -341,7 +346,7 @@ MISTAKES = {
         ('void = { type = "convection"', 'void = { type = "periodic"'),
         "",
         "boundaries.void.type",
-        ['"radiation", "insulated" is wanted'],
+        ['"radiation", "insulated" is expected'],
     ),
     "nothing void": (('material = "void"', 'material = "wax"'), "", "boundaries.void", ["nothing is void"]),
     "patch face": (
@@ -391,7 +396,7 @@ MISTAKES = {
         ('type = "flux"\n', 'type = "periodic"\n'),
         "",
         "patches.0.type",
-        ['"flux", "convection", "radiation", "insulated" is wanted'],
+        ['"flux", "convection", "radiation", "insulated" is expected'],
     ),
     "patch key": (
         ("value = 2e4", "value = 2e4\nvalu = 2"),

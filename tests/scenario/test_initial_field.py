@@ -125,7 +125,7 @@ def test_fault_in_a_late_block_is_found_at_its_place(folder, monkeypatch):
         ({"file": "none.npy"}, ("file",), 'got "none.npy"; there is no such file in '),
         ({"file": "x" * 5000}, ("file",), "there is no such file"),
         ({"file": "folder.npy"}, ("file",), "there is no such file"),
-        ({"file": "a\0b.npy"}, ("file",), "the name of a file is wanted"),
+        ({"file": "a\0b.npy"}, ("file",), "the name of a file is expected"),
         ({"file": 3}, ("file",), "got 3; the name of a file"),
         ({"file": "notes.txt"}, ("file",), "ending in .npy"),
         ({"file": "damaged.npy"}, ("file",), "cannot be read as a .npy file"),

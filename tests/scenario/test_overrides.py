@@ -73,7 +73,7 @@ def test_overrides_build_what_is_not_there(tmp_path):
         ("probes.5.name=3", "--set", ["got probes.5.name"]),
         ("time.ende=3", "time.ende", ["got 3; unknown key", 'did you mean "end"?', "(from --set)"]),
         ("time.end=-3", "time.end", ["got -3; a duration must be greater than 0 s (from --set)"]),
-        ("output.energy=True", "output.energy", ['got "True"; true or false is wanted, without quotes (from --set)']),
+        ("output.energy=True", "output.energy", ['got "True"; true or false is expected, without quotes (from --set)']),
         ("domain.size=[0, 1, 1]", "domain.size.0", ["got 0", "(from --set)"]),
     ],
 )

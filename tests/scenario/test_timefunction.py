@@ -161,7 +161,7 @@ def test_expression_is_in_range_up_to_the_end():
         ({"times": [0, 1], "values": [1, "-5 W/(m^2 K)"]}, ("values", 1), "must be at least 0 W/(m^2 K)"),
         ({"times": [0, 1], "values": [1, True]}, ("values", 1), "got true"),
         ({"times": [1, 2], "values": [1, 2], "repeat": True}, ("times", 0), "must start at 0"),
-        ({"times": [0, 5e-324], "values": [0, 1e30]}, (), "too near"),
+        ({"times": [0, 5e-324], "values": [0, 1e30]}, (), "too close"),
     ],
 )
 def test_wrong_table_is_refused_at_its_place(table, place, fragment):

@@ -7,7 +7,7 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.solver import field_copy
 from heatsim.solver.field import Field
-from heatsim.solver.field_copy import Frame
+from heatsim.solver.field_copy import FieldCopy
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -28,7 +28,7 @@ def test_it_keeps_every_bit_while_the_field_goes_on(
     stepped = field(backend, precision)
     deviation = stepped.device.to_host(stepped.deviation).copy()
     temperature = (deviation.astype(np.float64) + 293.15).astype(precision)
-    kept = Frame(stepped, stepped.device.xp.empty_like(stepped.deviation))
+    kept = FieldCopy(stepped, stepped.device.xp.empty_like(stepped.deviation))
     stepped.deviation[...] = 1.0
     assert (kept.shape, kept.precision) == (deviation.shape, precision)
     # A slab is gone when the next comes.
@@ -39,6 +39,6 @@ def test_it_keeps_every_bit_while_the_field_goes_on(
 
 def test_without_room_for_a_copy_it_reads_the_field_itself() -> None:
     stepped = field("cpu", "float32")
-    kept = Frame(stepped)
+    kept = FieldCopy(stepped)
     stepped.deviation[...] = 1.0
     assert all((slab == 1.0).all() for slab in kept.deviations())

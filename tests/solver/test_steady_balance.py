@@ -14,10 +14,9 @@ from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
 from heatsim.kernels.cpu.composite_oracle import Entries, advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
-from heatsim.physics.body import Body
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.scenario import Periodic, parse
+from heatsim.scenario import parse
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
@@ -29,34 +28,32 @@ STILL = bodies.EVERYTHING.replace(
 )
 
 
-def body_of(text: str) -> Body:
-    scenario = parse(tomllib.loads(text), "body.toml")
-    x, y, z = (isinstance(scenario.boundaries.face(name), Periodic) for name in ("x_min", "y_min", "z_min"))
-    return Body.from_scenario(scenario, (x, y, z))
+def body_of(text: str) -> HeatProblem:
+    return HeatProblem.from_scenario(parse(tomllib.loads(text), "body.toml"))
 
 
 def solved(
-    body: Body, reference: float, tolerance: float | None = None, precision: str = "float64"
+    body: HeatProblem, reference: float, tolerance: float | None = None, precision: str = "float64"
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
-    equations = Equations(balance, precision, np.zeros(body.medium.grid.shape))
+    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape))
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
 
 
-def stepped(body: Body, T: Array, reference: float, dt: float) -> Array:
+def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     """T after one explicit step of the oracle, in which the conditions are those of t = 0."""
-    conditions = body.conditions
+    conditions = body.boundary
     arrays = CompositeArrays(
-        *(device.choose("cpu"), body.medium, conditions.maps, conditions.void, reference, "float64"),
+        *(device.choose("cpu"), body.materials, conditions.maps, conditions.void, reference, "float64"),
         mixed=conditions.mixed,
     )
     rows = body.rows(np.zeros(1), dt, reference)
     nothing = [np.zeros((0, 0))] * 6
-    tables: Any = make_tables(body.medium, (0.0,) * 7, dt, "float64")
+    tables: Any = make_tables(body.materials, (0.0,) * 7, dt, "float64")
     T_new = np.empty_like(T)
-    row = arrays.row(rows, 0, body.medium.grid)
+    row = arrays.row(rows, 0, body.materials.grid)
     ledger = Entries(nothing, nothing, np.zeros(0))
     advance_numpy(T, T_new, body.periodic, arrays.body, tables, row, 0, ledger, "increments")
     return T_new
@@ -158,15 +155,14 @@ void = { type = "radiation", emissivity = 0.5, ambient = 400.0 }
 def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() -> None:
     """What melts and how heat is stored does not matter; conductivities of both centres do, at every interface."""
     problem = HeatProblem.from_scenario(parse(tomllib.loads(VARYING), "body.toml"))
-    body, dt = problem.body, 1e-9
-    assert body is not None
-    assert body.medium.varies
+    body, dt = problem, 1e-9
+    assert body.materials.varies
     balance = SteadyBalance(body, 350.0)
-    equations = VaryingEquations(balance, "float64", np.zeros(body.medium.grid.shape))
+    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape))
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
     assert np.ptp(T) > 300.0
-    contents, before = body.medium.contents(0, T), body.medium.contents(0, np.zeros_like(T))
+    contents, before = body.materials.contents(0, T), body.materials.contents(0, np.zeros_like(T))
     rates = (stepped(body, contents, 350.0, dt) - contents) / dt
     largest = np.abs(stepped(body, before, 350.0, dt) - before).max() / dt
     assert np.abs(rates).max() <= 1e-6 * largest + 1e-15 * np.abs(contents).max() / dt
@@ -182,15 +178,14 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
 )
 def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The CUDA kernels on the host, with arrays that do not mix with NumPy's; steps are replayed from a graph."""
-    body = HeatProblem.from_scenario(parse(tomllib.loads(text) | {"time": {"method": "steady"}}, "body.toml")).body
-    assert body is not None
+    body = HeatProblem.from_scenario(parse(tomllib.loads(text) | {"time": {"method": "steady"}}, "body.toml"))
     xp = StrictModule()
     sweeps, queue = sweeps_on_host(xp, monkeypatch)
     solutions = []
     for module, using in ((np, CpuSweeps()), (xp, sweeps)):
         balance = SteadyBalance(body, body.reference, module)
-        make = VaryingEquations if body.medium.varies else Equations
-        equations = make(balance, "float32", module.zeros(body.medium.grid.shape))
+        make = VaryingEquations if body.materials.varies else Equations
+        equations = make(balance, "float32", module.zeros(body.grid.shape))
         progress = solve(equations, using, 0.01)
         flows = equations.flows()
         solutions.append((balance.contents(equations.temperature), [*flows.faces.values(), flows.void], progress))
@@ -217,8 +212,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         x_min = {{ type = "temperature", value = 300.0 }}
         x_max = {{ type = "temperature", value = 800.0 }}
         """
-        body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml")).body
-        assert body is not None
+        body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml"))
         balance = SteadyBalance(body, 300.0)
         equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)))
         solve(equations, CpuSweeps(), 1e-6)

@@ -143,7 +143,7 @@ def test_symbolic_links_are_not_ours(tmp_path, name):
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     path = make(tmp_path, "file") / "file"
     for folder in (path, path / "below"):
-        with pytest.raises(FolderError, match=r"is a file or inside of one; choose another --output"):
+        with pytest.raises(FolderError, match=r"is a file, or inside of a file; choose another --output"):
             prepare(folder, overwrite=True)
     assert path.read_text() == "file"
 

@@ -14,7 +14,7 @@ from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
 from heatsim.study.report import summarise
 from heatsim.study.responses import parameters_of
-from heatsim.study.results import Row, kinds
+from heatsim.study.results import Row, column_types
 
 RANGES = """
 [study]
@@ -36,7 +36,7 @@ def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
     definition, _ = read(study_text.write(at, study))
     rows = []
     for number, point in zip(definition.numbers, definition.points, strict=True):
-        row: Row = dict.fromkeys(kinds(definition))
+        row: Row = dict.fromkeys(column_types(definition))
         row.update(point, run=number, folder=f"runs/{number:04d}", **{STATUS: DONE, MESSAGE: ""})
         value = 300.0 + float(str(point["material.conductivity"]))
         row.update({response.name: value for response in definition.table.responses})

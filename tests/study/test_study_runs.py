@@ -273,7 +273,9 @@ def test_a_kernel_that_is_not_there_is_told_of_before_anything_is_written(tmp_pa
 
 def test_a_response_that_is_called_like_another_column(tmp_path: Path) -> None:
     path = study_text.write(tmp_path)
-    with pytest.raises(InputError, match=r'study.responses.0.name: got "middle max"; the results have such a column'):
+    with pytest.raises(
+        InputError, match=r'study.responses.0.name: got "middle max"; the results already have a column of this name'
+    ):
         heatsim.Study.from_scenario(path, ['study.responses.0.name="middle max"'])
 
 

@@ -1,8 +1,6 @@
 """The arrays of a composite body that kernels read (composite/composite.cuh), on the host and on a device."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,14 +11,12 @@ from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_oracle import Entries, HostBody, LinkTables, StepRow
-from heatsim.physics.body import Rows
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.rows import Rows
 
 KIND = np.uint8(INTERIOR - 1)
-_CELLS_AT_ONCE = 2**22
 
 
 def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
@@ -120,85 +116,6 @@ class CompositeArrays:
             ),
         )
 
-    @cached_property
-    def capacities(self) -> Any:
-        """ρ·cp·V of a cell of each kind in J/K, on the device."""
-        return self.device.xp.asarray(self.medium.cell_heat_capacity)
-
-    @cached_property
-    def thermometer(self) -> Thermometer | None:
-        """Converts the field's contents to temperatures; None if the field holds temperatures."""
-        if not self.medium.varies:
-            return None
-        cells = self.body.cells
-        return Thermometer(
-            self.device.xp, self.medium.enthalpies, lambda place: cells[place] & KIND if cells.size else 0
-        )
-
-    def content(self, deviation: Any, *, absolute: bool = False) -> float:
-        """Σ ρ·cp·V·T over the cells in J, in a fixed order; Σ ρ·cp·V·|T| if ``absolute``.
-
-        If materials vary with temperature, the field holds contents, in kelvins of these same heat capacities. So the
-        sum is the heat in this case too.
-        """
-        total = 0.0
-        for planes in _slabs(deviation):
-            slab = abs(deviation[planes]) if absolute else deviation[planes]
-            weights = self.capacities[self.body.cells[planes] & KIND] if self.body.cells.size else self.capacities[0]
-            total += (slab * weights).sum(dtype=np.float64)
-        return float(total)
-
-    def extremes(self, deviation: Any) -> tuple[float, float]:
-        """The lowest and highest deviation in temperature of cells that are not void."""
-        lowest, highest = np.inf, -np.inf
-        for planes in _slabs(deviation):
-            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
-            if self.body.void >= 0:
-                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
-            if slab.size:
-                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return lowest, highest
-
-    def extremes_of_kinds(self, deviation: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and highest value in the field for each kind; inf and −inf for void."""
-        kinds = len(self.medium.kinds)
-        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
-        for planes in _slabs(deviation):
-            for kind in range(kinds):
-                if kind != self.body.void:
-                    low, high = (self._of_kind(deviation, planes, kind, fill) for fill in (np.inf, -np.inf))
-                    lowest[kind] = min(lowest[kind], float(low.min()))
-                    highest[kind] = max(highest[kind], float(high.max()))
-        return lowest, highest
-
-    def lowest_cell(self, deviation: Any, kind: int) -> int:
-        """The flat index of the first cell of a kind that has the lowest value of this kind in the field."""
-        best, cell = np.inf, 0
-        for planes in _slabs(deviation):
-            slab = self._of_kind(deviation, planes, kind, np.inf).reshape(-1)
-            place = int(slab.argmin())
-            if float(slab[place]) < best:
-                best, cell = float(slab[place]), planes.start * deviation[0].size + place
-        return cell
-
-    def _of_kind(self, deviation: Any, planes: slice, kind: int, fill: float) -> Any:
-        """Some planes, with ``fill`` in the cells of other kinds."""
-        slab = deviation[planes]
-        if not self.body.cells.size:
-            return slab
-        return self.device.xp.where((self.body.cells[planes] & KIND) == kind, slab, slab.dtype.type(fill))
-
-    def mean(self, deviation: Any) -> float:
-        """The mean deviation in temperature of cells that are not void."""
-        total, count = 0.0, 0
-        for planes in _slabs(deviation):
-            slab = deviation[planes] if self.thermometer is None else self.thermometer(deviation[planes], planes)
-            if self.body.void >= 0:
-                slab = slab[(self.body.cells[planes] & KIND) != self.body.void]
-            total += float(slab.sum(dtype=np.float64))
-            count += slab.size
-        return total / count
-
     def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
@@ -269,11 +186,9 @@ class CompositeArrays:
         """The data of step ``step`` of ``rows`` for a CPU kernel."""
         number = np.dtype(self.precision).type
         beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
-        nz, ny, nx = grid.shape
-        shapes = ((nz, ny), (nz, nx), (ny, nx))
         for beam in rows.beams:
             if not beams[beam.face].size:
-                beams[beam.face] = np.zeros(shapes[beam.face // 2], dtype=self.precision)
+                beams[beam.face] = np.zeros(grid.face_shape(beam.face), dtype=self.precision)
             u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
             first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
@@ -301,10 +216,3 @@ def _pointers(rows: Any, count: int) -> NDArray[np.uint64]:
     """The addresses of an array's rows, one for each step; the same for all if there is a single row."""
     stride = rows.strides[0] if len(rows) > 1 else 0
     return (address(rows) + stride * np.arange(count)).astype(np.uint64)
-
-
-def _slabs(field: Any) -> Iterator[slice]:
-    """Slices of a few planes of an array [z, y, x], so that temporaries stay small."""
-    planes = max(1, _CELLS_AT_ONCE // field[0].size)
-    for first in range(0, len(field), planes):
-        yield slice(first, min(first + planes, len(field)))

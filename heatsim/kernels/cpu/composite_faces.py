@@ -17,7 +17,7 @@ from heatsim.kernels.cpu.composite_cells import (
 )
 from heatsim.kernels.cpu.rows import compiled
 from heatsim.physics import mixed_cells
-from heatsim.physics.conditions import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.mixed_cells import MIXED
 
 place_of: Any = inlined(mixed_cells.place_of)
@@ -175,7 +175,7 @@ def _pass_parts(body: CompiledBody, step: Step, place: int, cell: Any, parts: An
 
 @compiled
 def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """:func:`heatsim.physics.conditions.surface_rise` for one cell; ``scale`` is (reference, tolerance)."""
+    """As :func:`heatsim.physics.boundary.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
     reference, tolerance = scale[0], scale[1]
     film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
     zero = T - T

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
+from heatsim.physics.boundary import FREE, TOLERANCES, surface_rise
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
-from heatsim.physics.conditions import FREE, TOLERANCES, surface_rise
 from heatsim.physics.mixed_cells import MIXED, MixedCells
 
 Field = NDArray[Any]

@@ -154,8 +154,8 @@ def boxes(
         build.spec.steps,
         _KEPT[build.precision] * _threads(build),
     )
-    segments = _table(*found, build.access, _threads(build), _vectors(build, second.room))
-    bits = sum(1 << axis for axis, wraps in enumerate(periodic) if wraps)
+    segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
+    bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
     return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)
 

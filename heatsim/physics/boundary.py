@@ -1,12 +1,19 @@
-"""Conditions that the kernels evaluate themselves: on faces, patches and surfaces towards void.
+"""Boundary conditions: on faces of the box, on patches and on surfaces towards void.
 
-A condition is six numbers, which may vary in time. With the conductance K = 2k/d of the half cell behind the surface,
-the surface's temperature T_s is where
+A condition is six numbers, which may vary in time: film h, ambient T∞, flux q, emission εσ, surroundings T_sur, free.
+The half cell behind the surface has the conductance K = 2k/d. The surface temperature T_s satisfies
 
-    h·(T∞ − T_s) + q + εσ·(T_sur⁴ − T_s⁴) = K·(T_s − T)
+    h·(T∞ − T_s) + q + εσ·(T_sur⁴ − T_s⁴) = K·(T_s − T)          T: of the cell, d/2 behind the surface
 
-A held temperature is h = 1 without the right-hand side. For conditions without radiation this is the formula of
-:mod:`heatsim.physics.faces`.
+                              film  ambient  flux  emission  surroundings  free
+    held temperature            1   its value   0      0          0          0      free = 0 removes the right-hand side
+    convection                  h      T∞       0     εσ        T_sur        1
+    radiation                   0      0        0     εσ        T_sur        1
+    given flux                  0      0        q      0          0          1
+    insulated, periodic         0      0        0      0          0          1      the kernel wraps the index
+
+The film and the half cell are in series (Incropera, *Fundamentals of Heat and Mass Transfer*, §3.1). Without radiation
+the balance is linear, and one step gives the cell f − g·(T − T_ref): :func:`linear_terms`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,6 +36,7 @@ from heatsim.scenario import (
     Scenario,
     Temperature,
     TimeFunction,
+    radiates,
 )
 
 Array = NDArray[np.float64]
@@ -46,8 +54,8 @@ TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """All conditions of a scenario.
+class Boundary:
+    """All boundary conditions of a scenario.
 
     Attributes:
         scenario: whose they are.
@@ -65,8 +73,8 @@ class Conditions:
     mixed: MixedCells
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario) -> "Conditions":
-        """The conditions of a scenario.
+    def from_scenario(cls, scenario: Scenario) -> "Boundary":
+        """Read the conditions of a scenario.
 
         Raises:
             ScenarioError: more patches than can be told apart.
@@ -95,6 +103,17 @@ class Conditions:
     def void(self) -> int | None:
         """The number of the condition on surfaces towards void; None where they let nothing through."""
         return None if isinstance(self.conditions[-1], Insulated) else len(self.conditions) - 1
+
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]:
+        """Which axes wrap."""
+        x, y, z = (isinstance(condition, Periodic) for condition in self.conditions[:6:2])
+        return x, y, z
+
+    @property
+    def linear(self) -> bool:
+        """Whether each face has one condition, and none of these radiates."""
+        return not any(map(radiates, self.conditions[:6])) and not any(numbers.size for numbers in self.maps)
 
     @property
     def constant(self) -> bool:
@@ -151,9 +170,28 @@ class Conditions:
         counts with its mean over the step, everything else with its value at the start.
 
         Raises:
-            ScenarioError: a value is not finite, or no temperature.
+            ScenarioError: a value is not finite, or negative where that makes no sense.
         """
+        rows, physical = self._evaluate(times, reference, dt)
+        for number, of_condition in enumerate(physical.T):
+            if not of_condition.all():
+                raise self.not_physical(number, float(times[int(np.argmin(of_condition))]))
+        return rows
+
+    def unchecked_rows(self, time: float, reference: float) -> Array:
+        """The same numbers at one time, shape (conditions, 6), where some may be not finite."""
+        rows, _ = self._evaluate(np.array([time]), reference, 0.0)
+        return np.asarray(rows[0])
+
+    def not_physical(self, number: int, time: float) -> ScenarioError:
+        """The error to raise where condition ``number`` has no usable value at a time in s."""
+        message = f"is not a finite, physical value at t = {time!r} s"
+        return ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
+
+    def _evaluate(self, times: Array, reference: float, dt: float) -> tuple[Array, NDArray[np.bool_]]:
+        """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
         rows = np.zeros((len(times), len(self.conditions), 6))
+        physical = np.ones(rows.shape[:2], dtype=bool)
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
             film, ambient, flux, emissivity, surroundings = (
@@ -165,13 +203,9 @@ class Conditions:
             row[:, FLUX] = condition.value.mean(times, dt) if isinstance(condition, Flux) and dt > 0.0 else flux
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
-            physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
-            physical &= (film >= 0.0) & (emissivity >= 0.0)
-            if not physical.all():
-                time = float(times[int(np.argmin(physical))])
-                message = f"is not a finite, physical value at t = {time!r} s"
-                raise ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
-        return rows
+            physical[:, number] = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
+            physical[:, number] &= (film >= 0.0) & (emissivity >= 0.0)
+        return rows, physical
 
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
@@ -200,6 +234,34 @@ def time_functions(condition: Condition) -> Sequence[TimeFunction]:
             return _NONE, _NONE, _NONE, condition.emissivity, condition.ambient
         case _:
             return (_NONE,) * 5
+
+
+def linear_terms(
+    rows: Array, conductance: float, share: float, rounded_share: float, precision: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The terms f (K) and g of a condition that does not radiate: a step gives its cell f − g·(T − T_ref).
+
+        g = round(share_r·h/(free·K + h))      f = g·(T∞ − T_ref) + share·free·q/(free·K + h)
+
+    With c = k·dt/(ρ·cp·d²) these are 2c for a held temperature, c·h/(k/d + h/2) for convection, c·q·d/k for a flux.
+    f is made from the rounded g, so that f/g is the ambient temperature to within one rounding. The heat of a given
+    flux does not depend on the rounded coefficient, so it is made with the exact one.
+
+    Args:
+        rows: the six numbers of the condition at n times, shape (n, 6).
+        conductance: K = 2k/d of the half cell in W/(m² K).
+        share: 2c, exact.
+        rounded_share: 2c from the coefficient that kernels use.
+        precision: of the terms.
+
+    Returns:
+        f and g, each of shape (n,).
+    """
+    film, ambient, flux, _, _, free = rows.T
+    losses = free * conductance + film
+    g = (rounded_share * film / losses).astype(precision)
+    f = g.astype(np.float64) * ambient + share * free * flux / losses
+    return f.astype(precision), g
 
 
 def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:

@@ -1,0 +1,159 @@
+"""A run as its observers see it."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import NotFiniteError
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.energy_bound import EnergyBound
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.field_copy import FieldCopy
+from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.steady_state import SteadyState
+from heatsim.storage.writer import Writer
+
+
+@dataclass(frozen=True)
+class Record:
+    """A temperature that was never lower, or never higher.
+
+    Attributes:
+        temperature: in K.
+        time: in s.
+        cell: (x, y, z), where it was looked for.
+    """
+
+    temperature: float
+    time: float
+    cell: tuple[int, int, int] | None = None
+
+    def as_list(self) -> list[float]:
+        """The numbers one after the other."""
+        return [self.temperature, self.time, *(self.cell or ())]
+
+
+@dataclass
+class RunState:
+    """A run as its observers see it.
+
+    Attributes:
+        problem: the numbers of the scenario.
+        field: the temperatures after ``step`` steps; device work up to there is done.
+        ledger: the heat through the faces up to there.
+        folder: where the run writes.
+        step: number of steps done.
+        statistics: heat, extremes and means of the field.
+        arrays: the body's arrays on the field's device.
+        initial_heat: Σ ρ·cp·V·(T − T_ref) in J at step 0.
+        energy_bound: how large the residual of the energy balance may be; None without one.
+        wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
+        stopped: whether the run is to end here, before its last step.
+        lowest: the lowest temperature at the due times so far.
+        beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
+            "high").
+        compared: a step done and the deviations after it, for runs that end when the field changes no more.
+        steady: how the steady state was found that the field holds; None of a run in which time passes.
+        writer: what fields and checkpoints are written by while the run goes on.
+        copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
+    """
+
+    problem: HeatProblem
+    field: Field
+    ledger: Ledger
+    statistics: FieldStatistics
+    arrays: CompositeArrays
+    folder: Path
+    step: int = 0
+    initial_heat: float = 0.0
+    energy_bound: EnergyBound | None = None
+    wall_time: float = 0.0
+    stopped: bool = False
+    lowest: Record | None = None
+    beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
+    compared: tuple[int, Any] | None = None
+    steady: SteadyState | None = None
+    writer: Writer = dataclasses.field(default_factory=Writer)
+    copies: bool = True
+
+    _copy: tuple[int, FieldCopy] | None = None
+    _room: Any = None
+    _total: tuple[int, float] | None = None
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self.problem.timeline.time(self.step)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last step is done, or none is needed."""
+        return self.stopped or self.step >= self.problem.timeline.last_step
+
+    def total(self) -> float:
+        """Sum of the deviations in K, calculated once a step.
+
+        Raises:
+            NotFiniteError: there is NaN or infinity in the field.
+        """
+        if self._total is None or self._total[0] != self.step:
+            total = self.field.total()
+            if not np.isfinite(total):
+                raise NotFiniteError(
+                    f"NaN or infinity in the field, seen at step {self.step} (t = {self.time!r} s); nothing of it was "
+                    "saved. The files up to the step before are good, the last checkpoint too"
+                )
+            self._total = (self.step, total)
+        return self._total[1]
+
+    def write(self, work: Callable[[FieldCopy], object]) -> None:
+        """Have something done with the field as it is at this step; the run goes on in the meantime.
+
+        One copy of the field is kept at most: at another step than the last time, what was handed over then is waited
+        for first.
+
+        Raises:
+            StorageError: what was to be written before could not be.
+        """
+        with self._copy_of_step() as field_copy:
+            self.writer.submit(partial(work, field_copy))
+
+    def write_beside(self, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
+        """The same beside what was handed over before.
+
+        ``work`` is also given what waits for that, and raises its error if it failed. Of the copy it may read the
+        deviations only.
+
+        Raises:
+            StorageError: what was to be written before could not be.
+        """
+        with self._copy_of_step() as field_copy:
+            self.writer.submit_beside(partial(work, field_copy))
+
+    @contextmanager
+    def _copy_of_step(self) -> Iterator[FieldCopy]:
+        """The field as it is at this step; what is handed over meanwhile is waited for where the field is no copy."""
+        copied = self.copies and not self.finished
+        if self._copy is None or self._copy[0] != self.step:
+            self.writer.wait()
+            if copied and self._room is None:
+                try:
+                    self._room = self.field.device.xp.empty_like(self.field.deviation)
+                except MemoryError:
+                    self.copies = copied = False
+            self._copy = (self.step, FieldCopy(self.field, self._room if copied else None))
+        yield self._copy[1]
+        if not (copied or self.finished):
+            self.writer.wait()
+
+    def stored_heat(self) -> float:
+        """Heat in J that the body has gained since the start."""
+        return self.statistics.heat() - self.initial_heat

@@ -1,0 +1,108 @@
+"""The cell types of a scenario: its regions painted, its materials as numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.physics import cell_types, surface_areas, temperature_range
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_types import Medium, Substance, TooManyKindsError
+from heatsim.physics.enthalpy import tabulate
+from heatsim.physics.initial import InitialField
+from heatsim.physics.regions import Parts, paint, source_mask
+from heatsim.physics.temperature_range import Occurring
+from heatsim.scenario import Scenario
+
+
+@dataclass(frozen=True, eq=False)
+class Painted:
+    """The materials of a body.
+
+    Attributes:
+        materials: the cell types.
+        parts: the owner of each cell; None where nothing is painted.
+        reference: the temperature in K at which materials that change have the properties that ``materials`` names;
+            0 where none changes.
+    """
+
+    materials: Medium
+    parts: Parts | None
+    reference: float
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario, boundary: Boundary) -> "Painted":
+        """Paint the regions and tell the cell types apart.
+
+        Raises:
+            ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
+                cells, or a material makes no sense at a temperature that can occur.
+        """
+        painted = scenario.regions or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
+        parts = paint(scenario) if painted else None
+        varies = any(material is not None and material.varies for _, material in scenario.palette)
+        start = InitialField.from_scenario(scenario, parts) if varies else None
+        palette = _palette(scenario, start)
+        places = {substance.name: place for place, substance in enumerate(palette)}
+        contacts = {
+            frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
+        }
+        exposed = boundary.void is not None
+        surfaces = None
+        if parts is not None and scenario.regions:
+            weighted = cell_types.weighted(palette, contacts, exposed)
+            surfaces = surface_areas.find(scenario, parts, weighted, boundary.periodic)
+        try:
+            materials = cell_types.build(
+                scenario.grid,
+                palette,
+                parts.material if parts is not None and scenario.regions else None,
+                contacts=contacts,
+                heated=_heated(scenario, parts),
+                periodic=boundary.periodic,
+                exposed=exposed,
+                surfaces=surfaces,
+            )
+        except TooManyKindsError as error:
+            raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
+        if start is not None:
+            materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
+        return cls(materials, parts, start.reference if start is not None else 0.0)
+
+
+def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
+    """The materials; those that change with temperature as they are at the reference temperature."""
+    reference = 0.0
+    if start is not None:
+        temperature_range.check(scenario, Occurring(start.lowest, start.highest))
+        reference = start.reference
+    return tuple(
+        cell_types.VOID
+        if material is None
+        else Substance(
+            name, material.conductivity_at(reference), material.density * material.specific_heat_at(reference)
+        )
+        for name, material in scenario.palette
+    )
+
+
+def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
+    """The materials with their enthalpies over the temperatures that can occur."""
+    occurring = Occurring.in_run(scenario, start, boundary, medium)
+    temperature_range.check(scenario, occurring)
+    return tuple(
+        substance
+        if material is None or not material.varies
+        else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
+        for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
+    )
+
+
+def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
+    """The cells of each source in the body; None for all that conduct."""
+    for source in scenario.sources:
+        if source.beam is None:
+            everywhere = source.region is None and source.shape is None
+            yield None if everywhere or parts is None else source_mask(source, scenario, parts)

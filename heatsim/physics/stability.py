@@ -1,0 +1,220 @@
+"""The largest stable time step of a body: one limit, one message, for all bodies.
+
+A step is stable while every cell's own coefficient stays ≥ 0, faces included: then no new extremes appear. In a time dt
+a cell loses dt·rate, with the rate in 1/s
+
+    rate = Σ over its six sides of 1/(ρ·cp·d) · conductance
+
+where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.physics import cell_types, link_weights
+from heatsim.physics.boundary import FILM, FREE, Boundary
+from heatsim.physics.cell_types import INTERIOR, Medium
+
+Array = NDArray[np.float64]
+
+_TOLERANCE = 1.0 + 1e-9  # of comparisons
+
+
+@dataclass(frozen=True)
+class StabilityLimit:
+    """The largest stable time step.
+
+    Attributes:
+        dt: in s; infinite if nothing conducts.
+        cell: (x, y, z) of a cell whose own coefficient reaches 0 there.
+    """
+
+    dt: float
+    cell: tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """The limits of a body.
+
+    Attributes:
+        materials: the cell types.
+        boundary: its conditions.
+    """
+
+    materials: Medium
+    boundary: Boundary
+
+    @cached_property
+    def limit(self) -> StabilityLimit:
+        """The limit for the largest h of each condition during the run."""
+        return self.limit_for(self._films)
+
+    def check(self, dt: float) -> None:
+        """Compare a time step in s with the limit.
+
+        Raises:
+            ScenarioError: it is longer; says which cell sets the limit.
+        """
+        if dt > self.limit.dt * _TOLERANCE:
+            x, y, z = self.limit.cell
+            setter = f"set by cell [{x}, {y}, {z}]"
+            if len(self.materials.palette) > 1:
+                setter += f', material "{self.materials.substance_at(x, y, z).name}"'
+            advice = 'use at most that, "auto", or coarser cells'
+            raise self._error(f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s ({setter}); {advice}")
+
+    def check_rows(self, dt: float, rows: Array, time: float) -> None:
+        """See that no film coefficient in some steps is too large for their length: one that could not be foreseen.
+
+        Args:
+            dt: length of the steps in s.
+            rows: the six numbers of each condition, shape (n, conditions, 6).
+            time: in s, at which the steps start.
+
+        Raises:
+            ScenarioError: one is; says when.
+        """
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0).max(axis=0)
+        if not (films > self._films * _TOLERANCE).any():
+            return
+        limit = self.limit_for(np.maximum(films, self._films)).dt
+        if dt > limit * _TOLERANCE:
+            raise self._error(
+                f"{dt!r} s is beyond the stability limit {limit:.6g} s that the convection coefficients reach near "
+                f"t = {time!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
+            )
+
+    def limit_for(self, films: Array) -> StabilityLimit:
+        """The largest dt for which every cell's own coefficient stays ≥ 0.
+
+        Args:
+            films: the largest h of each condition in W/(m² K).
+        """
+        rate, cell = 0.0, (0, 0, 0)
+        for cells, rates in self._cell_rates(films):
+            if len(rates) and rates.max() > rate:
+                rate, worst = float(rates.max()), int(cells[int(rates.argmax())])
+                nx, ny, _ = self.materials.grid.cells
+                cell = (worst % nx, worst // nx % ny, worst // (nx * ny))
+        return StabilityLimit(1.0 / rate if rate > 0.0 else inf, cell)
+
+    @cached_property
+    def _films(self) -> Array:
+        """The largest h of each condition during the run in W/(m² K)."""
+        return self.boundary.largest_films(self.boundary.scenario.time.end)
+
+    @cached_property
+    def _periodic(self) -> tuple[bool, bool, bool]:
+        return self.boundary.periodic
+
+    def _error(self, message: str) -> ScenarioError:
+        return ScenarioError(self.boundary.scenario.path, [Mistake("time.dt", message)])
+
+    def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """Cells, by their index in the flattened grid, and what they lose in 1/s; one cell stands for its likes."""
+        medium, grid = self.materials, self.materials.grid
+        nx, ny, nz = grid.cells
+        rates = medium.rates()
+        inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
+        if medium.uniform and not any(numbers.size for numbers in self.boundary.maps):
+            cells, special = self._different_cells()
+            yield cells[special], self._rates_of(cells[special], rates, films)
+            others = cells[~special][:1]
+            yield others, np.broadcast_to(np.asarray(inner, dtype=np.float64), len(others))
+            return
+        seen = np.zeros(len(medium.kinds), dtype=bool)
+        sides = np.zeros((ny, nx), dtype=bool)
+        if not self._periodic[0]:
+            sides[:, [0, -1]] = True
+        if not self._periodic[1]:
+            sides[[0, -1]] = True
+        count = cell_types.planes_at_once(grid.shape)
+        for first in range(0, nz, count):
+            z = np.arange(first, min(first + count, nz))
+            shape = (len(z), ny, nx)
+            planes = np.full(shape, INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z[0] : z[-1] + 1]
+            ends = np.isin(z, (0, nz - 1)) & (not self._periodic[2])
+            special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
+            cells = np.flatnonzero(special) + first * ny * nx
+            yield cells, self._rates_of(cells, rates, films)
+            kinds = planes & ~np.uint8(INTERIOR)
+            for kind in np.flatnonzero(~seen).tolist():
+                one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
+                if len(one):
+                    seen[kind] = True
+                    yield one, np.asarray(inner)[[kind]]
+
+    def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first, second and last cells along each axis, and which of them are at a face: no others differ."""
+        nx, ny, nz = self.materials.grid.cells
+        along = (sorted({0, min(1, n - 1), n - 1}) for n in (nz, ny, nx))
+        z, y, x = (place.reshape(-1) for place in np.meshgrid(*along, indexing="ij"))
+        special = np.full(x.shape, 1 in self.materials.grid.cells)
+        for place, n, periodic in zip((x, y, z), (nx, ny, nz), self._periodic, strict=True):
+            special |= (not periodic) & ((place == 0) | (place == n - 1))
+        return np.asarray((z * ny + y) * nx + x, dtype=np.int64), special
+
+    def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
+        medium, grid = self.materials, self.materials.grid
+        nx, ny, _ = grid.cells
+        place = (cells % nx, cells // nx % ny, cells // (nx * ny))
+
+        def kind_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
+            if medium.uniform:
+                return np.zeros(len(x), dtype=np.intp)
+            return (medium.cells[z, y, x] & ~np.uint8(INTERIOR)).astype(np.intp)
+
+        own = kind_at(*place)
+        total = np.zeros(len(cells))
+        gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
+        areas, factors = self._weights_of(cells)
+        with np.errstate(divide="ignore", over="ignore"):
+            resistances = 1.0 / films
+        for face in range(6):
+            axis, n = face // 2, grid.cells[face // 2]
+            beside = list(place)
+            beside[axis] = place[axis] + (2 * (face % 2) - 1)
+            outside = (beside[axis] < 0) | (beside[axis] >= n)
+            beside[axis] = beside[axis] % n
+            other = kind_at(beside[0], beside[1], beside[2])
+            u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
+            surface = outside & (not self._periodic[axis])
+            least_half = medium.least_half[axis, own]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                conductance = sum(
+                    fraction / (least_half + resistances[number])
+                    for number, fraction in self.boundary.shares(face, v, u)
+                )
+                if medium.void is not None and self.boundary.void is not None:
+                    towards_void = (~outside | self._periodic[axis]) & (other == medium.void)
+                    film = resistances[self.boundary.void]
+                    film = np.where(film > 0.0, film / areas[:, face], 0.0)
+                    through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)
+                    conductance = np.where(towards_void, through_void, conductance)
+                    surface |= towards_void
+            total += np.where(surface, conductance * gains[own, axis], 0.0)
+            total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
+        return total
+
+    @cached_property
+    def _link_factors(self) -> Array:
+        """What links of weighted cells are multiplied with."""
+        return link_weights.link_factors(self.materials)
+
+    def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
+        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
+        exposure = self.materials.exposure
+        if exposure is not None:
+            place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
+            listed = exposure.cells[place] == cells
+            areas[listed] = exposure.area[place[listed]]
+            factors[listed] = self._link_factors[place[listed]]
+        return areas, factors

@@ -1,0 +1,55 @@
+"""A test of whether this machine can render 3-D views."""
+
+import os
+import re
+import subprocess
+import sys
+
+from heatsim.errors import InputError
+from heatsim.storage.pyvista import import_pyvista
+
+# A broken driver may hang instead of failing; a slow machine needs a few seconds.
+_TRIAL_SECONDS = 120.0
+_TRIAL = """
+import pyvista
+plotter = pyvista.Plotter(off_screen=True, window_size=(16, 16))
+plotter.add_mesh(pyvista.Cube())
+plotter.screenshot(return_img=True)
+"""
+
+
+def start_trial() -> subprocess.Popen[bytes]:
+    """A process that tests whether this machine can render; other work continues meanwhile.
+
+    Without EGL, OSMesa and a display, VTK ends the whole process with a segmentation fault.
+    """
+    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        # Otherwise VTK tries an X server first and writes an error to stderr.
+        os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    # -P: do not import modules from the current folder, which may be untrusted.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
+    """Wait for the result of the test.
+
+    Raises:
+        InputError: PyVista is missing, or rendering does not work on this machine.
+    """
+    import_pyvista()
+    try:
+        output, _ = trial.communicate(timeout=_TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        trial.kill()
+        output, _ = trial.communicate()
+    if trial.returncode != 0:
+        # VTK writes "time (…) [thread] file:line WARN| message", in colours.
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", output.decode(errors="replace")).strip().splitlines()
+        raise InputError(
+            "3-D views need OpenGL, which does not work on this machine"
+            + (f" ({lines[-1].split('| ')[-1].strip()})" if lines else "")
+            + "; install EGL (Debian, Ubuntu: apt install libegl1 libgl1; Fedora: dnf install mesa-libEGL), "
+            "or copy the folder to a machine with OpenGL, and run `heatsim render` there"
+        )

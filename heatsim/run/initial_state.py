@@ -1,0 +1,85 @@
+"""The state from which a run starts: the scenario's initial field, or the last checkpoint."""
+
+from pathlib import Path
+
+import numpy as np
+
+from heatsim.observers.state import RunState
+from heatsim.physics.initial import InitialField
+from heatsim.run.plan import Plan
+from heatsim.run.resume import check_inputs, check_scenario, identity
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
+from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.storage import checkpoint, folder
+
+
+def initial_state(plan: Plan, target: Path) -> RunState:
+    """The state at t = 0, with the field at the scenario's initial temperature.
+
+    Args:
+        plan: the problem and the device.
+        target: the run's folder.
+
+    Raises:
+        ScenarioError: the initial temperature cannot be used.
+        NotFiniteError: it is not finite.
+    """
+    initial = InitialField.from_scenario(plan.problem.scenario)
+    state = _empty_state(plan, target, initial.reference)
+    if initial.uniform:
+        state.field.load_deviations(np.zeros((1, 1, 1)))
+    else:
+        state.field.load_temperatures(initial.slabs(), plan.problem.materials.contents)
+    state.total()  # checks that it is finite
+    state.initial_heat = state.statistics.heat()
+    return state
+
+
+def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunState:
+    """The state that a checkpoint holds.
+
+    Raises:
+        FolderError: the scenario or an input file was changed since the run began.
+        StorageError: the checkpoint does not fit the scenario.
+    """
+    with checkpoint.understanding(target):
+        state = _empty_state(plan, target, float(saved.values["reference"]))
+        now = identity(plan, target)
+        check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
+        check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
+        deviation = saved.arrays["deviation"]
+        if deviation.shape != state.field.grid.shape:
+            raise ValueError(f"deviations of shape {deviation.shape}")
+        state.field.load_deviations(deviation)
+        state.ledger.restore(saved.arrays)
+        state.step = int(saved.values["step"])
+        state.initial_heat = float(saved.values["initial_heat"])
+        state.wall_time = float(saved.values["wall_time"])
+        state.stopped = bool(saved.values["stopped"])
+        if "compared" in saved.arrays:
+            before = plan.device.xp.asarray(saved.arrays["compared"])
+            state.compared = (int(saved.values["compared_step"]), before)
+    return state
+
+
+def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:
+    """What a user should know before the run goes on: another kind of device gives other bits."""
+    before, now = saved.values["backend"], plan.device.backend
+    if before == now:
+        return []
+    return [
+        f'the run began on device "{before}" and goes on on "{now}": results will agree to rounding, not to the bit'
+    ]
+
+
+def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
+    """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
+    problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy
+    field = Field(plan.device, problem.grid, problem.precision, reference)
+    ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
+    arrays = composite_arrays(problem, field)
+    field.thermometer = make_thermometer(problem, field, arrays.body.cells)
+    statistics = FieldStatistics(problem, field, arrays.body.cells)
+    return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)

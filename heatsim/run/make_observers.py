@@ -1,0 +1,43 @@
+"""The observers that a scenario asks for, in the order in which they look at the run."""
+
+from collections.abc import Sequence
+
+from heatsim.observers.checkpoint import Checkpoints
+from heatsim.observers.energy import Energy
+from heatsim.observers.extreme_temperatures import ExtremeTemperatures
+from heatsim.observers.heat_flows import HeatFlows
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.probes import Probes
+from heatsim.observers.progress import Progress
+from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.steady import Steady
+from heatsim.observers.watchdog import Watchdog
+from heatsim.run.resume import input_files
+from heatsim.scenario import Scenario
+
+
+def make_observers(
+    scenario: Scenario, identity: Values, progress: bool, watchers: Sequence[Observer]
+) -> list[Observer]:
+    """The observers of a run; the watchdog comes first, the checkpoints last.
+
+    Args:
+        scenario: what is to be written.
+        identity: from :func:`heatsim.run.resume.identity`; kept in checkpoints.
+        progress: print the progress on stderr.
+        watchers: observers of the caller; checkpoints keep nothing of them.
+    """
+    observers: list[Observer] = [Watchdog(), ExtremeTemperatures()]
+    if scenario.time.stop_below is not None and not scenario.steady:
+        observers.append(Steady())  # before those that write: it may be the last time
+    if scenario.output.fields:
+        observers.append(Snapshots())
+    if scenario.probes:
+        observers.append(Probes())
+    if scenario.output.energy:
+        observers.append(HeatFlows() if scenario.steady else Energy())
+    if scenario.steady:
+        return [*observers, *watchers]
+    if progress:
+        observers.append(Progress())
+    return [*observers, *watchers, Checkpoints(tuple(observers), identity, input_files(scenario))]

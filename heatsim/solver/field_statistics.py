@@ -1,0 +1,144 @@
+"""Heat, extremes and means of a field, for all bodies.
+
+In a body of one constant material one fused pass over the field gives all of them. Elsewhere each takes a pass over the
+field and the kinds of its cells, a few planes at a time.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.composite.arrays import KIND
+from heatsim.physics.enthalpy import Thermometer
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.field import Extremes, Field
+
+_CELLS_AT_ONCE = 2**22
+
+
+class FieldStatistics:
+    """Statistics of one field, of the values that it has at each call.
+
+    Where materials change with temperature the field holds contents, in kelvins of the heat capacities that
+    ``materials`` names.
+
+    Args:
+        problem: whose materials the cells are of.
+        field: the values.
+        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+    """
+
+    def __init__(self, problem: HeatProblem, field: Field, cells: Any) -> None:
+        self._materials = problem.materials
+        self._field = field
+        self._cells = cells
+        self._capacities = problem.materials.cell_heat_capacity
+        self._fused = problem.materials.uniform and not problem.materials.varies
+
+    def heat(self, *, absolute: bool = False) -> float:
+        """Σ ρ·cp·V·(T − T_ref) over the cells in J, in a fixed order; of the magnitudes if ``absolute``."""
+        field = self._field
+        if self._fused:
+            return float(self._capacities[0]) * (field.absolute_total() if absolute else field.total())
+        total, capacities = 0.0, field.device.xp.asarray(self._capacities)
+        for planes in _slabs(field.deviation):
+            slab = abs(field.deviation[planes]) if absolute else field.deviation[planes]
+            total += (slab * (capacities[self._kinds(planes)])).sum(dtype=np.float64)
+        return float(total)
+
+    def deviations(self) -> Extremes:
+        """The lowest and highest T − T_ref in K; where nothing changes with temperature void may be among them."""
+        if self._materials.varies:
+            return self._extremes()
+        found = self._field.statistics()
+        return Extremes(found.lowest, found.highest)
+
+    def extremes(self) -> Extremes:
+        """Lowest and highest temperature in K, void left out."""
+        if self._fused:
+            return self._field.extremes()
+        found = self._extremes()
+        return Extremes(found.lowest + self._field.reference, found.highest + self._field.reference)
+
+    def mean(self) -> float:
+        """Mean temperature in K over the volume, void left out."""
+        field = self._field
+        if self._fused:
+            return field.total() / field.grid.cell_count + field.reference
+        total, count = 0.0, 0
+        for slab in self._conducting():
+            total += float(slab.sum(dtype=np.float64))
+            count += slab.size
+        return total / count + field.reference
+
+    def extremes_of_kinds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and highest value of what the field holds of each kind; inf and −inf for void."""
+        if self._materials.uniform:
+            found = self._field.statistics()
+            return np.array([found.lowest]), np.array([found.highest])
+        kinds = len(self._materials.kinds)
+        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
+        for planes in _slabs(self._field.deviation):
+            for kind in range(kinds):
+                if kind != self._materials.void:
+                    low, high = (self._of_kind(planes, kind, fill) for fill in (np.inf, -np.inf))
+                    lowest[kind] = min(lowest[kind], float(low.min()))
+                    highest[kind] = max(highest[kind], float(high.max()))
+        return lowest, highest
+
+    def lowest_cell(self, kind: int) -> tuple[int, int, int]:
+        """The first cell (x, y, z) of a kind with the lowest value of what the field holds of it."""
+        best, number = np.inf, 0
+        for planes in _slabs(self._field.deviation):
+            slab = self._of_kind(planes, kind, np.inf).reshape(-1)
+            place = int(slab.argmin())
+            if float(slab[place]) < best:
+                best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
+        nx, ny, _ = self._field.grid.cells
+        return number % nx, number // nx % ny, number // (nx * ny)
+
+    def _extremes(self) -> Extremes:
+        """The lowest and highest T − T_ref in K, void left out."""
+        lowest, highest = np.inf, -np.inf
+        for slab in self._conducting():
+            if slab.size:
+                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
+        return Extremes(lowest, highest)
+
+    def _conducting(self) -> Iterator[Any]:
+        """T − T_ref in K of the cells that are not void, a few planes at a time."""
+        for planes in _slabs(self._field.deviation):
+            slab = self._field.degrees(self._field.deviation[planes], planes)
+            if self._materials.void is not None:
+                slab = slab[self._kinds(planes) != self._materials.void]
+            yield slab
+
+    def _of_kind(self, planes: slice, kind: int, fill: float) -> Any:
+        """Some planes with ``fill`` in place of cells of other kinds."""
+        slab = self._field.deviation[planes]
+        if self._materials.uniform:
+            return slab
+        return self._field.device.xp.where(self._kinds(planes) == kind, slab, slab.dtype.type(fill))
+
+    def _kinds(self, planes: slice) -> Any:
+        """The kinds of the cells of some planes; 0 where there is one kind."""
+        return 0 if self._materials.uniform else self._cells[planes] & KIND
+
+
+def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:
+    """Makes temperatures of what a field holds; None where it holds temperatures. Arguments as above."""
+    materials = problem.materials
+    if not materials.varies:
+        return None
+    return Thermometer(
+        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & KIND
+    )
+
+
+def _slabs(field: Any) -> Iterator[slice]:
+    """A few planes at a time of an array [z, y, x]: temporaries stay small."""
+    planes = max(1, _CELLS_AT_ONCE // field[0].size)
+    for first in range(0, len(field), planes):
+        yield slice(first, min(first + planes, len(field)))

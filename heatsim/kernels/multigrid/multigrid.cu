@@ -49,15 +49,32 @@ __device__ __forceinline__ Place place_of(const Level& level, unsigned int i)
     return place_of(level, i - row * level.nx, row - z * level.ny, z);
 }
 
+// The temperatures of a cell and of its neighbours.
+template <typename Value>
+struct Around {
+    Value here, west, east, south, north, below, above;
+};
+
+template <typename Value>
+__device__ __forceinline__ Around<Value> around(const Value* __restrict__ T, const Place& at)
+{
+    return {T[at.here], T[at.west], T[at.east], T[at.south], T[at.north], T[at.below], T[at.above]};
+}
+
 // -A*T of a cell.
+template <typename Value>
+__device__ __forceinline__ Value gain_of(const Level& level, const Around<Value>& T, const Place& at)
+{
+    Value gain = level.x[at.here] * (T.west - T.here) + level.x[at.east] * (T.east - T.here);
+    gain += level.y[at.here] * (T.south - T.here) + level.y[at.north] * (T.north - T.here);
+    gain += level.z[at.here] * (T.below - T.here) + level.z[at.above] * (T.above - T.here);
+    return gain - level.ground[at.here] * T.here;
+}
+
 template <typename Value>
 __device__ __forceinline__ Value gain_of(const Level& level, const Value* __restrict__ T, const Place& at)
 {
-    const Value t = T[at.here];
-    Value gain = level.x[at.here] * (T[at.west] - t) + level.x[at.east] * (T[at.east] - t);
-    gain += level.y[at.here] * (T[at.south] - t) + level.y[at.north] * (T[at.north] - t);
-    gain += level.z[at.here] * (T[at.below] - t) + level.z[at.above] * (T[at.above] - t);
-    return gain - level.ground[at.here] * t;
+    return gain_of(level, around(T, at), at);
 }
 
 __device__ __forceinline__ Link diagonal_of(const Level& level, const Place& at)
@@ -142,22 +159,16 @@ smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __r
     const auto coarse = [=](unsigned int x, unsigned int y, unsigned int z) {
         return correction[((z >> (fz - 1)) * coarse_ny + (y >> (fy - 1))) * coarse_nx + (x >> (fx - 1))];
     };
-    const float t = T[at.here] + coarse(x, y, z);
-    const float west = T[at.west] + coarse(x > 0 ? x - 1 : nx - 1, y, z);
-    const float east = T[at.east] + coarse(x + 1 < nx ? x + 1 : 0, y, z);
-    const float south = T[at.south] + coarse(x, y > 0 ? y - 1 : ny - 1, z);
-    const float north = T[at.north] + coarse(x, y + 1 < ny ? y + 1 : 0, z);
-    const float below = T[at.below] + coarse(x, y, z > 0 ? z - 1 : nz - 1);
-    const float above = T[at.above] + coarse(x, y, z + 1 < nz ? z + 1 : 0);
-    const Link from_west = level.x[at.here], from_east = level.x[at.east];
-    const Link from_south = level.y[at.here], from_north = level.y[at.north];
-    const Link from_below = level.z[at.here], from_above = level.z[at.above], to_ground = level.ground[at.here];
-    Link gain = from_west * (west - t) + from_east * (east - t);
-    gain += from_south * (south - t) + from_north * (north - t);
-    gain += from_below * (below - t) + from_above * (above - t);
-    gain -= to_ground * t;
-    const Link diagonal = from_west + from_east + from_south + from_north + from_below + from_above + to_ground;
-    out[i] = diagonal > 0 ? (float)(t + tau * (b[i] + gain) / diagonal) : 0.0f;
+    Around<float> sum = around(T, at);
+    sum.here += coarse(x, y, z);
+    sum.west += coarse(x > 0 ? x - 1 : nx - 1, y, z);
+    sum.east += coarse(x + 1 < nx ? x + 1 : 0, y, z);
+    sum.south += coarse(x, y > 0 ? y - 1 : ny - 1, z);
+    sum.north += coarse(x, y + 1 < ny ? y + 1 : 0, z);
+    sum.below += coarse(x, y, z > 0 ? z - 1 : nz - 1);
+    sum.above += coarse(x, y, z + 1 < nz ? z + 1 : 0);
+    const Link diagonal = diagonal_of(level, at);
+    out[i] = diagonal > 0 ? (float)(sum.here + tau * (b[i] + gain_of(level, sum, at)) / diagonal) : 0.0f;
 }
 
 #include "multigrid/coarsen.cuh"
@@ -193,43 +204,7 @@ direct(float* __restrict__ p, const float* __restrict__ z, const double* __restr
     if (i < count) p[i] = (float)(z[i] + scalars[RZ] / scalars[RZ_BEFORE] * p[i]);
 }
 
-// What a thread, a warp, a block, and then all of them have found.
-struct Found {
-    double sum, largest, lowest;
-};
-
-__device__ __forceinline__ void unite(Found& found, const Found& other)
-{
-    found.sum += other.sum;
-    found.largest = max(found.largest, other.largest);
-    found.lowest = min(found.lowest, other.lowest);
-}
-
-// Unites what the threads of a block have found; complete in thread 0.
-__device__ __forceinline__ Found of_block(Found found)
-{
-    __shared__ Found of_warp[THREADS / WARP];
-#pragma unroll
-    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2)
-        unite(found, {__shfl_down_sync(ALL_LANES, found.sum, delta), __shfl_down_sync(ALL_LANES, found.largest, delta),
-                      __shfl_down_sync(ALL_LANES, found.lowest, delta)});
-    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = found;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        for (unsigned int warp = 1; warp < THREADS / WARP; ++warp) unite(found, of_warp[warp]);
-    return found;
-}
-
-__device__ __forceinline__ void leave(Found found, double* __restrict__ parts)
-{
-    found = of_block(found);
-    if (threadIdx.x > 0) return;
-    parts[blockIdx.x] = found.sum;
-    parts[BLOCKS + blockIdx.x] = found.largest;
-    parts[2 * BLOCKS + blockIdx.x] = found.lowest;
-}
-
-#define NOTHING {0.0, -1.7976931348623157e308, 1.7976931348623157e308}
+#include "multigrid/sums.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ parts)
@@ -272,15 +247,6 @@ sum_of_links(const Link* __restrict__ links, const unsigned int count, double* _
     Found found = NOTHING;
     for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) found.sum += links[i];
     leave(found, parts);
-}
-
-// One block unites the parts of BLOCKS blocks.
-__device__ __forceinline__ Found total(const double* __restrict__ parts)
-{
-    Found found = NOTHING;
-    for (unsigned int block = threadIdx.x; block < BLOCKS; block += THREADS) 
-        unite(found, {parts[block], parts[BLOCKS + block], parts[2 * BLOCKS + block]});
-    return of_block(found);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -193,8 +193,8 @@ def understanding(folder: Path) -> Iterator[None]:
         yield
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise StorageError(
-            f"{folder / CHECKPOINT}: is whole but cannot be understood ({type(error).__name__}: {reason(error)}); it "
-            "was not written by this version of heatsim. Start again with `heatsim run … --overwrite`"
+            f"{folder / CHECKPOINT}: is undamaged, but a value in it is missing or wrong ({type(error).__name__}: "
+            f"{reason(error)}); this version of heatsim did not write it. Start again with `heatsim run … --overwrite`"
         ) from error
 
 

@@ -65,7 +65,7 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
 
 def make_sweeps(device: Device) -> LevelSweeps:
     """What works on arrays of a device."""
-    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device.xp, partial(record, device))
+    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device, partial(record, device))
 
 
 def device_bytes(grid: Grid, precision: str) -> int:

@@ -10,6 +10,7 @@ import pytest
 from cuda_host.machine import HostKernel, compile_kernel
 from cuda_host.strict import plainly
 
+from heatsim.device import Device
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 
@@ -48,7 +49,7 @@ def sweeps_on_host(xp: Any, monkeypatch: pytest.MonkeyPatch) -> "tuple[CudaSweep
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: _kernel(name, cuda_sweeps.macros("float32")), NAMES))
     queue = HostQueue()
-    return CudaSweeps(xp, queue.record, queue.compile), queue
+    return CudaSweeps(Device("cpu", xp, "the host"), queue.record, queue.compile), queue
 
 
 class HostQueue:

@@ -44,8 +44,8 @@ class Linear:
 def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, LevelSweeps]:
     """The array module and the sweeps: the host in the part of a GPU, and a GPU."""
     if request.param == "gpu":
-        xp = device.choose("cuda").xp
-        return xp, CudaSweeps(xp, partial(record, device.choose("cuda")))
+        gpu = device.choose("cuda")
+        return gpu.xp, CudaSweeps(gpu, partial(record, gpu))
     return np, sweeps_on_host(np, monkeypatch)[0]
 
 

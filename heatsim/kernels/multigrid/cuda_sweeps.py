@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.device import Device
 from heatsim.kernels import launch
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars
@@ -55,21 +56,23 @@ class CudaSweeps:
     Cells are counted in 32 bits: a GPU has no memory for 2³² cells and what a solution needs beside them.
     """
 
-    def __init__(self, xp: Any, record: Record | None = None, compile_function: Compile = compile_function) -> None:
+    def __init__(
+        self, device: Device, record: Record | None = None, compile_function: Compile = compile_function
+    ) -> None:
         """Compile nothing yet.
 
         Args:
-            xp: CuPy.
+            device: a GPU.
             record: makes CUDA graphs; without it every kernel is launched by itself.
             compile_function: gives a function of multigrid.cu, which is called with blocks, threads and arguments.
         """
         self._compile = cache(lambda name, precision: compile_function(name, macros(precision)))
-        self._xp, self._record = xp, record
-        self._parts: Any = xp.empty(_FOUND * BLOCKS, dtype=np.float64)
+        self._device, self._record = device, record
+        self._parts: Any = device.xp.empty(_FOUND * BLOCKS, dtype=np.float64)
 
     def scalars(self) -> Any:
         """See :class:`LevelSweeps`."""
-        return self._xp.zeros(SCALARS, dtype=np.float64)
+        return self._device.xp.zeros(SCALARS, dtype=np.float64)
 
     def read(self, scalars: Any) -> Scalars:
         """See :class:`LevelSweeps`."""
@@ -77,7 +80,7 @@ class CudaSweeps:
 
     def to_host(self, array: Any) -> Any:
         """See :class:`LevelSweeps`."""
-        return array.get() if hasattr(array, "get") else array
+        return self._device.to_host(array)
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`. Launched at first, which loads kernels, and recorded while the GPU works."""

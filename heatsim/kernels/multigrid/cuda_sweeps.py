@@ -113,7 +113,7 @@ class CudaSweeps:
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        self._launch("restrict_residual", out.size, A, T, b, out, *map(np.uint32, factors))
+        self._launch("restrict_residual", factors[0] * out.size, A, T, b, out, *map(np.uint32, factors))
 
     def smooth_corrected(
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float

@@ -123,24 +123,27 @@ residual(LEVEL_PARAMETERS, const double* __restrict__ T, const Link* __restrict_
     if (i < nx * ny * nz) out[i] = (float)(b[i] + gain_of(level, T, place_of(level, i)));
 }
 
+// A thread for each fine cell along x of a coarse cell, so that neighbouring threads read neighbouring cells.
 extern "C" __global__ void __launch_bounds__(THREADS)
 restrict_residual(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ b, float* __restrict__ out,
                   const unsigned int fx, const unsigned int fy, const unsigned int fz)
 {
     const Level level = LEVEL;
     const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy, coarse_nz = (nz + fz - 1) / fz;
-    const unsigned int i = thread_number();
-    if (i >= coarse_nx * coarse_ny * coarse_nz) return;
-    const unsigned int row = i / coarse_nx, first_z = row / coarse_ny * fz;
-    const unsigned int first_y = row % coarse_ny * fy, first_x = (i - row * coarse_nx) * fx;
+    const unsigned int width = coarse_nx * fx, row = thread_number() / width, x = thread_number() - row * width;
+    const unsigned int first_z = row / coarse_ny * fz, first_y = row % coarse_ny * fy;
+    const bool there = row < coarse_ny * coarse_nz;
     float sum = 0.0f;
-    for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
-        for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y)
-            for (unsigned int x = first_x; x < min(first_x + fx, nx); ++x) {
+    if (there && x < nx)
+        for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
+            for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y) {
                 const Place at = place_of(level, x, y, z);
                 sum += b[at.here] + gain_of(level, T, at);
             }
-    out[i] = sum;
+    // Pairs begin at even threads, so they do not leave a warp.
+    const float next = __shfl_down_sync(ALL_LANES, sum, 1);
+    if (fx == 2) sum += next;
+    if (there && x % fx == 0) out[row * coarse_nx + x / fx] = sum;
 }
 
 // The first step of smoothing after a correction, which is added to T on the way: T itself stays as it is.

@@ -11,8 +11,8 @@ from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
-from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.version import NUMERICS, version
 
 

@@ -13,6 +13,7 @@ from heatsim.kernels.autotune import Choice
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.jumps import find_jumps
+from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.solver.energy_ledger import Ledger
@@ -80,6 +81,7 @@ class StabilizedStepper:
         self._substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells, lambda: self.stopped())
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
+        self._pace = Pace.of_conditions(problem.boundary, tolerance.kelvin)
         self._method = StabilizedMethod(self._substeps, tolerance, bounds=limits.bounds)
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
@@ -126,6 +128,7 @@ class StabilizedStepper:
         if self._method.t < due:
             self._before = self._values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
+            self._method.longest = self._pace.longest(self._method.t)
             with suppress(StepInterrupted):
                 step = self._method.step(stop, jump=not kink, kink=kink)
                 stages = choose(step.h, self._substeps.dt_limit)

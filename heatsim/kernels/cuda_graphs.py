@@ -59,9 +59,10 @@ class Sweeps:
             T, T_new = T_new, T
         return T, T_new
 
-    def recorded_from(self, T: Any, count: int) -> Hashable:
+    def recorded_from(self, T: Any, T_new: Any, count: int) -> Hashable:
         """Everything that a graph of ``count`` sweeps depends on; the launches follow from the kernel and its grid."""
-        return self.kernel.build, int(T.data.ptr), count, self.coefficients.tobytes(), self.ledger.tobytes()
+        buffers = int(T.data.ptr), int(T_new.data.ptr)
+        return self.kernel.build, buffers, count, self.coefficients.tobytes(), self.ledger.tobytes()
 
 
 def record(device: Device, work: Callable[[], object]) -> Any:
@@ -105,7 +106,7 @@ class CudaGraphs:
         for count in RUNS if self.recording else ():
             while last - first >= count:
                 steps = table[first * size : (first + count) * size]
-                key = sweeps.recorded_from(T, count)
+                key = sweeps.recorded_from(T, T_new, count)
                 graph = self._graph(key, sweeps, T, T_new, count)
                 if graph is not None:
                     self._window.data.copy_from_device_async(steps.data, count * size)

@@ -2,6 +2,7 @@
 
 Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the one that observers read. The last is
 also what the stages write alternately with T_{n+1}, so it shows the field only after :meth:`FieldSubsteps.interpolate`.
+Stages always take these two buffers: the CUDA graphs that were recorded for them can be launched again.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,9 +69,9 @@ class FieldSubsteps:
         self._stopped = stopped
         self._cells = cells
         # Zeros: a combination reads all buffers, those with weight 0 too.
-        field.spare.fill(0)
         self._first = _End(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
         self._last = _End(field.spare, xp.zeros_like(field.deviation), shown, shown)
+        self._restore()
 
     @property
     def dt_limit(self) -> float:
@@ -103,7 +104,6 @@ class FieldSubsteps:
         Raises:
             StepInterrupted: a signal came.
         """
-        self._last.T[...] = self._first.T
         times = _stage_times(stages, t, h).after(t, self._problem.scenario.time.end)
         after = stages.pair.after
         heat = self._advance(times[:after])
@@ -130,9 +130,10 @@ class FieldSubsteps:
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
         one, two = _pair_times(pair, t, h)
         Z, T, _ = self._kernels.advance(self._last.T, self._field.deviation, one, enters=False)
-        # The rate of the last end is not known yet: its buffer takes the result.
+        # The rate of the last end is not known yet: its buffer is free for the result.
         heat = self._kernels.add_increments(T, Z, self._last.F, two)
-        self._last.T, self._last.F, self._field.deviation = self._last.F, T, Z
+        T[...] = self._last.F
+        self._last.T, self._field.deviation = T, Z
         return heat
 
     def measure(self, weights: Weights) -> Measure:
@@ -148,11 +149,14 @@ class FieldSubsteps:
 
     def accept(self) -> None:
         """Make the last end the first one."""
-        self._first, self._last = self._last, self._first
+        self._first.T[...] = self._last.T
+        self._first.F, self._last.F = self._last.F, self._first.F
+        self._first.sums, self._first.flows = self._last.sums, self._last.flows
 
     def reject(self) -> None:
         """Forget the last end; what stages entered is dropped."""
         self._entered.take()
+        self._restore()
 
     def interpolate(self, weights: Weights) -> None:
         """Show field and heats in between, or those at an end to the bit."""
@@ -165,6 +169,10 @@ class FieldSubsteps:
         """A field and the ledger's sums on the host, at the last end or the first."""
         at = self._end(End.LAST if last else End.FIRST)
         return self._field.of(at.T), self._ledger.saved(at.sums)
+
+    def _restore(self) -> None:
+        """Begin the last end from the first again."""
+        self._last.T[...] = self._first.T
 
     def _end(self, end: End) -> _End:
         return self._first if end is End.FIRST else self._last

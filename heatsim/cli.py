@@ -18,7 +18,7 @@ from heatsim.version import version
 
 app = App(
     name="heatsim",
-    help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes what it finds to outputs/.",
+    help="3-D heat conduction: `heatsim SCENARIO.toml` runs a scenario and writes the results to outputs/.",
     help_format="markdown",
     version=version,
     version_flags=["--version"],
@@ -48,7 +48,7 @@ def _main(words: Sequence[str]) -> int:
         return error.exit_code
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        print(f'heatsim: "{unused}" is more than is wanted here.\nTry `heatsim --help`.', file=sys.stderr)
+        print(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.', file=sys.stderr)
         return 2
     except CycloptsError as error:
         print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)

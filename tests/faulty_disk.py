@@ -1,10 +1,10 @@
-"""A disk whose n-th change fails, is cut short, or is the last before the process or the power is gone.
+"""A disk whose n-th change fails, is cut short, or is the last before the process or the power ends.
 
-`FaultyDisk` takes the place of `heatsim.storage.system.calls`. It counts the calls that change something. The model of
-what a power cut leaves:
+`FaultyDisk` replaces `heatsim.storage.system.calls`. It counts the calls that change something. Its model of a power
+cut:
 
-- Of what was written to a file since it was last synced, any part may be there: each change wholly, by half or not.
-- Of the changes of names in a folder since it was last synced, the first ones are there and the later ones are not, as
+- Of the changes of a file since its last sync, any part may be on the disk: each change completely, by half or not.
+- Of the changes of names in a folder since its last sync, the first ones are on the disk and the later ones are not, as
   on file systems with a journal.
 """
 
@@ -25,7 +25,7 @@ MODES = ("full", "error", "killed", "torn", "power")
 
 
 class Ended(BaseException):
-    """Stands for the end of the process: nothing catches it."""
+    """The end of the process; no code catches it."""
 
 
 Key = tuple[int, int]
@@ -34,7 +34,7 @@ Change = tuple[int, bytes]
 
 @dataclass
 class _Content:
-    """What a file held when it was last synced, and what was done since."""
+    """The content of a file at its last sync, and the changes since then."""
 
     descriptor: int
     synced: bytes
@@ -42,18 +42,18 @@ class _Content:
 
 
 class FaultyDisk(System):
-    """Does what is asked of it but for one call.
+    """Does the requested changes, except for one call.
 
     Args:
-        stash: a folder outside the run's, for what a power cut brings back.
-        mode: "full": that call and all after it find no space left; "error": that call alone fails; "killed", "torn",
+        stash: a folder outside the run's, for files that a power cut restores.
+        mode: "full": that call and all later ones find no space; "error": only that call fails; "killed", "torn",
             "power": the process ends there, in the middle of a write, or with the power.
         at: the number of the call, from 1.
         seed: decides what a power cut leaves.
 
     Attributes:
         count: number of calls so far.
-        log: what each of them was to do.
+        log: the request of each call.
     """
 
     def __init__(self, stash: Path, mode: str = "", at: int = 0, seed: int = 0) -> None:
@@ -143,7 +143,7 @@ class FaultyDisk(System):
             self._named(path, lambda: path.mkdir())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for content in self._files.values():
             os.close(content.descriptor)
         self._files.clear()

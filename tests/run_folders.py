@@ -1,4 +1,4 @@
-"""Folders as a run writes them, with fields that are known in closed form."""
+"""Folders as a run writes them, with fields in closed form."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,7 +49,7 @@ def write_run(
     probes: Sequence[str] = ("centre", "edge, upper"),
     **summary: Any,
 ) -> Path:
-    """A finished run: fields, probes, an energy ledger in which x_min takes and gives heat, and a summary."""
+    """A finished run: fields, probes, an energy ledger in which x_min adds and removes heat, and a summary."""
     folder.mkdir(parents=True)
     (folder / run_folder.SCENARIO).write_text(f'title = "{title}"\n')
     write_fields(folder, grid, field, times, dtype)

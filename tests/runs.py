@@ -1,4 +1,4 @@
-"""Small runs for the tests of behaviour: a scenario, heatsim as a user starts it, and what a folder holds."""
+"""Small runs for the tests of behaviour: a scenario, heatsim as a user starts it, and the content of a folder."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, field_writer, folder, writer
 from heatsim.storage.field_reader import FieldReader
 
-# 16 steps, due times every second one, fields at every fourth; each kind of face, a periodic axis, no two axes alike.
+# 16 steps, rows at every 2nd, fields at every 4th; all types of faces, a periodic axis, all axes different.
 TEXT = """
 title = "Every kind of face"
 
@@ -63,16 +63,16 @@ point = [0.0, 0.05, 0.06]
 LAST_STEP = 16
 FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
 
-# What a summary says of the clock on the wall.
+# Keys of a summary with wall-clock times.
 _TIMES = ("wall_time", "preparing_time", "stepping_time", "observing_time", "waiting_time", "cells_per_second")
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it."""
+    """The end of the process; no code catches it."""
 
 
 class _AtOnce:
-    """In place of a thread."""
+    """Runs submitted work at once, instead of on a thread."""
 
     def __init__(self, *arguments: object) -> None:
         pass
@@ -96,14 +96,14 @@ def write(at: Path, text: str = TEXT, name: str = "mixed.toml") -> Path:
 
 
 def run(at: Path, *overrides: str, output: Path | None = None) -> Path:
-    """Run the scenario above without a break and return its folder."""
+    """Run the scenario above without interruption and return its folder."""
     target = at / "whole" if output is None else output
     heatsim.Simulation.from_scenario(write(at), overrides, output=target).run()
     return target
 
 
 def results(at: Path) -> dict[str, Any]:
-    """All that a run found, to the bit, and nothing that depends on the clock."""
+    """All results of a run to the bit, without times."""
     saved, warnings = checkpoint.read_last_good(at)
     assert saved is not None
     assert not warnings
@@ -121,12 +121,12 @@ def results(at: Path) -> dict[str, Any]:
 
 
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at the clock and at signals after every step."""
+    """Check the clock and signals after every step."""
     monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
 
 
 def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write fields and checkpoints in the thread that steps, so that everything happens in the same order each time."""
+    """Write fields and checkpoints in the thread that steps, so that the order is always the same."""
     monkeypatch.setattr(writer, "ThreadPoolExecutor", _AtOnce)
     monkeypatch.setattr(field_writer, "ThreadPoolExecutor", _AtOnce)
 
@@ -151,7 +151,7 @@ def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:
 
 
 def interrupt(stepper: Stepper) -> None:
-    """What Ctrl-C does."""
+    """Send the signal of Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -167,7 +167,7 @@ def damage(path: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Of a process that is to find the package under test, wherever it starts."""
+    """The environment of a process that imports the package under test from any folder."""
     package = str(Path(heatsim.__file__).parents[1])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
 
@@ -175,7 +175,7 @@ def environment() -> dict[str, str]:
 def start(
     *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
 ) -> "subprocess.Popen[str]":
-    """``heatsim ARGUMENTS`` as a process of its own; ``safe_path``: like the installed command, not from the cwd."""
+    """``heatsim ARGUMENTS`` in a new process; with ``safe_path`` it does not import from the current folder."""
     return subprocess.Popen(
         [sys.executable, *["-P"] * safe_path, "-m", "heatsim", *map(str, arguments)],
         stdout=subprocess.PIPE,

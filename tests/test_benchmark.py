@@ -1,4 +1,4 @@
-"""`heatsim bench`: what it says of right kernels and of a wrong one; on tiny grids, and no time is asserted."""
+"""`heatsim bench`: its output for right kernels and for a wrong one, on tiny grids; times are not asserted."""
 
 import json
 import time
@@ -39,14 +39,14 @@ def short_repeats(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
 
 
 def one(**options: Any) -> Measurement:
-    """A benchmark of float32 on tiny grids of a CPU, unless it says otherwise."""
+    """A benchmark of float32 on tiny grids of a CPU, with other settings on request."""
     settings: dict[str, Any] = {"cells": CELLS, "precisions": ("float32",), "device": "cpu", "repeats": 5} | options
     (measurement,) = benchmark(**settings)
     return measurement
 
 
 def assert_consistent(found: Measurement) -> None:
-    """The numbers of a measurement agree with each other."""
+    """Check that the numbers of a measurement agree with each other."""
     value = np.dtype(found.precision).itemsize
     assert isclose(found.ceiling_GCells, found.copy_GBps / (2 * value))
     assert found.copy_GBps > 0.0
@@ -154,7 +154,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
     words = ["bench", "--cells", "5", "--device", "cpu", "--precision", "float64", "--repeats", "5"]
     assert main([*words, "--json", str(numbers)]) == 1
     out, err = capsys.readouterr()
-    assert err == "heatsim: kernels that are wrong, and were not timed: numba in float64\n"
+    assert err == "heatsim: wrong kernels, which were not timed: numba in float64\n"
     assert "numba is wrong" in out
     (found,) = json.loads(numbers.read_text(encoding="utf-8"))
     right, wrong = found["kernels"]
@@ -240,7 +240,10 @@ def test_repeats_are_long_however_long_work_takes_to_begin(monkeypatch: pytest.M
 
 
 def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With their registers, beside naive and the CPU; one of several steps a sweep in whole sweeps."""
+    """They have registers and ratios to naive and the CPU.
+
+    Kernels with several steps per sweep advance in whole sweeps.
+    """
     gpu, choose = host_device(), device.choose
     monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
@@ -259,7 +262,7 @@ def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch)
 def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Beside a kernel launched sweep by sweep; in recorded runs, whose numbers go into the same table."""
+    """A kernel with recorded runs is compared with one launched sweep by sweep, in the same table."""
     gpu, choose = host_device(), device.choose
     monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
@@ -347,7 +350,7 @@ def test_what_auto_chooses_for_members_is_measured_too(
 def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Members that are stepped with each other's coefficients."""
+    """Members are stepped with the coefficients of other members."""
     row, rows = launches.row, 0
 
     def mixed_up(turn: launches.MemberSteps, *arguments: Any) -> tuple[Any, ...]:
@@ -362,7 +365,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     assert bench_ensembles(monkeypatch, path) == 1
     out, err = capsys.readouterr()
     assert "temporal is wrong: member 1 differs from a single run" in out
-    assert err.startswith("heatsim: kernels that are wrong, and were not timed: temporal in float32, naive in float32")
+    assert err.startswith("heatsim: wrong kernels, which were not timed: temporal in float32, naive in float32")
     assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
 
 
@@ -371,7 +374,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     [
         (["--members", "0"], "--members 0: give a whole number, at least 1"),
         (["--members", "4", "--device", "cpu"], "--members measures launches of a GPU"),
-        (["--members", "4", "--plot", "roof.png"], "--plot does not go with it"),
+        (["--members", "4", "--plot", "roof.png"], "leave out --plot"),
         (["--members", "4", "--reductions"], "exclude each other"),
     ],
 )
@@ -435,7 +438,7 @@ def test_reductions_are_verified_and_put_beside_plain_reading(
 def test_a_wrong_reduction_is_reported_and_not_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A sum that leaves the last blocks out, and a fused pass of the wrong field."""
+    """A sum without the last blocks, and a fused pass of the wrong field."""
     monkeypatch.setattr(Rung, "blocks", lambda rung, count, multiprocessors: 1)
     queue = fused.Pass.queue
     monkeypatch.setattr(fused.Pass, "queue", lambda one: queue(replace(one, values=one.values[1:].copy())))
@@ -443,7 +446,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     assert bench_reductions(monkeypatch, path, "--precision", "float32") == 1
     out, err = capsys.readouterr()
     assert "first_add is wrong: sum off by" in out
-    assert err.startswith("heatsim: reductions that are wrong, and were not timed: interleaved in float32, ")
+    assert err.startswith("heatsim: wrong reductions, which were not timed: interleaved in float32, ")
     (found,) = json.loads(path.read_text(encoding="utf-8"))
     wrong = {result["name"] for result in found["reductions"] if result["error"]}
     assert wrong >= {"interleaved", "fused", "fused, change"}
@@ -454,7 +457,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     ("words", "complaint"),
     [
         (["--device", "cpu"], "--reductions measures sums on a GPU"),
-        (["--energy"], "--kernel, --energy and --plot do not go with it"),
+        (["--energy"], "leave out --kernel, --energy and --plot"),
         (["--repeats", "4"], "--repeats 4: give at least 5"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: processes, their exit codes, what they print where and what they leave."""
+"""The command line as a user sees it: processes, exit codes, output and files."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ WRITTEN = {folder.SCENARIO, folder.FIELDS, folder.CHECKPOINT, folder.PROBES, fol
 
 
 def refused(*arguments: str | Path, cwd: Path | None = None) -> str:
-    """What a command says on stderr that ends with exit code 2, prints nothing else and shows no traceback."""
+    """The stderr of a command that exits with code 2, prints nothing else and shows no traceback."""
     code, out, err = runs.command(*arguments, cwd=cwd)
     assert code == 2, err
     assert out == ""
@@ -31,7 +31,7 @@ def refused(*arguments: str | Path, cwd: Path | None = None) -> str:
 
 def test_the_short_form_runs_a_scenario_and_says_where_everything_is(tmp_path: Path) -> None:
     pytest.importorskip("pyvista", reason="PyVista is not installed")
-    # A plate: its pictures are quickly drawn.
+    # A plate, whose pictures are drawn fast.
     text = runs.TEXT.replace("figures = false", "figures = true").replace("[7, 5, 6]", "[7, 5, 1]")
     scenario = runs.write(tmp_path, text, name="slab.toml")
     code, out, err = runs.command(scenario, cwd=tmp_path)
@@ -95,7 +95,7 @@ def test_options_replace_values_of_the_scenario_and_quiet_prints_nothing(tmp_pat
     assert runs.command(target / folder.SCENARIO, "--output", again, "--quiet") == (0, "", "")
     assert runs.results(again) == runs.results(target)
 
-    # There is nothing to go on with, and that is no mistake.
+    # There is nothing to resume; this is not an error.
     code, out, err = runs.command("resume", target)
     assert (code, err) == (0, "")
     assert "complete" in out
@@ -246,8 +246,8 @@ def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("streams", ["<&- >&- 2>&-", "2>/dev/full | head -c 0"])
-def test_a_run_needs_nobody_who_reads_what_it_prints(streams: str, tmp_path: Path) -> None:
-    """Streams that are closed, a terminal that is gone, a pipe that nobody reads: the run is done all the same."""
+def test_a_run_completes_without_a_reader_of_its_output(streams: str, tmp_path: Path) -> None:
+    """With closed streams, a closed terminal or a pipe without a reader, the run still completes."""
     scenario = runs.write(tmp_path)
     command = (
         f"{sys.executable} -m heatsim run {shlex.quote(str(scenario))} --output {shlex.quote(str(tmp_path / 'run'))}"

@@ -1,4 +1,4 @@
-"""Folders of runs that come from elsewhere: nothing outside of them is read, replaced or executed."""
+"""Folders of runs from someone else: heatsim reads, replaces and executes nothing outside of them."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ def crafted(tmp_path: Path, half: Path) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    """What a command says that does not work."""
+    """The message of a command that fails."""
     capsys.readouterr()
     assert main([str(word) for word in words]) in (1, 2)
     out, err = capsys.readouterr()
@@ -157,7 +157,7 @@ def test_hdf5_files_that_lead_out_of_themselves_are_refused(
 
 
 def crafted_checkpoint(run: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:
-    """A checkpoint with a right checksum that says something else."""
+    """A checkpoint with a valid checksum and other content."""
     saved, _ = checkpoint.read_last_good(run)
     assert saved is not None
     arrays, values = dict(saved.arrays), dict(saved.values)
@@ -207,7 +207,7 @@ def test_fields_of_another_kind_are_a_message(
     with h5py.File(crafted / folder.FIELDS, "r+") as file:
         harm(file)
     if command == "resume" and main(["resume", str(crafted), "--quiet"]) == 0:
-        # The checkpoint knows the structure of the file, whose fields have the right checksums: it is put back.
+        # The checkpoint has the structure of the file, and the fields have the right checksums: the file is restored.
         with FieldReader(crafted / folder.FIELDS) as reader:
             assert len(reader) == len(reader.times) > 0
     else:

@@ -74,7 +74,7 @@ COMMANDS = list({tuple(arguments): arguments for page in DOCUMENTS for arguments
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings, as on GitHub."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text(page), flags=re.DOTALL | re.M), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -98,7 +98,7 @@ def run_of_cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_python(lines: str) -> str:
-    """What a Python block prints, in a process of its own."""
+    """The output of a Python block in a separate process."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *sys.path]),
@@ -156,7 +156,7 @@ def test_set_up_is_two_commands() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs bash")
 def test_ci_runs_the_second_command_as_it_stands(tmp_path: Path) -> None:
-    # Tools of the same names that only say what they were called with: nothing is installed here.
+    # Tools of the same names that only print their arguments, so that nothing is installed.
     tools, seen = tmp_path / "tools", tmp_path / "seen"
     tools.mkdir()
     python = tools / "python3"
@@ -203,7 +203,7 @@ def test_tables_can_stand_in_a_scenario(tables: str, tmp_path: Path) -> None:
         (tmp_path / "cube.toml").write_text(f"{cube}\n{tables}", encoding="utf-8")
         assert len(read(tmp_path / "cube.toml")[1]) == 3 * 2 * 2
         return
-    # [materials.NAME] stand in place of [material].
+    # [materials.NAME] replace [material].
     kept = {key: table for key, table in document.items() if key != "material" or "materials" not in shown}
     changed = parse({**kept, **shown}, SCENARIOS / "cube.toml")
     # The table of the solver shows the defaults.

@@ -1,4 +1,4 @@
-"""Every kind of error as the user sees it: where, what was received, what is allowed, what to do."""
+"""Errors of every kind as the user sees them: location, value received, allowed values, and what to do."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ from heatsim.errors import (
 )
 from heatsim.storage import checkpoint, folder
 
-# What is replaced in the scenario, by what, and what the message must say.
+# The replaced text of the scenario, its replacement, and fragments of the message.
 SCENARIO_MISTAKES = [
     ("size = [0.07,", "size = [-0.07,", ["domain.size.0", "-0.07", "greater than 0 m"]),
     ("cells = [7,", "cells = [0,", ["domain.cells.0", "got 0", "from 1"]),

@@ -1,4 +1,4 @@
-"""What the pictures show; how they look has to be seen."""
+"""The content of the pictures; a person has to judge their look."""
 
 import subprocess
 import sys
@@ -105,7 +105,7 @@ def test_slices_in_space_have_the_colours_of_the_flat_panels(tmp_path: Path) -> 
     image = pixels(paths[0])
     for part in (image[:, :1000], image[:, 1000:1460]):
         assert (part == middle).all(axis=-1).sum() > 20_000
-    # An isothermal body has no isosurface: the body itself is shown.
+    # A uniform body has no isosurface: the body itself is drawn.
     assert names(paths) == ["slices_t0000.png", "slices_t0001.png", "isosurface.png", "energy.png"]
     assert count_colour(paths[2], middle, within=1) > 100_000
 
@@ -273,7 +273,7 @@ def test_a_view_projects_where_pyvista_draws() -> None:
     cold, hot = (Section(np.full((4, 4), value), np.zeros((4, 4), np.uint8), 0.5) for value in (0.0, 1.0))
     with Scene(grid, view) as scene:
         image = scene.slices((cold, cold, hot), TemperatureScale(0.0, 1.0))
-    # A place near the corner x_min, y_min of the middle plane along z, which nothing hides.
+    # A pixel near the corner x_min, y_min of the middle plane along z, which no other plane hides.
     column, row = view.project(np.array([[0.12, 0.06, 0.5]]))[0]
     assert tuple(image[view.height - 1 - int(row), int(column)]) == tuple(TemperatureScale(0.0, 1.0).colours([1.0])[0])
 
@@ -347,7 +347,7 @@ def test_sections_leave_the_centre_for_where_temperatures_differ(tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def part_in_void(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A block of two materials in void, which holds the hottest and the coldest cells of all."""
+    """A block of two materials in void; the void has the hottest and the coldest cells."""
     folder = write_run(tmp_path_factory.mktemp("part") / "run", BLOCK, times=[0.0], probes=())
     materials = np.ones(BLOCK.shape, dtype=np.uint8)
     materials[1:5, 2:7, 3:9] = 0

@@ -1,4 +1,4 @@
-"""`heatsim verify`: what it says of right answers and of wrong ones, and that every case is right on this machine."""
+"""`heatsim verify`: its output for right and wrong answers, and that every case is right on this machine."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def change(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: object) -> None:
-    """Give a case of the catalog other attributes."""
+    """Replace attributes of a case of the catalog."""
     changed = tuple(replace(case, **attributes) if case.name == name else case for case in CASES)  # type: ignore[arg-type]
     monkeypatch.setattr(verification, "CASES", changed)
 
@@ -72,7 +72,7 @@ def test_a_wave_is_of_second_order_in_both_precisions(precision: str) -> None:
     "name", ["composite_wall", "contact_resistance", "radiating_slab", "heater_patch", "heated_layer", "kirchhoff_slab"]
 )
 def test_a_case_that_settles_is_right_when_it_is_solved_for(name: str) -> None:
-    """Every transient case whose answer is its end state."""
+    """Every transient case whose answer is its steady state."""
     (found,) = verify([name], ["time.method=steady", "solver.device=cpu"])
     assert found.passed
     assert found.steps == 0

@@ -1,4 +1,4 @@
-"""Fields and checkpoints that are written while the run goes on."""
+"""Fields and checkpoints that are written while the run continues."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_a_device_without_room_for_a_copy_writes_all_the_same(tmp_path: Path, mo
 
 
 class Held:
-    """The second field is not written before it is let go; meanwhile the run goes on."""
+    """The second field is written only after `go_on` is set; the run continues meanwhile."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, end: Callable[[], object] = lambda: None) -> None:
         self.go_on = threading.Event()
@@ -67,7 +67,7 @@ def test_a_field_that_cannot_be_written_ends_the_run_and_loses_nothing_good(tmp_
     whole, parts = runs.run(tmp_path), tmp_path / "parts"
     with pytest.MonkeyPatch.context() as monkeypatch:
         held = Held(monkeypatch, fail)
-        # Step 4 is the field's; the error comes while the run is further on.
+        # The field is of step 4; the error comes when the run is already at a later step.
         runs.after_step(monkeypatch, 6, lambda stepper: held.go_on.set())
         simulation = Simulation.from_scenario(tmp_path / "mixed.toml", output=parts)
         with pytest.raises(StorageError, match="no room"):
@@ -83,7 +83,7 @@ def test_a_field_that_cannot_be_written_ends_the_run_and_loses_nothing_good(tmp_
 def test_a_checkpoint_counts_no_field_that_is_not_on_the_disk_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interrupted while the field of step 4 is on its way, the checkpoint of step 6 waits for it."""
+    """If the run is interrupted while the field of step 4 is being written, the checkpoint of step 6 waits for it."""
     whole, parts = runs.run(tmp_path), tmp_path / "parts"
     events = []
 

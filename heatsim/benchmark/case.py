@@ -67,7 +67,10 @@ def upload(field: Field, deviation: NDArray[Any]) -> None:
 
 
 def new_ledger(device: Device, case: BenchmarkCase, enabled: bool) -> list[Any]:
-    """Sums for the faces that exchange heat, zero; empty arrays for the others, and for all where not enabled."""
+    """Zeros for the sums of the faces that exchange heat.
+
+    The arrays of other faces are empty; all are if not ``enabled``.
+    """
     return [
         device.xp.zeros(case.grid.face_shape(face) if enabled and not case.periodic[face // 2] else (0, 0))
         for face in range(6)

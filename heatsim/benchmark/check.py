@@ -55,7 +55,7 @@ def fault(spec: KernelSpec, device: Device, precision: str, cells: tuple[int, in
         where = f"{nx} × {ny} × {nz} cells"
         for name, values, exact in (("field", T, T_exact), *zip(FACES, sums, exact_sums, strict=True)):
             if not np.isfinite(values).all():
-                return f"{name} not finite on {where}: not all was written"
+                return f"{name} not finite on {where}: some cells were not written"
             off = float(np.abs(values.astype(np.float64) - exact).max(initial=0.0))
             if off > bound:
                 return f"{name} off by {off:.2g} on {where}; rounding explains {bound:.2g}"
@@ -75,7 +75,7 @@ def _computed(
 
 
 def _exact(case: BenchmarkCase, seed: int) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """The same, computed by the oracle in float64."""
+    """The field and the sums of the faces after all steps, computed by the oracle in float64."""
     T = random_field(case.grid, "float32", seed).astype(np.float64)
     T_new = np.empty_like(T)
     c, f, g = (values.astype(np.float64) for values in (case.c, case.f, case.g))

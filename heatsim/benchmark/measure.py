@@ -67,7 +67,6 @@ def measure(
     if device.backend == "cuda":
         say(f"{precision}: timing the CPU for comparison")
         cpu = _cpu_speed(case, precision, energy)
-
     copy_speed = 2.0 * int(field.deviation.nbytes) / copy.seconds / 1e9
     value = int(field.deviation.itemsize)
     ceiling = copy_speed / (2.0 * value)

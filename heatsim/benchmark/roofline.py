@@ -69,7 +69,7 @@ def _draw_panel(axes: Any, measurement: Measurement) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:,g}")
         axis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("Operations for each byte of memory traffic that the idea needs")
+    axes.set_xlabel("Operations per byte of ideal memory traffic")
     axes.set_ylabel("GFLOP/s")
     axes.set_title(measurement.precision)
     axes.grid(which="both", alpha=0.25)

@@ -27,7 +27,7 @@ class KernelTiming:
 
     @classmethod
     def of(cls, times: Sequence[float]) -> "KernelTiming":
-        """From the measurements in s."""
+        """The median and spread of times in s."""
         middle = median(times)
         return cls(middle, (max(times) - min(times)) / middle if middle > 0.0 else 0.0)
 

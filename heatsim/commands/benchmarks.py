@@ -51,20 +51,20 @@ def bench(
     precisions = (precision,) if precision else ("float32", "float64")
     if reductions:
         if kernel or energy or plot is not None:
-            raise InputError("--reductions measures no kernels: --kernel, --energy and --plot do not go with it")
+            raise InputError("--reductions measures no kernels: leave out --kernel, --energy and --plot")
         if members is not None:
             raise InputError("--reductions and --members exclude each other")
         return _bench_reductions(cells, precisions, device, repeats, json)
     if members is not None:
         if plot is not None:
-            raise InputError("--members draws no roofline: --plot does not go with it")
+            raise InputError("--members draws no roofline: leave out --plot")
         return _bench_ensembles(cells, members, precisions, kernel, device, repeats, energy, json)
     with Console(stderr=True).status("…") as status:
         measurements = benchmark(cells, precisions, kernel, device, repeats, energy, say=status.update)
-    _tell(measurements, describe, json)
+    _print_and_save(measurements, describe, json)
     if plot is not None:
         draw(plot, measurements)
-    return _judge("kernels", [(found, found.kernels) for found in measurements])
+    return _exit_code("kernels", [(found, found.kernels) for found in measurements])
 
 
 def _bench_reductions(
@@ -77,8 +77,8 @@ def _bench_reductions(
 
     with Console(stderr=True).status("…") as status:
         measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
-    _tell(measurements, describe_reductions, json)
-    return _judge("reductions", [(found, found.reductions) for found in measurements])
+    _print_and_save(measurements, describe_reductions, json)
+    return _exit_code("reductions", [(found, found.reductions) for found in measurements])
 
 
 def _bench_ensembles(
@@ -100,12 +100,12 @@ def _bench_ensembles(
         measurements = benchmark_ensembles(
             cells, members, precisions, kernel, device, repeats, energy, say=status.update
         )
-    _tell(measurements, describe_ensembles, json)
-    return _judge("kernels", [(found, found.kernels) for found in measurements])
+    _print_and_save(measurements, describe_ensembles, json)
+    return _exit_code("kernels", [(found, found.kernels) for found in measurements])
 
 
-def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
-    """Print the measurements, and write them to the JSON file if one is named."""
+def _print_and_save(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
+    """Print the measurements, and write them to the JSON file if there is one."""
     from heatsim.benchmark import to_json
 
     for measurement in measurements:
@@ -114,9 +114,13 @@ def _tell(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Pat
         json.write_text(to_json(measurements), encoding="utf-8")
 
 
-def _judge(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
-    """Return exit code 0 if all results are correct; else raise a RunError that names the wrong ones."""
+def _exit_code(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:
+    """Exit code 0 if all results are correct.
+
+    Raises:
+        RunError: names the results that are wrong.
+    """
     wrong = [f"{one.name} in {measurement.precision}" for measurement, results in found for one in results if one.error]
     if wrong:
-        raise RunError(f"{what} that are wrong, and were not timed: {', '.join(wrong)}")
+        raise RunError(f"wrong {what}, which were not timed: {', '.join(wrong)}")
     return 0

@@ -75,9 +75,9 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
 
     for warning in simulation.warnings:
         warn(warning)
-    told = len(simulation.warnings)
+    shown = len(simulation.warnings)
     simulation.run(progress=not quiet)
-    for warning in simulation.warnings[told:]:
+    for warning in simulation.warnings[shown:]:
         warn(warning)
     scenario = simulation.plan.problem.scenario
     if scenario.output.figures:

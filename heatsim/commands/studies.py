@@ -19,7 +19,7 @@ def study(
     workers: Annotated[
         int | None, Parameter(help="Processes on this machine. Default: one per GPU, or one per core without GPUs.")
     ] = None,
-    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers do the runs.")] = None,
+    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
     extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,
     overwrite: Annotated[bool, Parameter(help="Replace a different study in the folder.", negative="")] = False,
     device: Device = None,

@@ -21,9 +21,9 @@ def usable_streams() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    named: Any = _Named(sys.stdout)
-    told: Any = _Told(sys.stderr)
-    with redirect_stdout(named), redirect_stderr(told):
+    stdout: Any = _NamedStdout(sys.stdout)
+    stderr: Any = _LenientStderr(sys.stderr)
+    with redirect_stdout(stdout), redirect_stderr(stderr):
         yield
 
 
@@ -43,7 +43,7 @@ def no_traceback() -> Iterator[None]:
 
 
 def show_table(table: Any) -> None:
-    """Print a table. A closed pipe is no error."""
+    """Print a table; a closed pipe is ignored."""
     from rich.console import Console
 
     with suppress(SystemExit):  # rich's answer to a closed pipe
@@ -65,8 +65,8 @@ class _Stream:
         return getattr(self._stream, name)
 
 
-class _Named(_Stream):
-    """stdout; its errors carry the name "stdout", like those of a file."""
+class _NamedStdout(_Stream):
+    """stdout; its errors name "stdout", as those of a file name the file."""
 
     def write(self, text: str) -> int:
         with _naming("stdout"):
@@ -77,7 +77,7 @@ class _Named(_Stream):
             self._stream.flush()
 
 
-class _Told(_Stream):
+class _LenientStderr(_Stream):
     """stderr; text that cannot be written is dropped, so that a run continues when its terminal or pipe is closed."""
 
     def write(self, text: str) -> int:

@@ -100,12 +100,12 @@ def _scale_of_all(reader: FieldReader) -> TemperatureScale:
     return TemperatureScale.spanning(float(ranges[:, 0].min()), float(ranges[:, 1].max()), reader.dtype)
 
 
-def _name(kind: str, index: int, count: int) -> str:
-    return f"{kind}_t{index:0{max(4, len(str(count - 1)))}d}.png"
+def _name(name: str, index: int, count: int) -> str:
+    return f"{name}_t{index:0{max(4, len(str(count - 1)))}d}.png"
 
 
 def _moments(reader: FieldReader, steady: bool) -> list[str]:
-    """What to call the time of each field."""
+    """The text for the time of each field."""
     if steady:
         return ["steady state"] * len(reader)
     unit = choose_unit(TIMES, float(reader.times[-1]))
@@ -137,7 +137,7 @@ def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence
 
 
 def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, over: str) -> None:
-    """Draw the last field with a separate scale: its range may be a small part of the common one."""
+    """Draw the last field with a scale for its range alone, which may be a small part of the common one."""
     last = len(reader) - 1
     low, high = reader.range(last)
     scale = TemperatureScale.spanning(low, high, reader.dtype)
@@ -206,10 +206,10 @@ def _draw_flows(folder: Path, figures: Path, title: str) -> Iterator[Path]:
 
 
 def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:
-    """The columns of a table by name; empty if the run wrote no such table.
+    """The columns of a table by name; empty if the run has no such table.
 
     Raises:
-        StorageError: it cannot be read, or a wanted column is missing.
+        StorageError: the table cannot be read, or a column of ``wanted`` is missing.
     """
     if not path.exists():
         return {}

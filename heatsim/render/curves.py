@@ -88,7 +88,7 @@ def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]],
     time_unit = choose_unit(TIMES, float(times[-1]))
     energy_unit = choose_unit(ENERGIES, max(float(np.abs(values).max()) for values in shown.values()))
     largest = float(np.abs(residual).max())
-    # A much larger bound would flatten the residual to a straight line: then it is written, but not drawn.
+    # A much larger bound would flatten the residual to a straight line; write it as text instead.
     bound_in_sight = bound is not None and bound <= 20.0 * largest
     residual_unit = choose_unit(ENERGIES, max(largest, bound or 0.0) if bound_in_sight else largest)
     marker = "o" if len(times) == 1 else None
@@ -126,9 +126,9 @@ def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float
 
     Args:
         path: the picture.
-        title: what stands over it.
+        title: its title.
         flows: in W by name.
-        imbalance: what is left of their sum, in W.
+        imbalance: the sum of the heat flows, in W.
     """
     shown = {name: heat for name, heat in flows.items() if heat != 0.0}
     rest = {name: shown.pop(name) for name in sorted(shown, key=lambda name: abs(shown[name]))[:-_MOST_IN_LEGEND]}

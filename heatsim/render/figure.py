@@ -29,7 +29,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
-    """A matplotlib figure of ``width`` × ``height`` pixels, text scaled by ``larger``; written to ``path`` at exit."""
+    """A Matplotlib figure of ``width`` × ``height`` pixels, saved to ``path`` at exit; text is scaled by ``larger``."""
     import matplotlib
     from matplotlib.figure import Figure
 

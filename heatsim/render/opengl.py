@@ -1,4 +1,4 @@
-"""Whether this machine can render 3-D views."""
+"""A test of whether this machine can render 3-D views."""
 
 import os
 import re
@@ -19,7 +19,7 @@ plotter.screenshot(return_img=True)
 
 
 def start_trial() -> subprocess.Popen[bytes]:
-    """Start a test, in a separate process, of whether this machine can render; other work continues meanwhile.
+    """A process that tests whether this machine can render; other work continues meanwhile.
 
     Without EGL, OSMesa and a display, VTK ends the whole process with a segmentation fault.
     """

@@ -21,7 +21,7 @@ _ISOSURFACES_WIDTH = 1300
 _QUIET = "#444444"
 _OUTLINE = "#8a9ba8"  # visible on the dark and the light end of the colour map
 
-# A flat picture is drawn at a whole number of pixels a cell, and larger than usual where it has more cells than that.
+# A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
 _LARGEST_PLANE = 4096
 
@@ -83,10 +83,10 @@ def draw_slices(
             section = sections[normal]
             plane, materials = section.values, section.materials
             # The longer axis is horizontal, so that panels of tall and flat bodies have the same size.
-            turned = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
-            level, upright = (up, across) if turned else (across, up)
+            swapped = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
+            level, upright = (up, across) if swapped else (across, up)
             axes = add_axes(figure, 1075, 825 - 355 * number, 350, 265)
-            if turned:
+            if swapped:
                 plane, materials = plane.T, materials.T
             _show_plane(axes, grid, scale, plane, level, upright)
             _outline(axes, grid, materials, level, upright)
@@ -192,7 +192,7 @@ def draw_isosurfaces(
 
 
 def draw_plane(path: Path, title: str, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]]) -> None:
-    """A grid of one cell's thickness as a flat picture, ``plane`` indexed [upright, level].
+    """Draw a grid of one cell's thickness as a flat picture; ``plane`` is indexed [vertical, horizontal].
 
     Square cells become squares of a whole number of pixels.
     """
@@ -231,7 +231,7 @@ def draw_profile(
     scale: TemperatureScale,
     curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
 ) -> None:
-    """Draw temperatures along a line of cells, one curve for each time: its legend text and its values in K."""
+    """Draw temperatures along a line of cells, one curve for each time; ``curves`` has legend texts and values in K."""
     unit = choose_unit(LENGTHS, grid.size[axis])
     with new_figure(path, title) as figure:
         axes = add_axes(figure, 130, 110, 1200, 990)

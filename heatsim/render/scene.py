@@ -1,7 +1,7 @@
-"""3-D views, rendered by PyVista without a display: slices in their box, and isosurfaces.
+"""3-D views, rendered by PyVista without a display: slices in their box, surfaces and isosurfaces.
 
-PyVista draws the bodies only. Axes, titles and colour bars are drawn over its image by matplotlib, in the
-same fonts as every other picture: in a parallel projection ``View.project`` tells where a point has come to lie.
+PyVista draws only the bodies. Matplotlib draws axes, titles and colour bars over its image, in the same fonts as in
+every other picture. The projection is parallel, so ``View.project`` gives the position of a point in the image.
 """
 
 from collections.abc import Sequence
@@ -131,9 +131,9 @@ class Scene:
 
         Args:
             samples: the temperatures.
-            scale: turns them into the numbers drawn.
-            levels: as numbers drawn; none for a uniform field, of which the box itself is shown.
-            colours: one a level, or the one of the box.
+            scale: converts them to drawn numbers.
+            levels: drawn numbers; if empty, for a uniform field, the box itself is drawn.
+            colours: one for each level, or the colour of the box.
         """
         self._plotter.clear_actors()
         self._add_box()

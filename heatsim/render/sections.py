@@ -29,7 +29,7 @@ class Section:
     place: float
 
 
-# Another plane than the central one is shown if its temperature range is larger by at least this factor.
+# Another plane replaces the central one if its temperature range is larger by at least this factor.
 _WORTH_LEAVING_THE_CENTRE = 1.15
 
 
@@ -41,7 +41,7 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
 def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Section]:
     """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
 
-    For each axis this is the central plane, unless the temperature range is larger on another one, such as the hot top
+    This is the central plane of each axis, unless the temperature range on another plane is larger, such as the hot top
     of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
     ones.
     """

@@ -18,9 +18,9 @@ _Floats = NDArray[np.float64]
 
 
 def drawn_size(grid: Grid) -> tuple[float, float, float]:
-    """Edge lengths of the box as drawn along x, y, z; the longest is 1, and thin ones are stretched.
+    """Edge lengths of the drawn box along x, y, z; the longest is 1, and thin ones are stretched.
 
-    An axis of one cell is not drawn where others have more, and does not count then.
+    An axis of one cell does not count if other axes have more, because it is not drawn.
     """
     longest = max(grid.size[axis] for axis in wide_axes(grid) or range(3))
     x, y, z = (max(length / longest, _THINNEST) for length in grid.size)
@@ -42,7 +42,7 @@ class View:
     Attributes:
         width: of the image in pixels.
         height: of the image in pixels.
-        size: of the box as drawn, along x, y, z; its corner is the origin.
+        size: of the drawn box along x, y, z; its corner is the origin.
         scale: pixels per unit of ``size``.
         middle: the middle of the box's outline, in units of ``size`` along the image's right and up.
     """

@@ -1,1 +1,1 @@
-"""Report what a run found."""
+"""Reports of the results of a run."""

@@ -1,4 +1,4 @@
-"""What a run has come to, as tables for the terminal: how it was computed, what came out, and where everything is."""
+"""The results of a run as tables for the terminal: set-up, temperatures, energies and files."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,14 +23,14 @@ _PARTS_OF_WALL_TIME = (
 )
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-# What each file is; in the order in which a reader looks for them.
+# A text for each file, in the order of interest to a reader.
 _CONTENTS = {
     run_folder.SCENARIO: "the scenario, resolved",
     run_folder.FIELDS: "temperature over time, for ParaView",
     run_folder.PROBES: "probes over time",
     run_folder.ENERGY: "energy balance over time",
     run_folder.SUMMARY: "these numbers",
-    run_folder.CHECKPOINT: "the last state",
+    run_folder.CHECKPOINT: "the last state, for resume",
 }
 
 
@@ -38,10 +38,10 @@ def summarise(folder: Path) -> "Group":
     """Tables of a finished run for rich's console, within 100 columns.
 
     Args:
-        folder: what the run wrote.
+        folder: the folder of a run.
 
     Raises:
-        FolderError: the folder is no run's, or the run has not finished.
+        FolderError: the folder is not of a run, or the run has not finished.
         StorageError: a file cannot be read.
     """
     from rich.console import Group
@@ -64,7 +64,7 @@ def summarise(folder: Path) -> "Group":
 
 
 def _new_table(title: str | None, *columns: str) -> "Table":
-    """A table whose first column is text and whose others are numbers; without columns a list of terms."""
+    """A table with text in the first column and numbers in the others; without columns, a list of names and values."""
     from rich import box
     from rich.table import Table
 
@@ -213,7 +213,7 @@ def _file_table(folder: Path) -> "Table":
 
 
 def _last_row(path: Path) -> dict[str, float]:
-    """The last row of a table by column; nothing where the run wrote no such table."""
+    """The last row of a table by column; empty if the run has no such table."""
     if not path.exists():
         return {}
     columns, rows = tables.read(path)

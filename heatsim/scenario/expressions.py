@@ -103,7 +103,7 @@ class Expression:
         object.__setattr__(self, "tree", tree)
 
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
-        """The values at points, which are given as one array for each variable.
+        """The values at points, with one array of coordinates for each variable.
 
         The result has the common shape of the arrays, for a constant expression too. Values can be infinite or NaN,
         without a warning; the caller checks them.
@@ -125,7 +125,7 @@ def _parse(text: str) -> ast.expr:
         raise ValueError("an empty expression")
     strange = FORBIDDEN.search(plain)
     if strange:
-        raise ValueError(f"{show(strange[0])} cannot stand in an expression; {ALLOWED}")
+        raise ValueError(f"{show(strange[0])} is not allowed in an expression; {ALLOWED}")
     source = plain.replace("^", "**")
     try:
         with warnings.catch_warnings():
@@ -189,7 +189,7 @@ def _operands(node: ast.AST, names: tuple[str, ...]) -> list[ast.expr]:
         case _:
             pass
     part = ast.unparse(node) if isinstance(node, ast.Constant) else type(node).__name__
-    raise ValueError(f"{part} cannot stand in an expression; {ALLOWED}")
+    raise ValueError(f"{part} is not allowed in an expression; {ALLOWED}")
 
 
 def value_of(node: ast.expr, variables: Mapping[str, NDArray[np.float64]]) -> Any:

@@ -77,14 +77,14 @@ class Named(Mapping[str, Value]):
         return len(self.items_in_order)
 
 
-def default_names(kind: str) -> BeforeValidator:
+def default_names(noun: str) -> BeforeValidator:
     """Names tables without a name "patch 1", "patch 2", … by their numbers in the list."""
 
     def name(tables: object) -> object:
         if not isinstance(tables, list | tuple):
             return tables
         return [
-            {"name": f"{kind} {number}", **table} if isinstance(table, Mapping) else table
+            {"name": f"{noun} {number}", **table} if isinstance(table, Mapping) else table
             for number, table in enumerate(tables, 1)
         ]
 

@@ -23,8 +23,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     Args:
         path: the TOML file; paths inside it are relative to its folder.
         overrides: ``key.path=value`` settings that replace keys of the file or add keys. A value is TOML, or plain text
-            if
-            it is not valid TOML.
+            if it is not valid TOML.
 
     Raises:
         ScenarioError: lists every mistake in the file and the overrides.

@@ -38,38 +38,37 @@ def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
 
 def tables_of(root: type[BaseModel]) -> dict[str, type[BaseModel]]:
     """The names and models of the tables directly below a model."""
-    kinds = {name: bare(info.annotation) for name, info in root.model_fields.items()}
-    return {name: kind for name, kind in kinds.items() if _is_model(kind)}
+    annotations = {name: bare(info.annotation) for name, info in root.model_fields.items()}
+    return {name: annotation for name, annotation in annotations.items() if _is_model(annotation)}
 
 
 def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
     """The location in the file for one of pydantic's locations below the model ``root``.
 
     Pydantic's location has parts that the file does not have: a condition's type after the condition, ``condition``
-    before
-    a patch's condition keys, and ``[key]`` after a wrong name.
+    before a patch's condition keys, and ``[key]`` after a wrong name.
     """
     key: list[str | int] = []
     table, keys, example = root, keys_of(root), ""
-    kind: Any = root
+    annotation: Any = root
     for part in (part for part in location if part != "[key]"):
-        if _is_model(kind):
-            table = kind
+        if _is_model(annotation):
+            table = annotation
             in_patch = table in FACE_TYPES.values() and key[:1] == ["patches"]
-            keys = (*(OWN_KEYS if in_patch else ()), *keys_of(kind))
-            fields = {info.alias or name: info for name, info in kind.model_fields.items()}
+            keys = (*(OWN_KEYS if in_patch else ()), *keys_of(annotation))
+            fields = {info.alias or name: info for name, info in annotation.model_fields.items()}
             info = fields.get(str(part))
-            kind = None if info is None else bare(info.annotation)
+            annotation = None if info is None else bare(info.annotation)
             example = str((info.examples or [part])[0]) if info is not None else str(part)
             if part != "condition":
                 key.append(part)
-        elif _is_condition(kind) and part in FACE_TYPES:
-            kind = FACE_TYPES[str(part)]
+        elif _is_condition(annotation) and part in FACE_TYPES:
+            annotation = FACE_TYPES[str(part)]
         else:
-            kind = bare(entry_type(kind))
+            annotation = bare(entry_type(annotation))
             key.append(part)
-    types = tuple(FACE_TYPES) if _is_condition(kind) else ()
-    if types and Periodic not in get_args(kind):
+    types = tuple(FACE_TYPES) if _is_condition(annotation) else ()
+    if types and Periodic not in get_args(annotation):
         types = tuple(name for name in types if FACE_TYPES[name] is not Periodic)
     return Location(tuple(key), table, keys, example, types)
 
@@ -77,51 +76,51 @@ def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
 def order(key: str, root: type[BaseModel]) -> tuple[int, ...]:
     """The sort key of a key: fields in the order of the models, unknown keys last, entries of lists by number."""
     places: list[int] = []
-    kind: Any = root
+    annotation: Any = root
     for part in split_key(key):
-        if _is_model(kind):
-            fields = {info.alias or name: info for name, info in kind.model_fields.items()}
+        if _is_model(annotation):
+            fields = {info.alias or name: info for name, info in annotation.model_fields.items()}
             places.append([*fields, part].index(part))
-            kind = bare(fields[part].annotation) if part in fields else None
-        elif get_origin(kind) is tuple and part.isdecimal():
+            annotation = bare(fields[part].annotation) if part in fields else None
+        elif get_origin(annotation) is tuple and part.isdecimal():
             places.append(int(part))
-            kind = bare(entry_type(kind))
+            annotation = bare(entry_type(annotation))
         else:
             break
     return tuple(places)
 
 
-def bare(kind: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """A type without annotations and without None; for a union, its only model."""
-    if get_origin(kind) is Annotated:
-        return bare(get_args(kind)[0])
-    if without_none(kind) is not kind:
-        return bare(without_none(kind))
-    models = [each for each in get_args(kind) if _is_model(each)] if _is_union(kind) else []
-    return models[0] if len(models) == 1 else kind
+    if get_origin(annotation) is Annotated:
+        return bare(get_args(annotation)[0])
+    if without_none(annotation) is not annotation:
+        return bare(without_none(annotation))
+    models = [each for each in get_args(annotation) if _is_model(each)] if _is_union(annotation) else []
+    return models[0] if len(models) == 1 else annotation
 
 
-def without_none(kind: Any) -> Any:
+def without_none(annotation: Any) -> Any:
     """X for the type ``X | None``; any other type unchanged."""
-    kinds = [each for each in get_args(kind) if each is not NoneType] if _is_union(kind) else []
-    return kinds[0] if len(kinds) == 1 else kind
+    annotations = [each for each in get_args(annotation) if each is not NoneType] if _is_union(annotation) else []
+    return annotations[0] if len(annotations) == 1 else annotation
 
 
-def entry_type(kind: Any) -> Any:
+def entry_type(annotation: Any) -> Any:
     """The type of the entries of ``tuple[X, ...]`` or ``Mapping[str, X]``; None for other types."""
-    arguments = get_args(kind)
-    if get_origin(kind) is tuple and arguments[1:] == (...,):
+    arguments = get_args(annotation)
+    if get_origin(annotation) is tuple and arguments[1:] == (...,):
         return arguments[0]
-    return arguments[1] if get_origin(kind) is Mapping else None
+    return arguments[1] if get_origin(annotation) is Mapping else None
 
 
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, UnionType)
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType)
 
 
-def _is_condition(kind: Any) -> bool:
-    return _is_union(kind) and set(get_args(kind)) <= set(FACE_TYPES.values())
+def _is_condition(annotation: Any) -> bool:
+    return _is_union(annotation) and set(get_args(annotation)) <= set(FACE_TYPES.values())

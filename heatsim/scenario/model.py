@@ -197,8 +197,7 @@ class Scenario(BaseModel):
         """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
         A material without a name is called "material". If the domain is void, the materials have the order of the file.
-        For a
-        steady state, properties that do not affect it are left out.
+        For a steady state, properties that do not affect it are left out.
         """
         named = [("material", self.material)] if self.material is not None else list(self.materials.items())
         named.sort(key=lambda entry: entry[0] != self.domain.material)

@@ -58,7 +58,7 @@ class Rectangle(BaseModel):
 
 
 class Patch(BaseModel):
-    """A rectangle on a face with a condition; in the file the condition's keys stand beside the patch's keys."""
+    """A rectangle on a face with a condition; in the file, the keys of the condition are in the table of the patch."""
 
     model_config = STRICT
 
@@ -79,8 +79,7 @@ class Patch(BaseModel):
         """The covered fraction of the width of each cell, along the face's two axes in the order x, y, z.
 
         The covered fraction of a cell's face is the product of both. An edge of the patch that differs from an edge of
-        a cell
-        only by rounding counts as equal.
+        a cell only by rounding counts as equal.
         """
         u, v = (
             _covered(grid, axis, low, high)
@@ -111,7 +110,7 @@ class Patch(BaseModel):
 
 
 def _gather_condition(table: object) -> object:
-    """Move the condition's keys, which stand beside the patch's keys in the file, below ``condition``."""
+    """The table of a patch with the keys of its condition moved below ``condition``."""
     if not isinstance(table, Mapping) or "condition" in table:
         return table
     own = {key: value for key, value in table.items() if key in OWN_KEYS}

@@ -72,8 +72,8 @@ def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
         if source.beam is not None
     ]
     return [
-        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {kind}")
-        for key, face, kind in placed
+        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {item}")
+        for key, face, item in placed
         if known(face) and isinstance(face_of(scenario, face), Periodic)
     ]
 

@@ -97,8 +97,8 @@ def _row(name: str, info: FieldInfo, headings: Mapping[type[BaseModel], str]) ->
 
 def _conditions() -> str:
     text = f"### {CONDITIONS.capitalize()}\n\n| type {_HEAD.replace('---|', '---|---|', 1)}"
-    for kind, model in FACE_TYPES.items():
-        text += f"| `{kind}` | | {model.model_fields['type'].description} | | | |\n"
+    for condition, model in FACE_TYPES.items():
+        text += f"| `{condition}` | | {model.model_fields['type'].description} | | | |\n"
         for name, info in model.model_fields.items():
             if name != "type":
                 text += f"| | {' | '.join(_row(name, info, {}))} |\n"

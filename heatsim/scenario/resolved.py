@@ -19,7 +19,7 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
-from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_beside, writing
+from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing
 from heatsim.storage.system import File
 
 NAME = "scenario.toml"
@@ -49,22 +49,21 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
     """Write ``folder``/scenario.toml, from which ``load`` makes an equal scenario, and copy the input files beside it.
 
     Each file is complete and synced before it gets its name; a file that is already in place is not touched. The
-    scenario
-    is written as ``scenario.toml.part`` before any copy, and gets its name after all copies. After a kill in between,
-    the
-    folder therefore still shows which files belong to it. If any file cannot be written, all of them are removed.
+    scenario is written as ``scenario.toml.part`` before any copy, and gets its name after all copies. After a kill in
+    between, the folder therefore still shows which files belong to it. If any file cannot be written, all of them are
+    removed.
 
     Raises:
         StorageError: a file could not be written or copied.
     """
     import tomli_w
 
-    beside = free_part_of(folder / NAME)
-    made = [beside]
+    marker = free_part_of(folder / NAME)
+    made = [marker]
     text = HEADER + VECTOR.sub(_on_one_line, tomli_w.dumps(document(scenario)))
     try:
         make_folders(folder)
-        write_beside(beside, text.encode())
+        write_synced(marker, text.encode())
         folders = {folder: None}
         for source, name in _files(scenario):
             target = folder / name
@@ -80,7 +79,7 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
                 system.calls.rename(part, target)
         for parent in reversed(folders):
             sync_folder(parent)
-        system.calls.rename(beside, folder / NAME)
+        system.calls.rename(marker, folder / NAME)
     except OSError as error:
         for path in reversed(made):
             with suppress(OSError):

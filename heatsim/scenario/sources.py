@@ -65,12 +65,9 @@ class Beam(BaseModel):
     """A Gaussian beam on a face, along a path at a speed.
 
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
-    power P
-    in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z. The
-    spot
-    starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one point is a
-    spot
-    that does not move; it needs no speed.
+    power P in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z.
+    The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
+    point is a spot that does not move; it needs no speed.
     """
 
     model_config = STRICT
@@ -122,8 +119,7 @@ class Source(Shaped):
 
     ``power`` is the total in W, spread evenly over the volume of the conducting cells; ``power_density`` is in W/m³.
     Negative values remove heat. The source is on between the two times of ``during`` (s); ``scale`` multiplies its
-    power
-    as a function of t.
+    power as a function of t.
     """
 
     name: Text = Field(examples=['name = "die"'], description="Name", json_schema_extra={"default": "`source 1`, …"})

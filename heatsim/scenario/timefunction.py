@@ -17,7 +17,7 @@ from heatsim.scenario.switching import switching_times
 SAMPLES = 4096
 # Multiples of the golden ratio, modulo 1, fill an interval evenly and resonate with no periodic function.
 GOLDEN = 0.6180339887498949
-BESIDE = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
+NEAR_JUMP = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
 
 
 class TimeFunction:
@@ -125,7 +125,7 @@ class Formula(TimeFunction):
         if jumps is None:
             return end
         last = jumps[-SAMPLES:]
-        times = np.concatenate((self.samples(end), last - BESIDE * end, last + BESIDE * end))
+        times = np.concatenate((self.samples(end), last - NEAR_JUMP * end, last + NEAR_JUMP * end))
         times = np.unique(np.clip(times, 0.0, end))
         values = self.at(times)
         others = np.flatnonzero(values != values[-1])
@@ -136,7 +136,7 @@ class Formula(TimeFunction):
         times, jumps = self.samples(end), None if self.constant else switching_times(self.expression, end)
         if jumps is not None and len(jumps):
             some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
-            times = np.clip(np.concatenate((times, some - BESIDE * end, some + BESIDE * end)), 0.0, end)
+            times = np.clip(np.concatenate((times, some - NEAR_JUMP * end, some + NEAR_JUMP * end)), 0.0, end)
         values = self.at(times)
         return float(values.min()), float(values.max())
 
@@ -146,8 +146,7 @@ class Table(TimeFunction):
     """Values at given times: linear in between; constant beyond the ends, or repeated.
 
     A time may occur twice: there the value jumps from the first of its two values to the second, which holds at the
-    time
-    itself.
+    time itself.
 
     Attributes:
         times: ascending times in s.

@@ -60,36 +60,36 @@ def entries(tables: Sequence[Table]) -> list[tuple[int, Table]]:
     return [(index, table) for index, table in enumerate(tables) if known(table)] if known(tables) else []
 
 
-def _valid_part(kind: Any, value: Any, folder: Path, errors: Sequence[tuple[str | int, ...]]) -> Any:
+def _valid_part(annotation: Any, value: Any, folder: Path, errors: Sequence[tuple[str | int, ...]]) -> Any:
     """The valid part of a value; None stands for the rest.
 
     Args:
-        kind: the type of the value; a table keeps its valid fields, a list its valid entries.
+        annotation: the type of the value; a table keeps its valid fields, a list its valid entries.
         value: the value as TOML has it.
         folder: where relative paths start.
         errors: the locations within the value at which its validation found errors.
     """
     if not errors:
         try:
-            return _adapter(kind).validate_python(value, context=folder)
+            return _adapter(annotation).validate_python(value, context=folder)
         except ValidationError:
             return None
-    kind = without_none(kind)
-    if get_origin(kind) is Annotated:
-        kind, *validators = get_args(kind)
+    annotation = without_none(annotation)
+    if get_origin(annotation) is Annotated:
+        annotation, *validators = get_args(annotation)
         if any(isinstance(validator, PlainValidator) for validator in validators):
             return None
         for validator in validators:
             if isinstance(validator, BeforeValidator):
                 value = _call(validator, value)
-    kind = bare(kind)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _valid_fields(kind, value, folder, errors)
-    if get_origin(kind) is Mapping and isinstance(value, Mapping):
-        entry = entry_type(kind)
+    annotation = bare(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _valid_fields(annotation, value, folder, errors)
+    if get_origin(annotation) is Mapping and isinstance(value, Mapping):
+        entry = entry_type(annotation)
         return {name: _valid_part(entry, each, folder, _below(errors, name)) for name, each in value.items()}
-    if get_origin(kind) is tuple and entry_type(kind) is not None and isinstance(value, list | tuple):
-        entry = entry_type(kind)
+    if get_origin(annotation) is tuple and entry_type(annotation) is not None and isinstance(value, list | tuple):
+        entry = entry_type(annotation)
         return tuple(_valid_part(entry, each, folder, _below(errors, index)) for index, each in enumerate(value))
     return None
 
@@ -125,8 +125,8 @@ def _call(validator: BeforeValidator, value: object) -> object:
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)
 
 
 @cache

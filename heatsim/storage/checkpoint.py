@@ -54,7 +54,7 @@ from heatsim.storage.system import File
 
 Value = int | float | str | bool
 
-# Where in a file something begins, and what it is.
+# The start of a part of the file, and its content.
 Segment = tuple[int, "bytes | Pieces"]
 
 BLOCK = 512
@@ -193,8 +193,8 @@ def understanding(folder: Path) -> Iterator[None]:
         yield
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise StorageError(
-            f"{folder / CHECKPOINT}: is whole but cannot be understood ({type(error).__name__}: {reason(error)}); it "
-            "was not written by this version of heatsim. Start again with `heatsim run … --overwrite`"
+            f"{folder / CHECKPOINT}: is undamaged, but a value in it is missing or wrong ({type(error).__name__}: "
+            f"{reason(error)}); this version of heatsim did not write it. Start again with `heatsim run … --overwrite`"
         ) from error
 
 

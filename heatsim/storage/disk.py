@@ -65,13 +65,13 @@ def writing(path: Path, again: str = "") -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        told = f"{path}: could not be written: {reason(error)}"
+        message = f"{path}: could not be written: {reason(error)}"
         if not path.parent.is_dir():
             # There is nothing left to resume.
             command = again or "heatsim run"
-            raise StorageError(f"{told}; its folder was removed: start again with `{command}`") from error
+            raise StorageError(f"{message}; its folder was removed: start again with `{command}`") from error
         remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
-        raise StorageError(f"{told}; {remedy} and run `{again or resume_command(path.parent)}`") from error
+        raise StorageError(f"{message}; {remedy} and run `{again or resume_command(path.parent)}`") from error
 
 
 def reason(error: Exception) -> str:
@@ -99,8 +99,7 @@ def reserve(file: File, length: int) -> None:
     """Make a file at least `length` bytes long and have the file system reserve the space.
 
     A full disk then refuses now, while nothing relies on the file, and not halfway through the run. If the system
-    cannot
-    reserve space, the file only gets its length.
+    cannot reserve space, the file only gets its length.
 
     Raises:
         OSError: no space left, or a quota or limit was reached; the file has its old length.
@@ -179,12 +178,12 @@ def write_whole(path: Path, content: bytes, again: str = "") -> None:
     """
     part = free_part_of(path)
     with writing(path, again):
-        write_beside(part, content)
+        write_synced(part, content)
         system.calls.rename(part, path)
         sync_folder(path.parent)
 
 
-def write_beside(part: Path, content: bytes) -> None:
+def write_synced(part: Path, content: bytes) -> None:
     """Write a complete file and sync it; if that fails, remove it.
 
     Raises:

@@ -27,9 +27,8 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
     Args:
         folder: the folder of a run.
         format: ``"vti"`` for the files ``temperature_0000.vti`` and so on. They hold the cell data ``temperature`` in
-            K,
-            heat flux in W/m² and material numbers if the run wrote them, and the time in s as field data ``TimeValue``.
-            ``"pvd"`` adds ``temperature.pvd``, which ParaView opens as a series with the exact times.
+            K, heat flux in W/m² and material numbers if the run wrote them, and the time in s as field data
+            ``TimeValue``. ``"pvd"`` adds ``temperature.pvd``, which ParaView opens as a series with the exact times.
 
     Returns:
         The files' paths, the PVD file last.

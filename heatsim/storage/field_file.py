@@ -1,4 +1,4 @@
-"""The file fields.vtkhdf as bytes: reading and writing values at the positions that its layout tells."""
+"""The file fields.vtkhdf as bytes: values are read and written at the positions in its layout."""
 
 import zlib
 from bisect import bisect_right
@@ -148,7 +148,7 @@ class FieldFile:
                         checksum = zlib.crc32(self.file.read(place, count), checksum)
             if checksum != sums[number]:
                 raise StorageError(
-                    f"{self.path}: {what} differs from what was written: the checksums are not the same; put a good "
+                    f"{self.path}: {what} differs from what was written: its checksum has changed; put a good "
                     f"copy of the file there, or {AGAIN}"
                 )
 

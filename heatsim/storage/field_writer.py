@@ -97,8 +97,7 @@ class FieldWriter(Closing):
             keep: number of times to keep.
             expected: as in `create`.
             record: the result of `record` for these times. With it, only the values of the cells are taken from the
-                file,
-                after a check; without it, the file must be undamaged.
+                file, after a check; without it, the file must be undamaged.
             checked: whether `check` has checked the values just before.
 
         Raises:
@@ -129,8 +128,7 @@ class FieldWriter(Closing):
         Args:
             time: in s, later than the one before.
             planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in total; slabs of a
-                few MiB
-                are the fastest.
+                few MiB are the fastest.
             heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat flux vectors.
 
         Raises:

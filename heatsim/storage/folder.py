@@ -45,8 +45,8 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Make `folder` an empty folder that a run can write to.
 
     A missing folder is created. Files of a finished run, and of a run that was killed during its preparation, are
-    removed;
-    files of an unfinished run only with `overwrite`. A folder with any other file is refused, and nothing is removed.
+    removed; files of an unfinished run only with `overwrite`. A folder with any other file is refused, and nothing is
+    removed.
 
     Args:
         folder: where the run will write.

@@ -85,8 +85,7 @@ class TableWriter(Closing):
 
         Raises:
             StorageError: the file is missing, has other columns, fewer complete rows or changed rows, or the disk
-                refused; the
-                file is unchanged.
+                refused; the file is unchanged.
         """
         end, sums = cls.check(path, columns, keep_rows, checksums)
         with writing(path):
@@ -124,7 +123,7 @@ class TableWriter(Closing):
                     sums.append(zlib.crc32(line, sums[-1]))
                     if checksums is not None and sums[-1] != checksums[row + 1]:
                         raise StorageError(
-                            f"{path}: row {row + 1} differs from what was written: the checksums are not the same; put "
+                            f"{path}: row {row + 1} differs from what was written: its checksum has changed; put "
                             f"a good copy of the file there, or {AGAIN}"
                         )
                 return lines.tell(), sums

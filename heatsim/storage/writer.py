@@ -18,8 +18,7 @@ class Writer:
     """Runs submitted work on two threads while the caller continues.
 
     If a piece of work fails, later work is dropped, because a checkpoint relies on everything before it. The caller
-    gets
-    the error from `submit`, `check`, `wait` or the end of a `with` block.
+    gets the error from `submit`, `check`, `wait` or the end of a `with` block.
 
     The work should release Python's lock while it writes, as files, HDF5 and checksums of large pieces do.
 

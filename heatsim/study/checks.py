@@ -11,11 +11,14 @@ from heatsim.scenario.messages import did_you_mean, missing_key, show
 from heatsim.scenario.validation import entries, known, read_model
 from heatsim.study.columns import COLUMNS, probe_columns
 from heatsim.study.model import (
+    FINAL,
     GRID,
     LATIN_HYPERCUBE,
     LIST_EXAMPLE,
     PARAMETERS_EXAMPLE,
     RANGE_EXAMPLE,
+    TIME_ABOVE,
+    TIME_BELOW,
     ZIP,
     Range,
     StudyFile,
@@ -47,7 +50,7 @@ def keys_vary_once(file: StudyFile) -> list[Mistake]:
     for axis in file.study.axes:
         for key in axis.keys:
             if key in seen:
-                mistakes.append(Mistake(axis.location, f"varies {key}, which {seen[key]} varies already"))
+                mistakes.append(Mistake(axis.location, f"varies {key}, which {seen[key]} already varies"))
             seen.setdefault(key, axis.location)
     return mistakes
 
@@ -131,7 +134,7 @@ CHECKS: tuple[Callable[[StudyFile], list[Mistake]], ...] = (
 
 
 def responses_name_known_probes(study: StudyTable, probes: Sequence[str]) -> list[Mistake]:
-    """A response is taken from a probe of the scenario; ``probes`` are the names."""
+    """The probe of a response exists in the scenario; ``probes`` are the names of its probes."""
     listed = f"the probes are {', '.join(map(show, probes))}" if probes else "there are no [[probes]] in the file"
     return [
         Mistake(
@@ -143,13 +146,25 @@ def responses_name_known_probes(study: StudyTable, probes: Sequence[str]) -> lis
     ]
 
 
+def responses_suit_the_method(study: StudyTable, steady: bool) -> list[Mistake]:
+    """A steady state has one time, so nothing is passed; ``steady``: whether a run is one."""
+    return [
+        Mistake(
+            f"study.responses.{index}.statistic",
+            f'got {show(response.statistic)}; with time.method = "steady" no time passes: use "{FINAL}"',
+        )
+        for index, response in enumerate(study.responses)
+        if steady and response.statistic in (TIME_ABOVE, TIME_BELOW)
+    ]
+
+
 def responses_name_free_columns(study: StudyTable, probes: Sequence[str]) -> list[Mistake]:
-    """A response has a name that no other column of the results has; ``probes`` are the names of the probes."""
+    """The name of a response differs from all other columns of the results; ``probes`` are the names of the probes."""
     taken = {*COLUMNS, *study.keys, *(column for probe in probes for column in probe_columns(probe))}
     return [
         Mistake(
             f"study.responses.{index}.name",
-            f"got {show(response.name)}; the results have such a column: choose another name",
+            f"got {show(response.name)}; the results already have a column of this name: choose another name",
         )
         for index, response in enumerate(study.responses)
         if response.name in taken

@@ -47,7 +47,7 @@ class Cluster:
             import distributed
         except ImportError:
             raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
-        # What Dask would log of a scheduler that goes away is told here, by one message.
+        # One message of heatsim replaces what Dask logs when a scheduler disappears.
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
@@ -160,7 +160,10 @@ class Cluster:
         self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
     def _ended(self, index: int, future: Any) -> Iterator[Event]:
-        """The ends of a group's runs, from their folders: a result in memory would be lost with its worker."""
+        """The last events of a group's runs, read from their folders.
+
+        A result in memory would be lost with its worker.
+        """
         assert self._lease is not None
         paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
         if future.status == "cancelled":
@@ -180,10 +183,10 @@ class Cluster:
 
 
 def _call_at(address: str) -> None:
-    """See that something listens at an address: a client of Dask that cannot connect leaves threads behind.
+    """Check that something listens at an address; a client of Dask that cannot connect leaves threads behind.
 
     Raises:
-        ValueError: it is no address of a scheduler.
+        ValueError: it is not the address of a scheduler.
         OSError: nothing listens there.
     """
     from distributed.comm.addressing import get_address_host_port

@@ -1,8 +1,8 @@
-"""The columns of a study's results that do not depend on its responses.
+"""The fixed columns of a study's results: all except its responses.
 
-The columns are: run, the number; one for every key that varies; status (done, failed, waiting) and message; final_min,
-final_max and final_mean of the body in K; the maximum and the final value of every probe in K; the responses in K or s;
-energy_residual in J; folder; and last wall_time in s, the only one that depends on the clock.
+The columns are: run, the number; one for every key that varies; status (done, failed, waiting) and message;
+final_min, final_max and final_mean of the body in K; the maximum and the final value of every probe in K; the responses
+in K or s; energy_residual in J; folder; and last wall_time in s, the only column that depends on the clock.
 """
 
 DONE, FAILED, WAITING = "done", "failed", "waiting"

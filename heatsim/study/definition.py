@@ -13,7 +13,12 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.study.checks import read_table, responses_name_free_columns, responses_name_known_probes
+from heatsim.study.checks import (
+    read_table,
+    responses_name_free_columns,
+    responses_name_known_probes,
+    responses_suit_the_method,
+)
 from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
 
@@ -37,7 +42,7 @@ class Definition:
         """The table [study].
 
         Raises:
-            ScenarioError: it has mistakes, although a study writes only tables without.
+            ScenarioError: it has mistakes; a study that heatsim wrote has none.
         """
         table, mistakes = read_table(self.document["study"])
         if table is None:
@@ -58,12 +63,12 @@ class Definition:
         """The scenario of a run.
 
         Raises:
-            ScenarioError: has every mistake.
+            ScenarioError: lists every mistake.
         """
         document = copy.deepcopy({key: value for key, value in self.document.items() if key != "study"})
         for key, value in self.points[number - 1].items():
             _override(key, value).apply(document)
-        # A run draws no pictures, and writes fields only if the file says when.
+        # A run draws no pictures, and writes fields only if the file has output.every.
         output = document.setdefault("output", {})
         if isinstance(output, dict):
             output.setdefault("fields", "every" in output)
@@ -74,7 +79,7 @@ class Definition:
 def read(
     path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False
 ) -> tuple[Definition, dict[int, HeatProblem]]:
-    """Read a study's file, and derive the heat problem of every run.
+    """A study from a file, and the heat problem of every run.
 
     Args:
         path: the TOML file; paths inside it are relative to its folder.
@@ -85,7 +90,7 @@ def read(
         The study, and the heat problems by the number of the run.
 
     Raises:
-        ScenarioError: has every mistake in the file, and every run that is refused with its reasons.
+        ScenarioError: lists every mistake in the file, and every refused run with its reasons.
         CapacityError: a run needs more memory than the machine has; this is checked before work on the run.
     """
     file = Path(path)
@@ -143,7 +148,7 @@ def _impossible_keys(definition: Definition) -> list[Mistake]:
 
 
 def _refused_ends(definition: Definition) -> list[Mistake]:
-    """The ends of ranges that the scenario refuses; the ends are tried as the file has them, with their units."""
+    """The ends of ranges that the scenario refuses, tested as the file has them, with their units."""
     mistakes = []
     for axis in definition.table.axes:
         if not isinstance(axis.values, Range):
@@ -181,6 +186,7 @@ def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProb
         try:
             scenario = definition.scenario(number)
             mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
+            mistakes += responses_suit_the_method(definition.table, scenario.steady)
             check_room(scenario, elsewhere)
             problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
@@ -191,7 +197,7 @@ def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProb
 
 
 def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[Mistake]]) -> list[Mistake]:
-    """First the mistakes that all runs share, once; then the other mistakes, run by run."""
+    """The mistakes: first those that all runs share, once; then the others, run by run."""
     if not refused:
         return []
     shared = [

@@ -1,4 +1,4 @@
-"""Groups of runs: a worker receives one group at a time, and advances runs of one kind together."""
+"""Groups of runs: a worker receives one group at a time; runs that can form an ensemble advance together."""
 
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
@@ -13,10 +13,10 @@ _MEMORY_SHARE = 0.7
 # On a CPU, a group is 1 / (this · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
 
-Kind = tuple[object, ...]
+EnsembleKey = tuple[object, ...]
 
 
-def kind(problem: HeatProblem) -> Kind:
+def ensemble_key(problem: HeatProblem) -> EnsembleKey:
     """The properties that the runs of an ensemble share; coefficients, face values, time steps and ends may differ."""
     solver = problem.scenario.solver
     return (
@@ -44,9 +44,9 @@ def run_bytes(problem: HeatProblem) -> int:
 def make_groups(
     problems: Mapping[int, HeatProblem], wanted: Iterable[int], backend: str, free_memory: int, workers: int
 ) -> list[list[int]]:
-    """Split runs into groups of one kind.
+    """Split runs into groups that can form ensembles.
 
-    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is no
+    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is not
     faster than single runs, so groups become smaller towards the end to keep all workers busy.
 
     Args:
@@ -59,11 +59,11 @@ def make_groups(
     Returns:
         The numbers of each group, ascending, in the order of their first runs.
     """
-    kinds: dict[Kind, list[int]] = {}
+    alike: dict[EnsembleKey, list[int]] = {}
     for number in sorted(wanted):
-        kinds.setdefault(kind(problems[number]), []).append(number)
+        alike.setdefault(ensemble_key(problems[number]), []).append(number)
     groups = []
-    for numbers in kinds.values():
+    for numbers in alike.values():
         fitting = max(1, int(_MEMORY_SHARE * free_memory) // run_bytes(problems[numbers[0]]))
         sizes = (
             _equal(len(numbers), workers, fitting) if backend == "cuda" else _falling(len(numbers), workers, fitting)

@@ -48,7 +48,7 @@ def si_number(value: object) -> float | None:
 
 def _read_end(value: object) -> object:
     if si_number(value) is None:
-        raise ValueError(f"got {show(value)}; a number or a text with a unit is wanted")
+        raise ValueError(f"got {show(value)}; a number or a text with a unit is expected")
     return value
 
 
@@ -94,7 +94,7 @@ def _read_values(value: object) -> tuple[object, ...] | Range:
         return Range.model_validate(value)
     if not isinstance(value, list):
         raise ValueError(
-            f"got {show(value)}; a list of values such as {LIST_EXAMPLE} or a range such as {RANGE_EXAMPLE} is wanted"
+            f"got {show(value)}; a list of values such as {LIST_EXAMPLE} or a range such as {RANGE_EXAMPLE} is expected"
         )
     if not value:
         raise ValueError(f"got []; write at least one value, for example {LIST_EXAMPLE}")
@@ -102,7 +102,7 @@ def _read_values(value: object) -> tuple[object, ...] | Range:
 
 
 def _read_path(value: object) -> str:
-    wanted = 'the path of a key of the scenario is wanted, such as "boundaries.default.coefficient"'
+    wanted = 'the path of a key of the scenario is expected, such as "boundaries.default.coefficient"'
     if not isinstance(value, str) or not all(PART.fullmatch(part) for part in value.split(".")):
         raise ValueError(f"got {show(value)}; {wanted}")
     if value.split(".")[0] == "study":
@@ -153,7 +153,7 @@ class Linked(BaseModel):
 
 
 class Response(BaseModel):
-    """A number that every run gives: a column of the results.
+    """A number computed for every run: a column of the results.
 
     It is a statistic of a probe's curve. "final", "max", "min" and "mean" are in K. "time_above" and "time_below" are
     the time in s at which the curve first passes ``threshold`` (K).
@@ -209,13 +209,13 @@ class Axis:
 
 def _read_samples(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_RUNS:
-        raise ValueError(f"got {show(value)}; a whole number of runs from 1 to {MAX_RUNS:,} is wanted")
+        raise ValueError(f"got {show(value)}; a whole number of runs from 1 to {MAX_RUNS:,} is expected")
     return value
 
 
 def _read_seed(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError(f"got {show(value)}; a whole number from 0 is wanted")
+        raise ValueError(f"got {show(value)}; a whole number from 0 is expected")
     return value
 
 
@@ -256,7 +256,7 @@ class StudyTable(BaseModel):
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The parameters in the order of the file; what could not be read is missing."""
+        """The parameters in the order of the file; those that could not be read are left out."""
         parameters = self.parameters or {}
         axes = [Axis((key,), values, f"study.parameters.{show_key([key])}") for key, values in parameters.items()]
         for index, linked in enumerate(self.linked or ()):
@@ -271,7 +271,7 @@ class StudyTable(BaseModel):
 
 
 class StudyFile(BaseModel):
-    """The part of a file that is not the scenario."""
+    """The part of a scenario file that belongs to the study."""
 
     model_config = STRICT
 

@@ -61,7 +61,7 @@ def finished_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
-    """The parameters of a study, with their values in the rows given."""
+    """The parameters of a study, with their values in the given rows."""
     axes = definition.table.axes
     return [_parameter(axis, [key for other in axes if other is not axis for key in other.keys], rows) for axis in axes]
 
@@ -89,7 +89,10 @@ def _parameter(axis: Axis, others: Sequence[str], rows: Sequence[Row]) -> Parame
 
 
 def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseValues]:
-    """The responses in the rows given; a study without responses has final values of its probes, or of the body."""
+    """The responses in the given rows; without responses, the final values of the probes.
+
+    Without probes, these are the final values of the body.
+    """
     columns = {response.name: response.unit for response in definition.table.responses}
     if not columns:
         columns = {probe_columns(probe)[1]: "K" for probe in definition.probes[:_MOST_PROBES]}

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
-Kinds = dict[str, type[int] | type[float] | type[str]]
+ColumnTypes = dict[str, type[int] | type[float] | type[str]]
 
 
-def kinds(definition: Definition) -> Kinds:
+def column_types(definition: Definition) -> ColumnTypes:
     """The columns in order, and the type of their values."""
     table = definition.table
-    columns: Kinds = {RUN: int}
+    columns: ColumnTypes = {RUN: int}
     for key in table.keys:
         columns[key] = _kind([cell(point[key]) for point in definition.points])
     columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
@@ -81,7 +81,7 @@ class Results:
     def __init__(self, study: Path, definition: Definition) -> None:
         self._study = study
         self._definition = definition
-        self._kinds = kinds(definition)
+        self._column_types = column_types(definition)
         self._responses = definition.table.responses
         self._probes = definition.probes
         self._finished: dict[int, Row] = {}
@@ -100,11 +100,11 @@ class Results:
         import pyarrow
 
         types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
-        schema = pyarrow.schema([(name, types[kind]) for name, kind in self._kinds.items()])
+        schema = pyarrow.schema([(name, types[column_type]) for name, column_type in self._column_types.items()])
         rows = self.rows()
         columns = [
             pyarrow.array([row[name] for row in rows], type=field.type)
-            for name, field in zip(self._kinds, schema, strict=True)
+            for name, field in zip(self._column_types, schema, strict=True)
         ]
         return pyarrow.Table.from_arrays(columns, schema=schema)
 
@@ -118,8 +118,8 @@ class Results:
 
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(self._kinds)
-        lines.writerows([_csv_value(row[name]) for name in self._kinds] for row in self.rows())
+        lines.writerow(self._column_types)
+        lines.writerows([_csv_value(row[name]) for name in self._column_types] for row in self.rows())
         write_whole(self._study / study_folder.RESULTS_CSV, text.getvalue().encode(), study_folder.AGAIN)
         content = io.BytesIO()
         pyarrow.parquet.write_table(self.table(), content)
@@ -129,11 +129,11 @@ class Results:
         if number in self._finished:
             return self._finished[number]
         path = study_folder.run_path(self._study, number)
-        row: Row = dict.fromkeys(self._kinds)
+        row: Row = dict.fromkeys(self._column_types)
         row[RUN] = number
         for key, value in self._definition.points[number - 1].items():
-            kind = self._kinds[key]
-            row[key] = kind(cell(value))
+            column_type = self._column_types[key]
+            row[key] = column_type(cell(value))
         row[STATUS], row[MESSAGE] = WAITING, ""
         row[FOLDER] = path.relative_to(self._study).as_posix()
         if study_folder.is_done(path):
@@ -166,8 +166,8 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
     expected = summary.get("checksums", {}).get(run_folder.PROBES)
     if expected is not None and tables.checksum(path / run_folder.PROBES) != expected:
         raise StorageError(
-            f"{path / run_folder.PROBES}: was changed since the run ended: the checksums are not the same; put a good "
-            f"copy of it there, or remove {path} to have the run done again"
+            f"{path / run_folder.PROBES}: was changed since the run ended: its checksum has changed; put a good "
+            f"copy of it there, or remove {path} to repeat the run"
         )
     curves = read_curves(path)
     times = curves.pop("time", np.empty(0))

@@ -20,7 +20,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED
 from heatsim.study.definition import Definition
-from heatsim.study.groups import Kind, fits_ensemble, kind
+from heatsim.study.groups import EnsembleKey, ensemble_key, fits_ensemble
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -48,8 +48,8 @@ class Outcome:
 def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Outcome]:
     """Run a group, and yield the outcome of each run when it ends; end early once ``stop`` is requested.
 
-    On a GPU, runs of one kind advance together. Other runs, and all runs on a CPU, go one after the other: on a CPU a
-    step is fastest when one field has the caches.
+    On a GPU, runs that can form an ensemble advance together. Other runs, and all runs on a CPU, run one after the
+    other: a CPU is fastest when one field has the caches for itself.
 
     Args:
         study: the study's folder.
@@ -58,7 +58,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
         stop: a request to save checkpoints and stop.
     """
     definition = study_folder.read_study(study)
-    alike: dict[Kind, dict[int, Simulation]] = {}
+    alike: dict[EnsembleKey, dict[int, Simulation]] = {}
     for number in numbers:
         if stop.requested:
             return
@@ -74,7 +74,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
             yield _failed(folder, number, error)
             continue
         if len(numbers) > 1 and fits_ensemble(simulation.plan):
-            alike.setdefault(kind(simulation.plan.problem), {})[number] = simulation
+            alike.setdefault(ensemble_key(simulation.plan.problem), {})[number] = simulation
             continue
         try:
             report(number, simulation.step)
@@ -109,7 +109,7 @@ def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop
 
 def _failed(folder: Path, number: int, error: Exception) -> Outcome:
     message = str(error) if isinstance(error, HeatsimError) else f"{type(error).__name__}: {error}"
-    # A numerical failure would happen again; a full disk may be emptied.
+    # A numerical failure would happen again; a full disk may have space next time.
     again = not isinstance(error, NotFiniteError | ScenarioError)
     with suppress(StorageError, OSError):
         study_folder.write_failure(folder, message, again=again)

@@ -94,7 +94,7 @@ class Study:
         if workers is not None and cluster is not None:
             raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
-            raise InputError(f"--workers: got {workers}; a whole number from 1 is wanted")
+            raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
         definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         if cluster is None:
             for problem in problems.values():
@@ -104,7 +104,7 @@ class Study:
         return cls(definition, target, by_point, workers, cluster, extend, overwrite)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
-        """Run what is missing, and write the results.
+        """Compute the missing runs, and write the results.
 
         Finished runs are skipped and interrupted runs are resumed. A run that fails is a row with its message.
 
@@ -179,7 +179,7 @@ class Study:
         work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
         finished = len(self.definition.points) - len(missing)
         with StudyProgress(work, steps, finished, shown) as progress:
-            workers = self._hire(problems, stop)
+            workers = self._start_workers(problems, stop)
             if workers is None:
                 return
             written_at = time.monotonic()
@@ -197,7 +197,7 @@ class Study:
                 for event in workers.stop():
                     _note(event, progress, results)
 
-    def _hire(self, problems: Mapping[int, HeatProblem], stop: Stop) -> _Workers | None:
+    def _start_workers(self, problems: Mapping[int, HeatProblem], stop: Stop) -> _Workers | None:
         """Start the workers and give them the groups; None if the study is stopped before."""
         requested = next(iter(problems.values())).scenario.solver.device
         if self._cluster is not None:

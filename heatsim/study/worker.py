@@ -1,9 +1,13 @@
 """A worker: `python -m heatsim.study.worker FOLDER` reads groups from standard input and runs them.
 
-A line of input is the numbers of a group, as JSON. The lines of output are {"ready": true} once at the start;
-{"run": 7, "step": 1200} at the start of a run and then a few times a second; {"run": 7, "status": "done",
-"message": ""} at its end; {"idle": true} at the end of a group. At the end of its input the worker saves checkpoints
-and exits: the study has asked it to stop, or has died.
+A line of input has the numbers of a group, as JSON. The lines of output are
+
+    {"ready": true}                                    once at the start
+    {"run": 7, "step": 1200}                           at the start of a run and then a few times a second
+    {"run": 7, "status": "done", "message": ""}        at the end of a run
+    {"idle": true}                                     at the end of a group
+
+At the end of its input the worker saves checkpoints and exits: the study has asked it to stop, or has died.
 """
 
 import json

@@ -60,7 +60,7 @@ class _Worker:
     def tell_to_end(self) -> None:
         """Close the worker's input."""
         if self.process.stdin is not None:
-            # Text that a dead worker has not read cannot be flushed.
+            # Flushing fails if the worker died before it read everything.
             with suppress(OSError):
                 self.process.stdin.close()
 
@@ -116,12 +116,12 @@ class LocalWorkers:
                 yield None
                 continue
             if line is None:
-                yield from self._bury(worker)
+                yield from self._replace(worker)
             else:
                 yield from self._heard(worker, json.loads(line))
 
     def stop(self) -> list[Event]:
-        """Tell all workers to save checkpoints and exit; return the ends of runs in the meantime."""
+        """Tell all workers to save checkpoints and exit; returns the events until then."""
         self._waiting.clear()
         for worker in self._workers:
             worker.tell_to_end()
@@ -148,7 +148,7 @@ class LocalWorkers:
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[slot % len(self._gpus)]
         errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker ends)
         process = subprocess.Popen(
-            # -P: modules in the current folder are not what they are called.
+            # -P: do not import modules from the current folder.
             [sys.executable, "-P", "-m", "heatsim.study.worker", str(self._study.absolute())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -156,7 +156,7 @@ class LocalWorkers:
             text=True,
             encoding="utf-8",
             env=environment,
-            # Ctrl-C reaches the study alone, which then stops the workers.
+            # Ctrl-C reaches only the study, which then stops the workers.
             start_new_session=True,
         )
         worker = _Worker(slot, process, errors)
@@ -200,7 +200,7 @@ class LocalWorkers:
             worker.process.stdin.write(json.dumps(worker.group) + "\n")
             worker.process.stdin.flush()
 
-    def _bury(self, worker: _Worker) -> Iterator[Event]:
+    def _replace(self, worker: _Worker) -> Iterator[Event]:
         """Return the runs of a dead worker to the queue, and start a new worker in its slot."""
         code = worker.process.wait()
         worker.errors.seek(0)
@@ -224,7 +224,7 @@ class LocalWorkers:
                     study_folder.write_failure(study_folder.run_path(self._study, number), message, again=True)
                 worker.group.remove(number)
                 yield Event(number, None, FAILED, message)
-        # One of several runs that advanced together may have killed the worker; halving the group finds it.
+        # Any run of an ensemble may have killed the worker; halving the group finds it.
         half = len(worker.group) // 2 if len(worker.begun) > 1 else 0
         for part in (worker.group[half:], worker.group[:half]):
             if part:

@@ -18,7 +18,7 @@ def interface(simulation: Simulation) -> Comparison:
 
 
 def touching_slabs(x: Array, y: Array, z: Array, t: float) -> Array:
-    """Straight lines from 650 to 600 K and from 500 to 300 K."""
+    """Two linear profiles: from 650 to 600 K and from 500 to 300 K."""
     return np.where(x < 0.5, 650.0 - 100.0 * x, 500.0 - 400.0 * (x - 0.5))
 
 
@@ -32,7 +32,7 @@ def touching_bodies(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
-    """The second mode of two slabs with a contact resistance; the numbers are those of the scenario."""
+    """The second mode of two slabs with a contact resistance; the scenario has the same numbers."""
     first, second, amplitude = 2.813517071395591, 3.9789140003358763, 83.59845086863771
     mode = np.where(x < 0.4, 50.0 * np.sin(first * x), amplitude * np.sin(second * (1.0 - x)))
     return mode * exp(-0.5 * first**2 * t)
@@ -52,7 +52,7 @@ def radiating_body(t: float) -> float:
 
 
 def radiating_slab(x: Array, y: Array, z: Array, t: float) -> Array:
-    """A straight line to the surface temperature at which conduction balances convection and radiation."""
+    """A linear profile to the surface temperature at which conduction balances convection and radiation."""
     gradient = 10.0 / 0.1
 
     def surplus(T: float) -> float:
@@ -103,7 +103,7 @@ def heated_rod() -> tuple[float, ...]:
 
 
 def heated_slab(x: Array, y: Array, z: Array, t: float) -> Array:
-    """5e4 W/m³ in 0.1 m, all of which convection and radiation give off at the face x = 0.1 m."""
+    """5e4 W/m³ in 0.1 m; the heat leaves by convection and radiation at the face x = 0.1 m."""
     heat = 5e4 * 0.1
 
     def surplus(T: float) -> float:
@@ -118,7 +118,7 @@ def uniform_rise(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:
-    """An integral over spreading spots, by Gauss–Legendre in the root of their age; differences from 300 K."""
+    """An integral over spreading spots, by Gauss–Legendre in the square root of their age; differences from 300 K."""
     absorbed, radius, capacity, alpha = 50.0, 0.002, 3e6, 1e-5
     nodes, weights = np.polynomial.legendre.leggauss(200)
     roots = 0.5 * sqrt(t) * (nodes + 1.0)
@@ -145,6 +145,6 @@ def rod_in_sleeve() -> tuple[float, ...]:
 
 
 def cooled_sphere(t: float) -> tuple[float, float, float]:
-    """At the centre and twice at 8 mm: a sphere of radius 10 mm with Bi = 1, α = 5e-7 m²/s."""
+    """The temperature at the centre and, twice, at 8 mm: a sphere of radius 10 mm with Bi = 1, α = 5e-7 m²/s."""
     centre, near_surface = 300.0 + 100.0 * sphere_series(1.0, np.array([0.0, 0.8]), 5e-7 * t / 0.01**2)
     return float(centre), float(near_surface), float(near_surface)

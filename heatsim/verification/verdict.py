@@ -83,7 +83,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
         except RunError as error:
             failure = str(error)
         except Interrupted:
-            # Its message names a checkpoint in the temporary folder, which is deleted.
+            # The message names a checkpoint in the temporary folder, which is deleted.
             raise KeyboardInterrupt from None
     problem = simulation.plan.problem
     tolerance = case.allowed(problem.precision)

@@ -13,7 +13,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.snapshots import Snapshots
 from heatsim.observers.state import RunState
 from heatsim.observers.watchdog import Watchdog
-from heatsim.run import simulation, time_loop
+from heatsim.run import make_observers, time_loop
 
 
 class Recorder(Observer):
@@ -46,7 +46,7 @@ def test_an_observer_is_called_after_each_of_its_steps_once(
 ) -> None:
     recorder = Recorder(steps)
     monkeypatch.setattr(time_loop, "BATCH_SECONDS", batch_seconds)
-    monkeypatch.setattr(simulation, "Progress", lambda: recorder)
+    monkeypatch.setattr(make_observers, "Progress", lambda: recorder)
     run = Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run")
     run.run(progress=True)
     assert [step for what, step in recorder.told if what == "handle"] == steps
@@ -69,7 +69,7 @@ def test_observers_let_go_of_their_files_when_another_one_fails(
 
     failing, closed = Failing([4]), []
     close = Snapshots.close
-    monkeypatch.setattr(simulation, "Progress", lambda: failing)
+    monkeypatch.setattr(make_observers, "Progress", lambda: failing)
     monkeypatch.setattr(Snapshots, "close", lambda self: (closed.append(self), close(self)))
     with pytest.raises(ValueError, match="failed"):
         Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run").run(progress=True)

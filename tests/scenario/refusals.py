@@ -1,4 +1,4 @@
-"""What a scenario that cannot be read is answered with, and values of all kinds that may stand in one by mistake."""
+"""The mistakes of a scenario, and values of all kinds that a user may write by mistake."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from heatsim.scenario import load, parse
 
 
 def mistakes_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Key and message of all that is wrong with a scenario's file, each told in one line."""
+    """Key and message of all mistakes in a scenario's file; each message has one line."""
     with pytest.raises(ScenarioError) as caught:
         load(path, overrides)
     assert str(path) in str(caught.value)
@@ -22,7 +22,7 @@ def mistakes_of(path: Path, overrides: Sequence[str] = ()) -> list[tuple[str, st
 
 
 def anything(keys: Sequence[str], words: Sequence[str]) -> st.SearchStrategy[Any]:
-    """Values that TOML can hold, with these keys and words among others."""
+    """Values that TOML can hold, including these keys and words."""
     leaves = st.one_of(
         st.none(),
         st.booleans(),
@@ -43,7 +43,7 @@ def anything(keys: Sequence[str], words: Sequence[str]) -> st.SearchStrategy[Any
 
 
 def assert_is_read_or_refused(document: dict[str, Any], file: str) -> None:
-    """A scenario, or problems of one line each in the user's words."""
+    """Reading gives a scenario, or mistakes of one line each in the user's terms."""
     try:
         parse(document, file)
     except ScenarioError as error:

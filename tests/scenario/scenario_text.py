@@ -1,4 +1,4 @@
-"""Two scenarios as text, a plain and a composite one, to be changed by the tests beside this file."""
+"""Two scenarios as text, one of a single material and one of several, which the tests here change."""
 
 from pathlib import Path
 
@@ -126,7 +126,7 @@ statistic = "max"
 
 
 def write(folder: Path, *changes: tuple[str, str], extra: str = "", name: str = "rod.toml", text: str = TEXT) -> Path:
-    """The scenario in a file, each pair (old, new) replaced in its text and ``extra`` added at the end."""
+    """Write the scenario to a file, with each pair (old, new) replaced in its text and ``extra`` added at the end."""
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)

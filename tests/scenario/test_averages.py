@@ -1,4 +1,4 @@
-"""Means over time steps: the heat of a function that jumps is right, however long the steps are."""
+"""Means over time steps: the heat of a function with jumps is right for steps of any length."""
 
 from math import acos, pi
 
@@ -23,7 +23,7 @@ def total(function: Formula | Table, end: float, steps: int) -> float:
     return float(function.mean(np.arange(steps) * dt, dt).sum() * dt)
 
 
-# The expression, the end, ∫ f dt up to there, and how exact the sum of the means is.
+# The expression, the end, ∫ f dt up to the end, and the tolerance for the sum of the means.
 TRAINS = [
     ("where(t % 0.7 < 0.2, 1, 0)", 70.0, 20.0, 1e-12),
     ("where(t % 0.7 < 0.2, 1, 0)", 7e4, 2e4, 1e-10),
@@ -50,7 +50,7 @@ def test_a_train_of_pulses_brings_its_energy(text: str, end: float, exact: float
 
 @pytest.mark.parametrize("steps", [100, 1000, 10_000])
 def test_pulses_too_many_to_be_told_apart_are_sampled(steps: int) -> None:
-    """A million periods; a hundred steps hold ten thousand whole ones each."""
+    """A million periods in a hundred steps: ten thousand whole periods in each step."""
     end = 7e5
     text = "where(sin(2*pi*t/0.7) > 0.9, 1, 0)"
     assert switching_times(Expression(text, ("t",)), end) is None
@@ -127,7 +127,7 @@ TABLES = {
 @pytest.mark.parametrize("dt", [0.01, 0.3, 1.0, 7.0])
 @pytest.mark.parametrize("name", TABLES)
 def test_the_mean_of_a_table_is_exact(name: str, dt: float) -> None:
-    """Against 20,000 values a step: what a jump within one of their intervals is worth is left."""
+    """Compared with 20,000 values per step, whose error is that of a jump within one interval."""
     table, exact = TABLES[name]
     times = np.array([0.0, 0.5, 0.9, 1.9, 2.5, 3.7, 17.3])
     middles = (np.arange(20_000) + 0.5) / 20_000 * dt

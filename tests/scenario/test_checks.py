@@ -26,7 +26,7 @@ def test_every_rule_is_in_the_list_and_says_what_it_requires():
     assert all(rule.__doc__ for rule in CHECKS)
 
 
-# What is wrong inside one table of COMPOSITE; the rest of the same table is still compared with others.
+# Mistakes inside one table of COMPOSITE; the rest of the table is still compared with other tables.
 WITHIN = {
     "domain": ("cells = [8, 6, 4]", "cells = [8, 6, 4]\ncolour = 1", "domain.colour"),
     "a material": ("density = 8960.0", "density = -1", "materials.copper.density"),
@@ -36,7 +36,7 @@ WITHIN = {
     "a source": ("power = 120.0\n", "power = false\n", "sources.0.power"),
     "time": ("stop_below = 1e-4", "stop_below = -1", "time.stop_below"),
 }
-# What is wrong between two tables of COMPOSITE.
+# Mistakes between two tables of COMPOSITE.
 BETWEEN = {
     "unknown material": (
         'name = "die"\nmaterial = "silicon"',
@@ -115,7 +115,7 @@ ANYTHING = anything(KEYS, ["copper", "void", "die", "z_max", "periodic", "1/t", 
 
 
 def leaves(value, path=()):
-    """The paths of all values in a document, tables and lists among them."""
+    """The paths of all values in a document, including tables and lists."""
     if path:
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

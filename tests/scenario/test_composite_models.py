@@ -1,4 +1,4 @@
-"""Several materials, regions, contacts, patches, sources: read, refused, written out again."""
+"""Several materials, regions, contacts, patches and sources are read, refused and written out again."""
 
 import tomllib
 from pathlib import Path
@@ -132,7 +132,7 @@ def test_the_domains_material_comes_first(tmp_path):
     assert [name for name, _ in scenario.palette] == ["wax", "copper", "silicon", "void"]
 
 
-# What stands in place of a part of COMPOSITE, or behind it; the key and fragments of the one problem it has.
+# A replacement of a part of COMPOSITE, text added at its end, and the key and fragments of its one mistake.
 MISTAKES = {
     "both forms": ((), f"[material]{MATERIAL}", "material", ["beside [materials.copper]", "[materials.NAME] for each"]),
     "which is the domain's": (
@@ -578,12 +578,12 @@ def labels_region(file: str, materials: str = '"1" = "wax", "2" = "void"') -> tu
 
 @pytest.fixture
 def labels() -> np.ndarray:
-    """Of the grid's shape, (nz, ny, nx)."""
+    """Labels of the grid's shape, (nz, ny, nx)."""
     return np.random.default_rng(4).integers(0, 3, (4, 6, 8)).astype(np.uint8)
 
 
 def save(labels: np.ndarray, path: Path) -> None:
-    """In the format that the name asks for; pictures have their top row at y_max."""
+    """Write labels in the format of the file's name; pictures have their top row at y_max."""
     pages = [Image.fromarray(page[::-1].copy()) for page in labels]
     if path.suffix == ".npy":
         np.save(path, labels)

@@ -96,28 +96,28 @@ def test_tower_of_powers_ends_at_infinity():
         ("where(x > 1, 2)", "where takes 3 arguments, not 2"),
         ("min(x)", "min takes 2 to 20 arguments, not 1"),
         ("sin(*x)", "Starred"),
-        ("where(x, yes=1)", "cannot stand"),
+        ("where(x, yes=1)", "is not allowed"),
         ("x(1)", '"x" is not a known function'),
-        ("x.real", "Attribute cannot stand"),
-        ("x[0]", '"[" cannot stand'),
-        ("'a'", "cannot stand"),
-        ("1 if x else 2", "IfExp cannot stand"),
-        ("True", "True cannot stand"),
-        ("...", "... cannot stand"),
-        ("1j", "1j cannot stand"),
-        ("x // 2", "cannot stand"),
-        ("x is x", "cannot stand"),
-        ("x, x", "Tuple cannot stand"),
-        ("lambda: x", "cannot stand"),
-        ("(x := 1)", "cannot stand"),
+        ("x.real", "Attribute is not allowed"),
+        ("x[0]", '"[" is not allowed'),
+        ("'a'", "is not allowed"),
+        ("1 if x else 2", "IfExp is not allowed"),
+        ("True", "True is not allowed"),
+        ("...", "... is not allowed"),
+        ("1j", "1j is not allowed"),
+        ("x // 2", "is not allowed"),
+        ("x is x", "is not allowed"),
+        ("x, x", "Tuple is not allowed"),
+        ("lambda: x", "is not allowed"),
+        ("(x := 1)", "is not allowed"),
         ("__import__(1)", "is not a known function"),
-        ("𝐬in(x)", "cannot stand"),
+        ("𝐬in(x)", "is not allowed"),
         ("x" * (MAX_LENGTH + 1), "too long"),
         ("(" * 400 + "x" + ")" * 400, "cannot be read"),
         ("-" * 900 + "x", "deep|involved"),
         ("+".join("x" * 400), "involved"),
         ("not " * 200 + "x", "deep|involved"),
-        ("x\0", "cannot stand"),
+        ("x\0", "is not allowed"),
     ],
 )
 def test_refused_with_a_reason(text, fragment):
@@ -201,5 +201,5 @@ def test_any_text_gives_values_or_a_message(text):
 def test_hostile_text_runs_nothing(text, monkeypatch):
     for name in ("open", "exec", "eval", "print"):
         monkeypatch.setattr(builtins, name, lambda *args, **kwargs: pytest.fail("was run"))
-    with pytest.raises(ValueError, match=r"cannot|is not a known function"):
+    with pytest.raises(ValueError, match=r"is not allowed|cannot|is not a known function"):
         Expression(text, ("x",))

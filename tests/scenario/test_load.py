@@ -116,7 +116,7 @@ def test_tables_in_memory_are_read_like_a_file():
         parse({key: document[key] for key in ("domain", "material", "initial")}, "folder/one_cell.toml")
 
 
-# What the file says in place of a line of TEXT, or behind it; the key and fragments of the one problem it has.
+# A replacement of a line of TEXT, text added at its end, and the key and fragments of its one mistake.
 MISTAKES = {
     "missing table": (("[time]\nend = 60.0", ""), "", "time", ["missing; write for example [time] with end = 60.0"]),
     "missing key": (("end = 60.0", ""), "", "time.end", ["missing; write for example end = 60.0"]),

@@ -77,7 +77,7 @@ def test_samples_of_an_expression_find_the_extremes_of_an_oscillation(periods):
 
 
 def test_extremes_of_an_expression_are_those_of_its_narrowest_pulses():
-    """Of 1e-6 of the time each, upwards and downwards."""
+    """Pulses of 1e-6 of the time each, upwards and downwards."""
     function = read("where(t % 2.5 < 1e-5, 900, 5) - 3*(abs(t - 4.321) < 1e-6)", FLUX)
     assert function.extremes(10.0) == (2.0, 900.0)
     assert Table((0.0, 5.0, 5.0, 9.0), (0.0, 8.0, 1.0, 1.0)).extremes(20.0) == (0.0, pytest.approx(8.0, rel=1e-14))
@@ -189,11 +189,11 @@ def test_wrong_table_is_refused_at_its_place(table, place, fragment):
         (read("where(abs(t - 3) < 1, 5, 6)", FLUX), 4.0),
         (read("5 + sin(t)", FLUX), 10.0),
         (read("7", FLUX), 0.0),
-        (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),  # narrower than the samples lie apart
+        (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),  # narrower than the distance of the samples
     ],
 )
 def test_the_last_change(function, last):
     found = function.last_change(10.0)
-    # An expression is looked at at 4,098 times.
+    # An expression is sampled at 4,098 times.
     between = 10.0 * 3.0 / 4096 if isinstance(function, Formula) else 0.0
     assert last <= found <= last + between

@@ -1,4 +1,4 @@
-"""checkpoint.h5: kept to the bit, damage noticed, always a good one."""
+"""checkpoint.h5: exact to the bit, damage is detected, and there is always a good one."""
 
 import random
 import signal
@@ -72,7 +72,7 @@ def test_large_arrays_come_in_pieces(tmp_path, monkeypatch):
 
 
 def test_does_not_count_before_what_it_relies_on_is_on_the_disk(tmp_path):
-    """Not even the first one, which is good under another name for a moment."""
+    """This holds for the first one too, which is valid under another name for a moment."""
     seen = []
     for step in (1, 2):
         pieces = {"large": Pieces((5,), "float64", lambda: [np.arange(5.0)])}
@@ -128,7 +128,7 @@ def test_the_one_before_is_kept_and_used_when_the_newest_is_damaged(tmp_path):
 
 
 def test_between_the_two_renames_the_part_is_used(tmp_path):
-    """The first rename may even have put a damaged file in the place of the good previous one."""
+    """The first rename may even have replaced the good previous file by a damaged one."""
     for step in (1, 2):
         write(tmp_path, example(step))
     (tmp_path / "checkpoint.h5").rename(tmp_path / "checkpoint.h5.part")
@@ -172,7 +172,7 @@ def test_only_plain_values_are_kept(tmp_path):
 
 
 def test_a_folder_that_is_gone_gives_advice(tmp_path):
-    """There is nothing left to resume."""
+    """The run cannot be resumed."""
     with pytest.raises(StorageError, match=r"checkpoint\.h5: could not be written: .*folder was removed") as caught:
         write(tmp_path / "gone", example())
     assert "heatsim resume" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Output folders: what is replaced, what is refused, and that nothing else is ever removed."""
+"""Output folders: which are replaced, which are refused, and that other files are never removed."""
 
 import json
 import os
@@ -100,8 +100,8 @@ def test_a_folder_without_a_scenario_is_no_run(tmp_path, names):
     assert tree(folder) == names
 
 
-def test_a_scenario_of_ones_own_does_not_give_its_input_files_away(tmp_path):
-    """Without fields no run has written there: the files named are the originals."""
+def test_input_files_of_a_scenario_without_results_are_kept(tmp_path):
+    """Without fields, no run has written to the folder: its input files are the originals."""
     folder = make(tmp_path / "mine", "scenario.toml", "photo.png", "inputs/start.npy")
     with pytest.raises(FolderError, match="photo"):
         prepare(folder, overwrite=True)

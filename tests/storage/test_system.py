@@ -1,4 +1,4 @@
-"""The calls that change files follow no links."""
+"""The system calls that change files do not follow links."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How far a run has come, by files of which some are damaged."""
+"""The progress of a run, from files some of which are damaged."""
 
 from pathlib import Path
 

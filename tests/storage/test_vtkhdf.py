@@ -1,4 +1,4 @@
-"""fields.vtkhdf: what VTK sees, what a crash leaves, what a resume keeps."""
+"""fields.vtkhdf: as VTK reads it, after a crash, and after a resume."""
 
 import random
 import shutil
@@ -23,7 +23,7 @@ TIMES = (0.0, 0.1, 0.30000000000000004, 1e3)
 
 
 def asymmetric(grid: Grid, time: float, dtype="float64"):
-    """A temperature that tells every cell, axis and time apart."""
+    """A temperature that differs between all cells, axes and times."""
     x, y, z = (grid.centres(axis) for axis in range(3))
     field = 300.0 + x[None, None, :] + 10.0 * y[None, :, None] ** 2 + 100.0 * z[:, None, None] + time
     return np.ascontiguousarray(field, dtype=dtype)
@@ -74,7 +74,7 @@ def test_vtk_reads_every_time_at_the_right_places(tmp_path, cells, dtype):
         centres.Update()
         x, y, z = vtk_to_numpy(centres.GetOutput().GetPoints().GetData()).T.astype(np.float64)
         expected = 300.0 + x + 10.0 * y**2 + 100.0 * z + moment
-        # VTK's centres are float32: their rounding, and that of the field, in kelvins.
+        # VTK's centres are float32: the rounding of the centres and of the field, in K.
         np.testing.assert_allclose(values, expected, atol=1e-3)
 
 

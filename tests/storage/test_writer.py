@@ -1,4 +1,4 @@
-"""Work handed to another thread: its order, its errors, and its end."""
+"""Work on other threads: its order, its errors, and its end."""
 
 import threading
 from collections.abc import Callable

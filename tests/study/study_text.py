@@ -1,4 +1,4 @@
-"""A small scenario with a study in it: 8 × 4 cells that cool, a sixth of a second a run at most."""
+"""A small scenario with a study: 8 × 4 cells that cool; a run takes at most 1/6 s."""
 
 from pathlib import Path
 
@@ -66,5 +66,5 @@ def write(at: Path, study: str = STUDY, base: str = BASE, name: str = "plate.tom
 
 
 def without_times(table: Path) -> list[str]:
-    """The lines of results.csv but for its last column, which is the wall time."""
+    """The lines of results.csv without the last column, the wall time."""
     return [line.rsplit(",", 1)[0] for line in table.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""A study on a Dask scheduler with two workers, all processes of their own; one worker is killed in the middle."""
+"""A study on a Dask scheduler with two workers, all in separate processes; one worker is killed during a run."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ from heatsim.study.run_group import run_group
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
-# Half a second of steps a run, so that there is a middle to be killed in.
+# Half a second of steps per run, so that a kill hits a run.
 OPTIONS = ["--quiet", "--set", "time.dt=5e-4", "--set", "output.checkpoint_wall=0.2"]
 
 
@@ -35,7 +35,7 @@ def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """The address of a scheduler, and the processes of its two workers and of itself."""
+    """The address of a scheduler, and the processes of its two workers and of the scheduler."""
     at = tmp_path / "dask"
     at.mkdir()
     port_file = at / "scheduler.json"
@@ -67,7 +67,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
     path, out = study_text.write(tmp_path), tmp_path / "out"
     command = ["study", path, "--output", out, "--cluster", address, *OPTIONS]
 
-    # Ctrl-C: the workers save checkpoints and stop, and stay there.
+    # Ctrl-C: the runs save checkpoints and stop; the workers stay.
     process = runs.start(*command)
     until(lambda: len(list((out / "runs").glob("*/checkpoint.h5"))) >= 2, process)
     process.send_signal(signal.SIGINT)
@@ -79,7 +79,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
     assert all(checkpoint.read_last_good(at)[0] is not None for at in begun)
     assert not (out / study_folder.LEASE).exists()
 
-    # Both go on; one of them is lost.
+    # Both continue; then one of them is lost.
     done = sum(map(is_done, (out / "runs").iterdir()))
     process = runs.start(*command)
     until(lambda: sum(map(is_done, (out / "runs").iterdir())) > done, process)
@@ -111,7 +111,7 @@ def runs_alike(at: Path) -> dict[str, bytes]:
     }
 
 
-def test_nobody_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.3)
     study = heatsim.Study.from_scenario(
         study_text.write(tmp_path), output=tmp_path / "out", cluster="tcp://127.0.0.1:9"

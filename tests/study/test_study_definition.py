@@ -1,4 +1,4 @@
-"""A study is checked run by run before anything starts, and every refused run is told with its reason."""
+"""All runs of a study are checked before the first one starts; each refused run is reported with its reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs of a study on a GPU are advanced together; stopped or killed at any moment it ends as if each had run alone."""
+"""Runs of a study on a GPU advance together; the results are those of single runs, also after a stop or a kill."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,13 +25,13 @@ NUMBERS = range(1, 7)
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)], autouse=True)
 def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU, or the host in its part."""
+    """A GPU, or the host in its role."""
     if request.param == "host":
         gpu.play_gpu(monkeypatch)
 
 
 def prepared(at: Path) -> Path:
-    """The folder of a study of which nothing has been run."""
+    """The folder of a study without any run."""
     definition, _ = read(study_text.write(at), OVERRIDES)
     (at / "out").mkdir()
     study_folder.open_study(at / "out", definition)
@@ -44,7 +44,7 @@ def group(out: Path, stop: Stop | None = None) -> list[str]:
 
 
 def outcomes(out: Path) -> list[object]:
-    """The table but for its times, and every run's files."""
+    """The table without its times, and the files of every run."""
     Results(out, study_folder.read_study(out)).write()
     table = study_text.without_times(out / study_folder.RESULTS_CSV)
     return [table, *(runs.results(study_folder.run_path(out, number)) for number in NUMBERS)]
@@ -52,7 +52,7 @@ def outcomes(out: Path) -> list[object]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> list[object]:
-    """What a study finds whose runs are done one after the other."""
+    """The results of a study whose runs are computed one after the other."""
     out = prepared(tmp_path / "alone")
     definition = study_folder.read_study(out)
     for number in NUMBERS:
@@ -78,10 +78,10 @@ def test_runs_of_a_group_are_advanced_together(
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_study_that_ends_in_the_middle_of_an_ensemble_goes_on_to_the_same_table(
+def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Some runs are done, some have a checkpoint, twice."""
+    """Twice: some runs are done, some have a checkpoint."""
     monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
     out, advance = prepared(tmp_path), EnsembleStepper.advance
     for rounds in (5, 40):

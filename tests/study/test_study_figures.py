@@ -14,7 +14,7 @@ from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
 from heatsim.study.report import summarise
 from heatsim.study.responses import parameters_of
-from heatsim.study.results import Row, kinds
+from heatsim.study.results import Row, column_types
 
 RANGES = """
 [study]
@@ -32,11 +32,11 @@ statistic = "final"
 
 
 def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
-    """A study whose runs found numbers that are easy to tell; nothing is run."""
+    """A study with given results that are easy to recognise; nothing is run."""
     definition, _ = read(study_text.write(at, study))
     rows = []
     for number, point in zip(definition.numbers, definition.points, strict=True):
-        row: Row = dict.fromkeys(kinds(definition))
+        row: Row = dict.fromkeys(column_types(definition))
         row.update(point, run=number, folder=f"runs/{number:04d}", **{STATUS: DONE, MESSAGE: ""})
         value = 300.0 + float(str(point["material.conductivity"]))
         row.update({response.name: value for response in definition.table.responses})
@@ -64,7 +64,7 @@ def shown(at: Path, definition: Definition, rows: list[Row]) -> str:
 
 def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path) -> None:
     definition, rows = finished(tmp_path, study_text.STUDY)
-    # A response that a run has not got leaves a gap; one that no run has is not drawn.
+    # A response that is missing in one run leaves a gap; one that is missing in all runs is not drawn.
     rows[1]["cooled"] = None
     expected = ["response_1_cooled.png", "map_1_cooled.png", "response_2_warmest.png", "map_2_warmest.png"]
     assert names(draw(tmp_path, definition, rows)) == [*expected, "curves_1_middle.png"]

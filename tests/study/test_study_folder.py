@@ -1,4 +1,4 @@
-"""Which study may go on in a folder: the same, or with --extend one with more points; nothing else is touched."""
+"""Which study may continue in a folder: the same one, or with --extend one with more points; other files are kept."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def definition(at: Path, study: str = study_text.STUDY, *overrides: str) -> Defi
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    """A study's folder in which run 2 is done and nothing else."""
+    """The folder of a study in which only run 2 is done."""
     (tmp_path / "out").mkdir()
     folder.open_study(tmp_path / "out", definition(tmp_path))
     list(run_group(tmp_path / "out", [2], lambda number, step: None, Stop()))
@@ -35,7 +35,7 @@ def tree(at: Path) -> dict[str, bytes]:
 
 def test_the_same_study_goes_on(tmp_path: Path, out: Path) -> None:
     before = tree(out)
-    # A point is the same however its values are written; pictures and responses are free.
+    # Points are equal if their values are, in any notation; pictures and responses may change.
     same = study_text.STUDY.replace("[20.0, 40.0]", "[40, 20]").replace('"max"', '"min"')
     merged = folder.open_study(out, definition(tmp_path, same, "output.figures=true"))
     assert merged.points == definition(tmp_path).points
@@ -80,7 +80,7 @@ def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path:
     assert extended.points[:6] == first
     assert [point["material.conductivity"] for point in extended.points[6:]] == [10.0, 10.0, 10.0]
     assert folder.is_done(out / "runs" / "0002")
-    # From then on the longer file is the study's own.
+    # From then on the study has the longer file.
     assert folder.open_study(out, definition(tmp_path, MORE)).points == extended.points
     with pytest.raises(FolderError, match="3 of its 9 points are not among the 6 of the file"):
         folder.open_study(out, definition(tmp_path))

@@ -1,4 +1,4 @@
-"""Groups: runs of one kind, as many as fit the memory, and at least one group for every worker."""
+"""Groups: runs that can form an ensemble, as many as fit the memory, and at least one group for every worker."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_runs_of_other_kinds_are_apart(tmp_path: Path) -> None:
     study = PARAMETERS + '"domain.cells.0" = [8, 9]\n"boundaries.x_max.type" = ["temperature"]\n'
     _, problems = read(study_text.write(tmp_path, study))
     assert make_groups(problems, problems, "cuda", 1 << 30, 1) == [[1, 3, 5, 7], [2, 4, 6, 8]]
-    # Both faces of z: an axis wraps or not.
+    # Both faces of z must be periodic, or neither.
     keys, values = '["boundaries.z_min.type", "boundaries.z_max.type"]', '["insulated", "periodic"]'
     faces = f"[[study.linked]]\nkeys = {keys}\nvalues = {values}\n"
     _, problems = read(study_text.write(tmp_path, PARAMETERS + faces))
@@ -46,5 +46,5 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
     _, problems = read(study_text.write(tmp_path, study))
     groups = make_groups(problems, range(3, 41), "cpu", 1 << 30, 2)
     assert sorted(number for group in groups for number in group) == list(range(3, 41))
-    # A quarter of what is left each time: the last ones end at about the same time.
+    # Each group is a quarter of the remaining runs: the last ones end at about the same time.
     assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]

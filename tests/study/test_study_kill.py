@@ -1,4 +1,4 @@
-"""SIGKILL to a worker or to the study itself, at any moment: the same command finishes it, to the same table."""
+"""After SIGKILL to a worker or to the study at any moment, the same command finishes the study with the same table."""
 
 import os
 import random
@@ -21,7 +21,7 @@ from heatsim.study.run_group import run_group
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds workers in /proc")
 
-# Runs of a second or less; checkpoints so often that most kills find one, and some hit the middle of one.
+# Runs of at most 1 s, with frequent checkpoints: most kills come after one, and some while one is being written.
 STUDY = """
 [study]
 method = "latin-hypercube"
@@ -55,10 +55,13 @@ def workers(out: Path) -> Iterator[int]:
 
 
 def kill_many(command: Sequence[str | Path], out: Path, kills: int, longest: float, chance: random.Random) -> int:
-    """Run a study to its end, killing it or one of its workers after random times, a worker first; how often."""
+    """The number of kills until a study ends.
+
+    The study or one of its workers is killed after random times, a worker first.
+    """
     process, struck = runs.start(*command), 0
     for kill in range(kills):
-        # Not before there is something to kill, and not when all is over.
+        # Only while there is a process to kill.
         while not list(workers(out)) and process.poll() is None:
             time.sleep(0.01)
         time.sleep(chance.uniform(0.0, longest))
@@ -82,7 +85,7 @@ def kill_many(command: Sequence[str | Path], out: Path, kills: int, longest: flo
 
 
 def outcomes(out: Path) -> dict[str, object]:
-    """All that a study's folder holds but for the clock, and for what a killed process left half-written."""
+    """All files of a study's folder without times, and without incomplete files of a killed process."""
     found: dict[str, object] = {"table": study_text.without_times(out / study_folder.RESULTS_CSV)}
     for at in sorted((out / study_folder.RUNS).iterdir()):
         names = {path.name for path in at.iterdir() if not path.name.endswith(".part")}

@@ -1,4 +1,4 @@
-"""The points: every combination in order, lists side by side, or a draw that fills every part of every range once."""
+"""The points: every combination in order, lists in parallel, or a draw with one value from each part of every range."""
 
 import numpy as np
 import pytest

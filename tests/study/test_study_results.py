@@ -1,4 +1,4 @@
-"""What a run's curves are turned into, and the table in its two forms."""
+"""Responses from a run's curves, and the table in its two formats."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A study end to end: its runs are those that `heatsim run` would do, its table says what they found, nothing twice."""
+"""A whole study: its runs are those of `heatsim run`, its table has their results, and no run is computed twice."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ from heatsim.study.workers import LocalWorkers
 
 
 def prepared(at: Path, *overrides: str) -> Path:
-    """The folder of a study of which nothing has been run."""
+    """The folder of a study without any run."""
     definition, _ = read(study_text.write(at), overrides)
     (at / "out").mkdir()
     study_folder.open_study(at / "out", definition)
@@ -51,7 +51,7 @@ def study(at: Path, *overrides: str, **options: Any) -> "pyarrow.Table":
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study that is done in "out"; left as it is."""
+    """A folder with a finished study in "out"; not to be changed."""
     at = tmp_path_factory.mktemp("whole")
     study(at)
     return at
@@ -59,7 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def finished(whole: Path, tmp_path: Path) -> Path:
-    """The same, to be changed."""
+    """The same, which a test may change."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -136,7 +136,7 @@ def test_a_table_that_was_changed_after_its_run_counts_as_a_failed_run(finished:
 
 
 def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Where its folder should be is a file: nothing can be written there.
+    # A file is in place of its folder, so nothing can be written there.
     out = prepared(tmp_path)
     (out / "runs").mkdir()
     (out / "runs" / "0002").write_text("mine")
@@ -150,7 +150,7 @@ def test_a_run_that_fails_is_a_row_and_the_others_are_done(tmp_path: Path, capsy
     assert set(message) == {"", message[1]}
     assert table.column("final_max").to_pylist()[1] is None
 
-    # What the disk refused is tried again.
+    # A run that failed because of the disk is tried again.
     before = stamps(out)
     (out / "runs" / "0002").unlink()
     assert main(command) == 0
@@ -184,7 +184,7 @@ def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch:
     assert NotFiniteError.__name__ not in outcomes[0].message
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_continues_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, whole = prepared(tmp_path), prepared(tmp_path / "whole")
     list(run_group(whole, range(1, 7), ignore, Stop()))
     stop = Stop()
@@ -217,7 +217,7 @@ def test_a_start_that_was_killed_is_cleared_away(tmp_path: Path, left: str) -> N
 
 def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     path, out = study_text.write(tmp_path), tmp_path / "out"
-    # Steps of a tenth of a millisecond, ten thousand a run.
+    # Ten thousand steps per run, of 0.1 ms each.
     command = ["study", path, "--output", out, "--workers", "2", "--quiet", "--set", "time.dt=1e-3"]
     process = runs.start(*command)
     while not list((out / "runs").glob("*/probes.csv")):
@@ -273,7 +273,9 @@ def test_a_kernel_that_is_not_there_is_told_of_before_anything_is_written(tmp_pa
 
 def test_a_response_that_is_called_like_another_column(tmp_path: Path) -> None:
     path = study_text.write(tmp_path)
-    with pytest.raises(InputError, match=r'study.responses.0.name: got "middle max"; the results have such a column'):
+    with pytest.raises(
+        InputError, match=r'study.responses.0.name: got "middle max"; the results already have a column of this name'
+    ):
         heatsim.Study.from_scenario(path, ['study.responses.0.name="middle max"'])
 
 

@@ -1,4 +1,4 @@
-"""A study in a folder that comes from elsewhere: its workers execute nothing from there, its links are refused."""
+"""A study in a folder from someone else: its workers execute no code from there, and links in it are refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The studies that come with heatsim: they run, and what their comments promise is so."""
+"""The example studies run, and their results agree with their comments."""
 
 from math import cosh, log, sinh, sqrt
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_every_run_can_be_run(name: str, runs: int) -> None:
     assert f"{runs} runs" in opening
     definition, problems = read(path)
     assert len(definition.points) == len(problems) == runs
-    # A few thousand steps a run, which two cores do in minutes.
+    # A few thousand steps per run, which take minutes on two cores.
     if name == "uncertainty":
         steps = [problem.timeline.last_step for problem in problems.values()]
         assert 1500 < min(steps) <= max(steps) < 3000
@@ -40,7 +40,7 @@ def test_fins_end_at_the_temperatures_of_the_book(tmp_path: Path) -> None:
     length, half, flux, air, spacing = 0.04, 0.0015, 30e3, 298.15, 0.001
     for row in table.to_pylist():
         k, h = row["material.conductivity"], row["boundaries.y_max.coefficient"]
-        # The one cell across the fin has half its thickness between its centre and the air.
+        # There is one cell across the fin: between its centre and the air is half the thickness.
         m = sqrt(h / (1.0 + h * half / (2.0 * k)) / (k * half))
         s = h / (m * k)
         below = sinh(m * length) + s * cosh(m * length)
@@ -61,7 +61,7 @@ def test_the_quench_follows_the_oil(tmp_path: Path) -> None:
     ).run()
     rows = sorted(table.to_pylist(), key=lambda row: float(row["boundaries.default.coefficient"]))
     assert [row["status"] for row in rows] == 6 * ["done"]
-    # One in each sixth of the logarithm's range.
+    # One value in each sixth of the range of the logarithm.
     parts = [int(6.0 * log(row["boundaries.default.coefficient"] / 500.0) / log(4.0)) for row in rows]
     assert parts == [0, 1, 2, 3, 4, 5]
     assert rows[0]["centre at the end"] > rows[-1]["centre at the end"]

@@ -1,4 +1,4 @@
-"""The table [study]: every mistake is reported with its key and what is wanted."""
+"""The table [study]: every mistake is reported with its key and what is expected."""
 
 import inspect
 import tomllib
@@ -90,21 +90,21 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         """
     )
     assert told == [
-        'study.method: got "gird"; one of "grid", "zip", "latin-hypercube" is wanted; did you mean "grid"?',
-        'study.parameters."a.b c": got "a.b c"; the path of a key of the scenario is wanted, such as '
+        'study.method: got "gird"; one of "grid", "zip", "latin-hypercube" is expected; did you mean "grid"?',
+        'study.parameters."a.b c": got "a.b c"; the path of a key of the scenario is expected, such as '
         '"boundaries.default.coefficient"',
-        'study.parameters."study.seed": got "study.seed"; the path of a key of the scenario is wanted, such as '
+        'study.parameters."study.seed": got "study.seed"; the path of a key of the scenario is expected, such as '
         '"boundaries.default.coefficient", not one of the study itself',
         "study.parameters.empty: got []; write at least one value, for example [100.0, 500.0]",
         "study.parameters.number: got 5.0; a list of values such as [100.0, 500.0] or a range such as "
-        "{ min = 100.0, max = 2500.0 } is wanted",
+        "{ min = 100.0, max = 2500.0 } is expected",
         'study.linked.0.keys: got "boundaries.x_min.value"; write for example keys = ["boundaries.x_min.value", '
         '"boundaries.x_max.value"] and values = [300.0, 350.0]',
         'study.linked.0.values: missing; write for example keys = ["boundaries.x_min.value", '
         '"boundaries.x_max.value"] and values = [300.0, 350.0]',
         'study.responses.0.probe: missing; write for example probe = "centre"',
         'study.responses.0.statistic: got "maximum"; one of "final", "max", "min", "mean", "time_above", "time_below" '
-        'is wanted; did you mean "max"?',
+        'is expected; did you mean "max"?',
         "study.responses.0.thresold: got 3; unknown key: the keys allowed here are name, probe, statistic, threshold; "
         'did you mean "threshold"?',
         "study.sample: got 4; unknown key: the keys allowed here are method, samples, seed, parameters, linked, "
@@ -128,7 +128,7 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         ("samples = 3\n" + GRID, 'study.samples: got 3; method "grid" draws no samples'),
         (
             GRID + '[[linked]]\nkeys = ["material.density"]\nvalues = [3]',
-            'study.linked.0.values: varies material.density, which study.parameters."material.density" varies already',
+            'study.linked.0.values: varies material.density, which study.parameters."material.density" already varies',
         ),
         (
             'method = "zip"\n[parameters]\na = [1, 2]\nb = [1, 2, 3]',
@@ -152,7 +152,7 @@ def test_all_mistakes_are_told_together_with_their_places() -> None:
         ),
         (
             'method = "latin-hypercube"\nsamples = 2\nparameters.a = { min = "x", max = 2, scale = "lin" }',
-            'study.parameters.a.min: got "x"; a number or a text with a unit is wanted',
+            'study.parameters.a.min: got "x"; a number or a text with a unit is expected',
         ),
         (
             GRID + '[[responses]]\nname = "a"\nprobe = "b"\nstatistic = "time_above"',

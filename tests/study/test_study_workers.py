@@ -1,4 +1,4 @@
-"""Workers that die: what they had is given to others, and a run that kills every worker is given up."""
+"""Workers that die: their runs go to other workers, and a run that kills every worker fails."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pytest
 from heatsim.study import folder as study_folder
 from heatsim.study.workers import Event, LocalWorkers
 
-# Speaks as a worker does. Does all runs but 2, which kills it, each time at the step that the file "steps" says next.
+# Has the protocol of a worker. Completes all runs but 2, which kills it, at the next step in the file "steps".
 WORKER = """
 import json, os, pathlib, signal, sys
 print(json.dumps({"ready": True}), flush=True)
@@ -28,7 +28,7 @@ for line in sys.stdin:
 """
 
 
-# Begins all runs of a group at once. Dies of any group with run 6 in it.
+# Begins all runs of a group at once. A group with run 6 kills it.
 STACKING_WORKER = """
 import json, os, signal, sys
 print(json.dumps({"ready": True}), flush=True)

@@ -2,6 +2,7 @@
 
 import re
 from math import fsum
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,3 +179,68 @@ def test_a_film_beyond_what_the_limit_allows_for_is_refused() -> None:
     arguments.host_stage_sweeps(StageTimes(np.array([1.0]), np.array([1.0]), long, long), "seven_term")
     with pytest.raises(ScenarioError, match=r"boundaries.x_min.*too narrow to be foreseen"):
         arguments.host_stage_sweeps(StageTimes(np.array([5.0]), np.array([5.0]), long, long), "seven_term")
+
+
+DELTAS = np.array([0.35, 0.08, 0.2, 0.12])
+CONSTANT = "\n".join(
+    (
+        f"x_min = {convection(800.0, 300.0)}",
+        'x_max = { type = "temperature", value = 320.0 }',
+        f"y_min = {INSULATED}",
+        f"y_max = {flux(1e4)}",
+        f"z_min = {convection(50.0, 350.0)}",
+        f"z_max = {flux(-2e3)}",
+    )
+)
+
+
+def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int, linear: bool) -> tuple[Any, Ledger]:
+    """Steps of Π(1 + δz)·(1 + az + bz²), the pair after two substeps, and the ledger.
+
+    The pair is Z = T + (b/a)·h·F(T) without an entry, and T' = T + a·h·F(Z), of which the general kernel does both.
+    """
+    field, ledger = field_of(derived), Ledger(CPU, derived, True)
+    general, arguments = GeneralArguments(derived, field, ledger), LinearArguments(derived, field, ledger)
+    tables, advance = general.tables(general.reference_dt), COMPOSITE_KERNELS["numba"]
+    a = 1.0 - DELTAS.sum()
+    b = (a * a + (DELTAS**2).sum()) / 2.0
+    sizes = np.array([*DELTAS[:2], b / a, a, *DELTAS[2:]]) * h
+    times = StageTimes(np.zeros(6), np.zeros(6), np.abs(sizes), sizes)
+    rows, scheme = general.stage_rows(times), arguments.stage_scheme(times)
+    sweeps = arguments.host_stage_sweeps(times, scheme)
+
+    def general_stage(T: Any, stage: int, *base: Any) -> Any:
+        entries = general.no_entries if stage == 2 else general.entries
+        T_new, row = np.empty_like(T), general.arrays.row(rows, stage, derived.grid)
+        advance(T, T_new, derived.periodic, general.arrays.body, tables, row, 0, entries, "increments", *base)
+        return T_new
+
+    def substeps(T: Any, first: int) -> Any:
+        if not linear:
+            return general_stage(general_stage(T, first), first + 1)
+        own = sweeps[first : first + 2]
+        fixed = (derived.periodic, seven(own["c"]), own["f"], own["g"], 0, ledger.faces, scheme)
+        return CPU_KERNELS["numba"](T.copy(), np.empty_like(T), *fixed)[0]
+
+    for _ in range(steps):
+        T = substeps(T, 0)
+        T = substeps(general_stage(general_stage(T, 2), 3, T), 4)
+    return T, ledger
+
+
+@pytest.mark.parametrize("linear", [True, False], ids=["linear", "general"])
+def test_substeps_and_a_pair_are_of_second_order_and_keep_the_balance(linear: bool) -> None:
+    derived = box(faces=CONSTANT)
+    x, y, z = (np.cos(np.arange(n)) for n in derived.grid.cells)
+    start = 20.0 * (z[:, None, None] + y[:, None] + x)
+    end = 6.0 * derived.limit.dt
+    fields = {}
+    for steps in (32, 64, 512):
+        T, ledger = factored(derived, start, end / steps, steps, linear)
+        entered = fsum(float(sums.sum()) for sums in ledger.faces)
+        terms = fsum(float(np.abs(sums).sum()) for sums in ledger.faces) + float(np.abs(T).sum())
+        assert fsum((T - start).reshape(-1)) == pytest.approx(entered, abs=6 * steps * 8 * np.finfo(float).eps * terms)
+        fields[steps] = T
+    coarse, fine = (float(np.abs(fields[steps] - fields[512]).max()) for steps in (32, 64))
+    assert coarse < 1e-3
+    assert 3.5 < coarse / fine < 5.0

@@ -80,7 +80,7 @@ struct Ledger {
 };
 #endif
 
-// The coefficients of a step: those of all steps or, with STAGES, a copy of its own.
+// The coefficients of a step: those of all steps or, with STAGES, a copy of those in its struct Sweep.
 #if STAGES
 __device__ __forceinline__ Coefficients of_stage(const Stage& stage)
 {

@@ -146,7 +146,7 @@ class Sources:
         """
         return [self._beam(source, times, dt) for source in self.beams]
 
-    def absorbed(self, times: Array, dt: float) -> Array:
+    def absorbed(self, times: Array, dt: float | Array) -> Array:
         """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
         powers = [np.abs(self._spot(source, times, dt)[1]) for source in self.beams]
         return np.asarray(sum(powers, start=np.zeros(len(times))))

@@ -17,13 +17,20 @@ ORACLE = CPU[0]
 VARIANTS: tuple[tuple[str, Scheme], ...] = tuple(
     (precision, scheme) for precision in ("float32", "float64") for scheme in ("seven_term", "increments")
 )
-# Rungs differ in how values reach a thread; those after the first that no run takes do with two variants.
-ALL_VARIANTS = (*CPU, CUDA[0], *CUDA[5:])
+
+
+def variants_of(spec: KernelSpec) -> tuple[tuple[str, Scheme], ...]:
+    """On the host only kernels that sum differently run with every variant: compiling takes time."""
+    if spec in (*CPU, CUDA[0]) or spec.name == "temporal":
+        return VARIANTS
+    return VARIANTS[::3] if spec in CUDA[5:] else VARIANTS[:1]
+
+
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
 CHOSEN = [
     pytest.param(*execution.values, *variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
     for execution in EXECUTIONS
-    for variant in (VARIANTS if execution.values[0] in ALL_VARIANTS else VARIANTS[::3])
+    for variant in variants_of(execution.values[0])
 ]
 EVERY_EXECUTION = pytest.mark.parametrize(("spec", "execute", "precision", "scheme"), CHOSEN)
 ON_CUDA = [each for each in CHOSEN if each.values[0] in CUDA]
@@ -62,7 +69,7 @@ def compile_all() -> None:
             build
             for case in cases()
             for spec in CUDA
-            for variant in (VARIANTS if spec in ALL_VARIANTS else VARIANTS[::3])
+            for variant in variants_of(spec)
             for _, build, _ in sweeps_on_cuda(spec, case, *variant)
         )
     )

@@ -88,6 +88,19 @@ def test_a_mean_does_not_depend_on_which_others_are_asked_for_with_it(cuts: list
         assert found.tobytes() == function.mean(times, dt).tobytes()
 
 
+def test_steps_of_different_lengths_have_the_means_of_each_alone() -> None:
+    functions = (
+        formula("where(t % 0.7 < 0.2, sin(t), 2)", 20.0),
+        formula("t % 1e-8", 20.0),  # its jumps are too many: it is sampled, more often in longer steps
+        Table((0.0, 1.0, 1.0, 4.0), (1.0, 2.0, 5.0, 0.0), repeat=True),
+        Constant(3.0),
+    )
+    times, lengths = np.array([0.0, 0.1, 3.0, 7.5, 7.5]), np.array([0.1, 2.9, 1e-3, 12.5, 12.5])
+    for function in functions:
+        alone = [float(function.mean(times[i : i + 1], float(lengths[i]))[0]) for i in range(len(times))]
+        assert function.mean(times, lengths).tolist() == alone
+
+
 def test_an_expression_without_a_known_end_is_sampled() -> None:
     assert formula("where(t % 1 < 0.25, 1, 0)", None).mean(np.zeros(1), 5.0) == pytest.approx([0.25], abs=0.1)
     assert formula("7", None).mean(np.zeros(2), 5.0).tolist() == [7.0, 7.0]

@@ -61,8 +61,9 @@ def step_error(device: Device, T0: Any, T1: Any, F0: Any, F1: Any, cells: Any = 
     if device.backend == "cpu":
         from heatsim.kernels.reductions import cpu_step_error
 
+        look_on_cpu: Any = cpu_step_error.look
         fields = (field.reshape(-1) for field in (T0, T1, F0, F1, cells))
-        return _read(cpu_step_error.look(*fields, void, *(int(n) for n in reversed(T0.shape))))
+        return _read(look_on_cpu(*fields, void, *(int(n) for n in reversed(T0.shape))))
     nz, ny, nx = (int(n) for n in T0.shape)
     # Rows begin at multiples of two values if all fields do.
     pair = 2 * T0.dtype.itemsize

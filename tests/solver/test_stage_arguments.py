@@ -1,0 +1,180 @@
+"""Arguments of kernels for stages of different lengths, and for the rate of change."""
+
+import re
+from math import fsum
+
+import numpy as np
+import pytest
+from bodies import EVERYTHING
+from exact import INSULATED, convection, flux, scenario
+from numpy.typing import NDArray
+
+from heatsim import device
+from heatsim.errors import ScenarioError
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.stage_times import StageTimes
+from heatsim.scenario import parse
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+
+CPU = device.choose("cpu")
+FACES = "\n".join(
+    (
+        f"x_min = {convection(800.0, 300.0)}",
+        'x_max = { type = "temperature", value = "300 + 20*sin(t)" }',
+        f"y_min = {INSULATED}",
+        'y_max = { type = "flux", value = "1e4*where(t % 0.5 < 0.2, 1, -2)" }',
+        f"z_min = {convection(50.0, 350.0)}",
+        f"z_max = {flux(-2e3)}",
+    )
+)
+
+
+def problem(text: str, *changes: tuple[str, str]) -> HeatProblem:
+    import tomllib
+
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return HeatProblem.from_scenario(parse(tomllib.loads(text), "case.toml"))
+
+
+def box(precision: str = "float64", faces: str = FACES) -> HeatProblem:
+    text = scenario((0.06, 0.05, 0.04), (12, 10, 8), initial=300.0, end=10.0, boundaries=faces, k=(20.0, 30.0, 10.0))
+    return problem(re.sub(r'precision = "float64"', f'precision = "{precision}"', text))
+
+
+def field_of(derived: HeatProblem, seed: int = 0) -> Field:
+    field = Field(CPU, derived.grid, derived.precision, 300.0)
+    field.deviation[...] = np.random.default_rng(seed).uniform(-50.0, 50.0, derived.grid.shape)
+    return field
+
+
+def stages(derived: HeatProblem, times: float = 40.0) -> StageTimes:
+    """Four stages that together last ``times`` stable steps; the first is far beyond the limit."""
+    lengths = np.array([0.7, 0.2, 0.08, 0.02]) * times * derived.limit.dt
+    starts = 0.3 + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
+    return StageTimes(starts + 0.4 * lengths, starts, lengths, lengths)
+
+
+def seven(c: NDArray[np.float64]) -> NDArray[np.float64]:
+    return c[:, [0, 1, 1, 2, 2, 3, 3]]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_stage_of_the_length_of_a_step_is_the_step(precision: str) -> None:
+    """Bits of f, g and the coefficients; and rows and factors of a general body."""
+    linear = box(precision)
+    arguments = LinearArguments(linear, field_of(linear), Ledger(CPU, linear, False))
+    dt = linear.timeline.dt(0)
+    times = linear.timeline.step_times(0, 5)
+    steps, own = arguments.host_sweeps(0, 5), arguments.host_stage_sweeps(StageTimes.of_steps(times, dt), linear.scheme)
+    assert linear.scheme == "seven_term"
+    for name in ("f", "g"):
+        assert steps[name].tobytes() == own[name].tobytes()
+    np.testing.assert_array_equal(seven(own["c"]), np.broadcast_to(linear.coefficients[dt].c, (5, 7)))
+
+    body = problem(EVERYTHING)
+    rows = body.rows(body.timeline.step_times(0, 5), body.timeline.dt(0), 300.0)
+    same = body.stage_rows(
+        StageTimes.of_steps(body.timeline.step_times(0, 5), body.timeline.dt(0)), body.timeline.dt(0), 300.0
+    )
+    for name in ("conditions", "held", "heat", "factors"):
+        assert getattr(rows, name).tobytes() == getattr(same, name).tobytes()
+    assert (rows.factors == 1.0).all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
+    """Σ C·(T − T_before) is the ledger's heat, to the roundings of each stage times the growth of those after it."""
+    derived = box(precision)
+    field, ledger = field_of(derived), Ledger(CPU, derived, True)
+    arguments, times = LinearArguments(derived, field, ledger), stages(derived)
+    sweeps = arguments.host_stage_sweeps(times, arguments.stage_scheme(times))
+    T, size = field.deviation.copy(), float(np.abs(field.deviation).max())
+    for kernel in CPU_KERNELS.values():
+        for sums in ledger.faces:
+            sums[...] = 0.0
+        before = T.copy()
+        after, _ = kernel(
+            *(before, before.copy(), derived.periodic, seven(sweeps["c"]), sweeps["f"], sweeps["g"], 0),
+            *(ledger.faces, arguments.stage_scheme(times)),
+        )
+        gained = fsum((after.astype(float) - T).reshape(-1))
+        growth = np.prod(np.abs(seven(sweeps["c"])).sum(axis=1) + sweeps["g"].sum(axis=1))
+        rounding = (
+            16.0 * len(times) * float(np.finfo(precision).eps * growth) * (size + float(np.abs(sweeps["f"]).max()))
+        )
+        assert gained == pytest.approx(fsum(float(sums.sum()) for sums in ledger.faces), abs=rounding * T.size)
+        assert abs(gained) > 1e3 * rounding * T.size or precision == "float32"
+
+
+def test_a_given_flux_is_averaged_over_the_interval_and_the_rest_is_taken_at_the_time() -> None:
+    derived = box()
+    times = StageTimes(np.array([1.0, 2.0]), np.array([0.5, 0.7]), np.array([0.5, 0.1]), np.array([9.0, 3.0]))
+    rows = derived.stage_rows(times, 1.0, 300.0)
+    assert rows.conditions[:, 3, 2] == pytest.approx([1e4 * (0.2 - 2.0 * 0.3) / 0.5, -2e4], rel=1e-12)
+    assert rows.conditions[:, 1, 1] == pytest.approx(20.0 * np.sin([1.0, 2.0]), rel=1e-12)
+    assert rows.factors.tolist() == [9.0, 3.0]
+
+
+def test_sources_give_in_stages_what_they_give_in_the_time() -> None:
+    """Intervals of different lengths that tile the time: a switched source, a changing one, and a moving beam."""
+    body = problem(EVERYTHING)
+    arguments = GeneralArguments(body, field_of(body), Ledger(CPU, body, True))
+    end = body.scenario.time.end
+    ends = np.union1d(np.linspace(0.0, 1.0, 81) ** 2 * end, [0.03, 0.13])
+    lengths = np.diff(ends)
+    times = StageTimes(ends[:-1], ends[:-1], lengths, lengths)
+    rows = arguments.stage_rows(times)
+    given = body.sources.total(rows.heat, rows.factors, "float64")
+    everywhere = float(body.materials.counts[[1 in kind.sources for kind in body.materials.kinds]].sum())
+    exact = 5.0 * 0.1 + 1e6 * everywhere * body.grid.cell_volume * (end + (1.0 - np.cos(30.0 * end)) / 30.0)
+    assert given == pytest.approx(exact, rel=1e-9)
+    brought = float(body.sources.absorbed(times.starts, times.lengths) @ lengths)
+    assert brought == pytest.approx(40.0 * 0.5 * np.hypot(0.01, 0.002) / 0.1, rel=1e-12)
+    assert len(rows.beams[0].first) == len(times)
+
+
+@pytest.mark.parametrize("make", [box, lambda: problem(EVERYTHING)], ids=["one material", "everything"])
+@pytest.mark.parametrize("kernel", COMPOSITE_KERNELS)
+def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> None:  # type: ignore[no-untyped-def]
+    """Of any body, with the same heat in the ledger; added to 0 it is the same increment."""
+    derived = make()
+    field, ledger = field_of(derived), Ledger(CPU, derived, True)
+    arguments = GeneralArguments(derived, field, ledger)
+    rows = arguments.stage_rows(stages(derived, 0.5))
+    row, tables = arguments.arrays.row(rows, 0, derived.grid), arguments.tables(arguments.reference_dt)
+    advance, T = COMPOSITE_KERNELS[kernel], field.deviation
+    stepped, added, alone = (np.empty_like(T) for _ in range(3))
+
+    def run(T_new: NDArray[np.float64], *base: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        sums = [*ledger.faces, *ledger.beams, ledger.exposed, ledger.parts]
+        for each in sums:
+            each[...] = 0.0
+        advance(
+            T, T_new, derived.periodic, arguments.arrays.body, tables, row, 0, arguments.entries, "increments", *base
+        )
+        return [each.copy() for each in sums]
+
+    expected = run(stepped)
+    for sums in (run(added, T), run(alone, np.zeros(0))):
+        for mine, others in zip(sums, expected, strict=True):
+            assert mine.tobytes() == others.tobytes()
+    assert added.tobytes() == stepped.tobytes()
+    np.testing.assert_array_equal(T + alone, stepped)
+    assert sum(float(np.abs(sums).sum()) for sums in expected) > 0.0
+
+
+def test_a_film_beyond_what_the_limit_allows_for_is_refused() -> None:
+    """A stage may be longer than the limit, but the method counts on the largest film coefficients."""
+    peak = 'x_min = { type = "convection", coefficient = "100 + 1e6*exp(-((t - 5)/1e-5)^2)", ambient = 300.0 }'
+    derived = box(faces=FACES.replace(f"x_min = {convection(800.0, 300.0)}", peak))
+    arguments = LinearArguments(derived, field_of(derived), Ledger(CPU, derived, False))
+    long = np.full(1, 30.0 * derived.limit.dt)
+    arguments.host_stage_sweeps(StageTimes(np.array([1.0]), np.array([1.0]), long, long), "seven_term")
+    with pytest.raises(ScenarioError, match=r"boundaries.x_min.*too narrow to be foreseen"):
+        arguments.host_stage_sweeps(StageTimes(np.array([5.0]), np.array([5.0]), long, long), "seven_term")

@@ -43,14 +43,16 @@ class Pace:
             boundary: the conditions.
             tolerance: the error that a step may have, in K. Temperatures that change by less do not count.
         """
-        end, functions = boundary.scenario.time.end, set()
+        end = boundary.scenario.time.end
+        # Each function once, in the order of the scenario: a set has another order, and other roundings, in each run.
+        functions: dict[TimeFunction, None] = {}
         for condition in boundary.conditions:
             film, ambient, _, emissivity, surroundings = time_functions(condition)
-            functions |= {film, emissivity}
+            functions |= dict.fromkeys((film, emissivity))
             for temperature in (ambient, surroundings):
                 low, high = temperature.extremes(end)
                 if high - low > tolerance:
-                    functions.add(temperature)
+                    functions[temperature] = None
         return cls.of_functions(functions, end)
 
     @classmethod

@@ -1,11 +1,16 @@
 """The longest step over which conditions may be seen at a few moments."""
 
+import os
+import subprocess
+import sys
 import tomllib
 from math import inf, pi
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import heatsim
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.pace import Pace
 from heatsim.scenario import Expression, Formula, parse
@@ -82,3 +87,30 @@ def test_only_expressions_that_are_seen_at_moments_bound_steps(face: str, bounde
     """Fluxes are averaged; tables have their kinks; changes below the tolerance do not count."""
     assert (conditions(face).longest(1.0) < 10.0) == bounded
     assert (conditions(face).longest(1.0) == inf) != bounded
+
+
+def test_runs_agree_to_the_bit() -> None:
+    """Hashes of texts differ from process to process; a run that is resumed must take the same steps."""
+    values = 'coefficient = "5 + sin(t)", ambient = "300 + 9*cos(0.7*t)", emissivity = "0.5 + 0.1*sin(3*t)"'
+    program = """
+import sys, tomllib
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.pace import Pace
+from heatsim.scenario import parse
+text = sys.stdin.read()
+pace = Pace.of_conditions(Boundary.from_scenario(parse(tomllib.loads(text), "pace.toml")), 0.01)
+print([pace.longest(time / 7.0).hex() for time in range(100)])
+"""
+    text = f'{TEXT}[boundaries]\nx_min = {{ type = "convection", {values} }}'
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            input=text,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1

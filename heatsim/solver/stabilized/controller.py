@@ -13,7 +13,8 @@ from typing import TypedDict
 _SAFETY = 0.8
 # From one step to the next the length changes by no more than these factors.
 _LEAST, _MOST = 0.1, 5.0
-_LEAST_AT_KINK, _MOST_AT_KINK = 0.3, 3.0  # from one kink to the next
+# From one kink to the next the length of the first step changes by no more than these factors.
+_RESTART_LEAST, _RESTART_MOST = 0.3, 3.0
 # The largest factor for a fall of C that is expected.
 _TRUST = 1.3
 # A smaller error in parts of the tolerance says nothing about how the error changes.
@@ -32,8 +33,8 @@ class SavedController(TypedDict):
     previous_h: float
     previous_error: float
     rejected: bool
-    after_kink: bool
-    h_after_kink: float
+    restart: float
+    first: bool
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,16 @@ class Controller:
         previous_h: the length of the last step in s; None if it was rejected, or if there was none since the jump.
         previous_error: its error as a part of the tolerance.
         rejected: whether the last step was rejected: then the next one does not grow.
-        after_kink: whether the next step is the first after a kink of what drives the body.
-        h_after_kink: the length in s to try there, from the first step after the kink before; None without one.
+        restart: the length in s for the first step after the next kink; None before the first kink.
+        first: whether the next step is the first one after a kink.
     """
 
     h: float | None = None
     previous_h: float | None = None
     previous_error: float | None = None
     rejected: bool = False
-    after_kink: bool = False
-    h_after_kink: float | None = None
+    restart: float | None = None
+    first: bool = False
 
     def started(self, trial: float, change: float, left: float) -> "Controller":
         """With a first step.
@@ -90,20 +91,21 @@ class Controller:
         proposed = h * factor
         if factor >= 1:  # a step that was shortened to meet the end says nothing against the length before
             proposed = max(proposed, self.h)
-        at_kink = self.h_after_kink
-        if self.after_kink:
-            factor = _SAFETY * max(error, _ERROR_FLOOR) ** (-1 / 3)
-            at_kink = h * min(_MOST_AT_KINK, max(_LEAST_AT_KINK, factor))
-        return Controller(proposed, h, max(error, _ERROR_FLOOR), h_after_kink=at_kink)
+        restart = self.restart
+        if self.first:
+            restart = h * min(_RESTART_MOST, max(_RESTART_LEAST, _SAFETY * max(error, _ERROR_FLOOR) ** (-1 / 3)))
+        return Controller(proposed, h, max(error, _ERROR_FLOOR), restart=restart)
+
+    def jumped(self) -> "Controller":
+        """After a step that ends at a jump: the next length is found by a trial."""
+        return Controller(restart=self.restart)
 
     def kinked(self) -> "Controller":
-        """After a step that ended at a kink: the next one begins like the first one after the kink before.
+        """After a step that ends at a kink: the next step is as long as the one after the last kink should have been.
 
-        Without that a seventh of the steps is rejected in hourly weather. To begin each as at t = 0 takes twice the
-        steps.
+        Kinks of one body are alike: those of hourly weather, or of a schedule of every day.
         """
-        h = self.h if self.h_after_kink is None else self.h_after_kink
-        return Controller(h, after_kink=True, h_after_kink=self.h_after_kink)
+        return Controller(h=self.restart, restart=self.restart, first=True)
 
     def refused(self, h: float, error: float) -> "Controller":
         """After a rejected step of ``h`` s; the error is above 1, or not finite."""
@@ -112,23 +114,23 @@ class Controller:
 
     def to_dict(self) -> SavedController:
         """For a checkpoint."""
-        numbers = (self.h, self.previous_h, self.previous_error, self.h_after_kink)
-        h, previous_h, error, at_kink = (-1.0 if x is None else x for x in numbers)
-        return SavedController(
-            h=h,
-            previous_h=previous_h,
-            previous_error=error,
-            rejected=self.rejected,
-            after_kink=self.after_kink,
-            h_after_kink=at_kink,
-        )
+        numbers = (self.h, self.previous_h, self.previous_error, self.restart)
+        h, previous_h, error, restart = (-1.0 if x is None else x for x in numbers)
+        return {
+            "h": h,
+            "previous_h": previous_h,
+            "previous_error": error,
+            "rejected": self.rejected,
+            "restart": restart,
+            "first": self.first,
+        }
 
     @classmethod
     def from_dict(cls, saved: SavedController) -> "Controller":
         """Back from :meth:`to_dict`, to the bit."""
-        numbers = (saved["h"], saved["previous_h"], saved["previous_error"], saved["h_after_kink"])
-        h, previous_h, error, at_kink = (None if x < 0 else float(x) for x in numbers)
-        return cls(h, previous_h, error, bool(saved["rejected"]), bool(saved["after_kink"]), at_kink)
+        numbers = (saved["h"], saved["previous_h"], saved["previous_error"], saved["restart"])
+        h, previous_h, error, restart = (None if x < 0 else float(x) for x in numbers)
+        return cls(h, previous_h, error, bool(saved["rejected"]), restart, bool(saved["first"]))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ A backend supplies :class:`~heatsim.solver.stabilized.substeps.Substeps`; the cl
 formulas stand in heatsim/physics/README.md, "Stabilized steps".
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, isfinite
 from typing import TypedDict
 
@@ -57,12 +57,12 @@ class Attempt:
 
     stop: float
     jump: bool
-    kink: bool
     h: float
     end: float
     controller: Controller
     rejected: int = 0
     stages: int = 0
+    kink: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,16 @@ class StabilizedMethod:
     last: Step | None = None
     _rate_known: bool = False
 
-    def step(self, stop: float, jump: bool = False, kink: bool = False) -> Step:
+    def step(self, stop: float, jump: bool, kink: bool = False) -> Step:
         """Do one accepted step towards ``stop``.
 
         Afterwards both of its ends are kept: call :meth:`interpolate` for times between them.
 
         Args:
-            stop: where steps must end, in s, after ``t``: the next jump, or the end of the run.
+            stop: where steps must end, in s, after ``t``: the next jump or kink, or the end of the run.
             jump: whether something jumps at ``stop``. The step that ends there sees the values before the jump, and
                 the next one starts with those after it.
-            kink: whether something has a kink at ``stop`` although nothing jumps.
+            kink: whether only slopes change at ``stop``: the rate is then the same on both sides of it.
 
         Raises:
             StepInterrupted: a signal came; field, ledger and ``t`` are those before the step.
@@ -148,7 +148,7 @@ class StabilizedMethod:
             result = self.judge(result, stages, substeps.measure(error_estimate(result.h)))
         return result
 
-    def begin(self, stop: float, jump: bool = False, kink: bool = False) -> Attempt:
+    def begin(self, stop: float, jump: bool, kink: bool = False) -> Attempt:
         """The first attempt of a step; the end of the last step becomes the start.
 
         An attempt is a value: until :meth:`judge` accepts one, :meth:`save` gives the state before the step. Ensembles
@@ -162,14 +162,14 @@ class StabilizedMethod:
             substeps.rate(End.FIRST, self.t, Side.AFTER if fresh else Side.BEFORE)
             self._rate_known = True
         if not fresh:
-            return self._attempt(stop, (jump, kink), self.controller)
+            return self._attempt(Attempt(stop, jump, 0.0, stop, self.controller, kink=kink))
         trial = min(substeps.dt_limit / 2, stop - self.t)
         substeps.trial(trial)
         substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
         change = substeps.measure(change_of_rate(trial)).norm
         substeps.reject()
         controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
-        return self._attempt(stop, (jump, kink), controller)
+        return self._attempt(Attempt(stop, jump, 0.0, stop, controller, kink=kink))
 
     def judge(self, attempt: Attempt, stages: Stages, measure: Measure) -> Step | Attempt:
         """The step if it is accepted, otherwise the next attempt; the backend has rejected this one then.
@@ -191,14 +191,15 @@ class StabilizedMethod:
             self.substeps.reject()
             self._check_length(attempt.h, error)
             controller = attempt.controller.refused(attempt.h, part)
-            return self._attempt(attempt.stop, (attempt.jump, attempt.kink), controller, attempt.rejected + 1, tried)
-        stopped = attempt.end == attempt.stop
-        jumped = attempt.jump and stopped
-        self.controller = Controller() if jumped else attempt.controller.accepted(attempt.h, part)
-        if attempt.kink and stopped:
+            rejected = attempt.rejected + 1
+            return self._attempt(replace(attempt, controller=controller, rejected=rejected, stages=tried))
+        self.controller = attempt.controller.accepted(attempt.h, part)
+        if attempt.end == attempt.stop and attempt.jump:
+            self.controller = self.controller.jumped()
+        elif attempt.end == attempt.stop and attempt.kink:
             self.controller = self.controller.kinked()
-        # After a jump the rate at the start of the next step is another one.
-        self._rate_known = not jumped
+        # After a jump the rate at the start of the next step is another one; a trial calculates it once more.
+        self._rate_known = self.controller.h is not None
         before = self.work
         self.work = Work(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
         self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
@@ -241,12 +242,11 @@ class StabilizedMethod:
         self.work = Work(**saved["work"])
         self.last, self._rate_known = None, False
 
-    def _attempt(
-        self, stop: float, breaks: tuple[bool, bool], controller: Controller, rejected: int = 0, stages: int = 0
-    ) -> Attempt:
-        left = stop - self.t
-        h = controller.length(left, min(longest_step(self.substeps.dt_limit), self.longest))
-        return Attempt(stop, *breaks, h, stop if h == left else self.t + h, controller, rejected, stages)
+    def _attempt(self, attempt: Attempt) -> Attempt:
+        """An attempt with the length that its controller proposes."""
+        left = attempt.stop - self.t
+        h = attempt.controller.length(left, min(longest_step(self.substeps.dt_limit), self.longest))
+        return replace(attempt, h=h, end=attempt.stop if h == left else self.t + h)
 
     def _check_length(self, h: float, error: float) -> None:
         """Give up if steps became shorter than any body needs."""

@@ -92,6 +92,7 @@ class FieldSubsteps:
         self._smoothed = problem.precision == "float32"
         self._step: _StepValues | None = None
         self._cells = cells
+        self._prepared = False
         # Zeros: a combination reads all buffers, those with weight 0 too.
         self._first = _End(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
         self._last = _End(field.spare, xp.zeros_like(field.deviation), shown, shown)
@@ -108,8 +109,10 @@ class FieldSubsteps:
         return self._kernels.choice
 
     def prepare(self) -> None:
-        """Compile the kernels."""
-        self._kernels.prepare(self._first.T, self._last.F)
+        """Compile the kernels. That uses a buffer that later holds a rate, so a second call does nothing."""
+        if not self._prepared:
+            self._kernels.prepare(self._first.T, self._last.F)
+            self._prepared = True
 
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F in K/s of one end, and the flows through surfaces in W.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heatsim.benchmark.ensembles import EnsembleMeasurement
+from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, Stages
 
@@ -86,6 +87,38 @@ def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
     faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
     launched = [Text(f"auto: {_launch(result.launch)}") for result in measurement.kernels if result.launch]
     return Group(heading, table, *faults, *launched)
+
+
+def describe_methods(found: WorkPrecision) -> "Group":
+    """The methods in time on one scenario, within 80 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    cells, reference = " × ".join(f"{n:,}" for n in found.cells), found.reference
+    heading = Text.assemble(
+        (f"{found.title}: {cells} cells, {found.end:g} s, range {found.range:.4g} K", "bold"),
+        f"\n{found.device}, {found.precision}; reference: float64, tolerance {reference.tolerance:.2g} K, "
+        f"{reference.stages:,} stages in {reference.seconds:.3g} s",
+    )
+    table = _new_table("method", "tolerance\nK", "steps", "stages", "rejected", "error\nK", "time\ns", "Mcells/s")
+    for result in found.methods:
+        table.add_row(result.method, *_formatted([(result.tolerance, ".2g")]), *_numbers_of_method(result))
+    skipped = [Text(f"{result.method}: {result.skipped}") for result in found.methods if result.skipped]
+    return Group(heading, table, *skipped)
+
+
+def _numbers_of_method(result: MethodResult) -> tuple[str, ...]:
+    if result.cells_per_second is None:
+        return ("left out", *("",) * 5)
+    formats = (
+        (result.steps, ",d"),
+        (result.stages, ",d"),
+        (result.rejected, ",d"),
+        (result.error, ".2g"),
+        (result.seconds, ",.3g"),
+        (result.cells_per_second / 1e6, ",.4g"),
+    )
+    return _formatted(formats)
 
 
 def _new_table(*columns: str) -> "Table":

@@ -165,7 +165,8 @@ class EnergyBound:
         numbers = [float(saved[f"energy_bound_{number}"]) for number in range(10)]
         self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
-            self.row = Row(int(numbers[5]), *numbers[6:9], roundings=numbers[9])
+            heat, lowest, highest, weighted = numbers[6:]
+            self.row = Row(int(numbers[5]), heat, lowest, highest, roundings=weighted)
 
     @cached_property
     def _surrounding(self) -> tuple[float, float]:

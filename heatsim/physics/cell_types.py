@@ -12,7 +12,7 @@ between two of them the half cells have the conductivities of their own centres.
 surface that is held at a temperature is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,8 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, void_surfaces, voxel_areas
-from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.enthalpy import EnthalpyTable, constant
 from heatsim.physics.void_surfaces import Exposure
 
@@ -59,7 +57,7 @@ VOID = Substance("void", None, 0.0)
 
 
 @dataclass(frozen=True)
-class Kind:
+class CellType:
     """A material, by its place in the palette, with the sources, by theirs in the list, that heat it."""
 
     material: int
@@ -89,7 +87,7 @@ class Medium:
 
     grid: Grid
     palette: tuple[Substance, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CellType, ...]
     cells: NDArray[np.uint8]
     counts: NDArray[np.int64]
     link: Array
@@ -260,161 +258,3 @@ class Medium:
 def planes_at_once(shape: tuple[int, ...]) -> int:
     """How many planes [y, x] of a grid of this shape to look at together: temporaries stay small, and loops short."""
     return max(1, _CELLS_AT_ONCE // (shape[1] * shape[2]))
-
-
-def build(
-    grid: Grid,
-    palette: Sequence[Substance],
-    material: NDArray[np.uint8] | None,
-    *,
-    contacts: Mapping[frozenset[int], float] | None = None,
-    heated: Iterable[NDArray[np.bool_] | None] = (),
-    periodic: tuple[bool, bool, bool] = (False, False, False),
-    exposed: bool = False,
-    surfaces: FaceAreas | None = None,
-) -> Medium:
-    """Tell the kinds of cells apart.
-
-    Args:
-        grid: the cells.
-        palette: the materials; void, where there is any, is :data:`VOID`.
-        material: each cell's place in the palette, shape (nz, ny, nx); None where all are the first.
-        contacts: resistances in m² K/W between pairs of places in the palette.
-        heated: for each source the cells that it heats, None where it heats all that conduct.
-        periodic: which axes wrap.
-        exposed: whether surfaces towards void let heat through.
-        surfaces: all faces between :func:`weighted` materials, with their smooth areas; from the voxels if not given.
-
-    Raises:
-        TooManyKindsError: there are more than 127 kinds.
-    """
-    void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
-    sources = list(heated)
-    cells = np.zeros(
-        grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8
-    )
-    kinds = [Kind(place) for place in range(len(palette) if material is not None else 1)]
-    if material is not None:
-        cells[...] = material
-    for number, mask in enumerate(sources):
-        cells = _heat(cells, kinds, number, mask, void)
-
-    # Those that no cell has are left out, the others put in order.
-    counts = np.bincount(cells.reshape(-1), minlength=len(kinds)) if cells.size else np.array([grid.cell_count])
-    order = sorted(
-        np.flatnonzero(counts).tolist() if cells.size else range(1),
-        key=lambda number: (bool(kinds[number].sources), kinds[number].material == void, number),
-    )
-    if len(order) > MAXIMUM_KINDS:
-        raise TooManyKindsError(f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} can be")
-    found = tuple(kinds[number] for number in order)
-    void_kind = next((number for number, kind in enumerate(found) if kind.material == void), None)
-    exposure_found, areas = None, dict[frozenset[int], float]()
-    if len(order) == 1:
-        cells = np.zeros((0, 0, 0), dtype=np.uint8)
-    else:
-        lookup = np.zeros(len(kinds), dtype=np.uint8)
-        lookup[order] = np.arange(len(order))
-        cells = lookup[cells]
-        if material is not None:
-            pairs = weighted(palette, contacts or {}, exposed)
-            if surfaces is None:
-                faces = cell_faces.between(grid, material, pairs, periodic)
-                surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            exposure_found = void_surfaces.expose(grid, surfaces, material, void)
-            areas = cell_faces.total_areas(grid, surfaces, material)
-        _mark_interior(cells, periodic)
-
-    half = np.ascontiguousarray(np.array([_half(grid, palette[kind.material]) for kind in found]).T)
-    resistance = np.zeros((len(found), len(found)))
-    for a, b in np.ndindex(*resistance.shape):
-        resistance[a, b] = (contacts or {}).get(frozenset((found[a].material, found[b].material)), 0.0)
-    return Medium(
-        grid=grid,
-        palette=tuple(palette),
-        kinds=found,
-        cells=cells,
-        counts=np.array(counts)[order].astype(np.int64),
-        link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
-        half=half,
-        heat_capacity=np.array([palette[kind.material].heat_capacity for kind in found]),
-        resistance=resistance,
-        void=void_kind,
-        exposure=exposure_found,
-        surface_areas=areas,
-    )
-
-
-def weighted(
-    palette: Sequence[Substance], contacts: Mapping[frozenset[int], float], exposed: bool
-) -> NDArray[np.bool_]:
-    """Between which materials the area of surfaces matters, shape (materials, materials).
-
-    Args:
-        palette: the materials.
-        contacts: resistances in m² K/W between pairs of places in the palette.
-        exposed: whether surfaces towards void let heat through.
-    """
-    pairs = np.zeros((len(palette), len(palette)), dtype=bool)
-    for pair, resistance in contacts.items():
-        if resistance > 0.0 and len(pair) == 2:
-            a, b = pair
-            pairs[a, b] = pairs[b, a] = True
-    for place, substance in enumerate(palette):
-        if substance.conductivity is None:
-            pairs[place] = pairs[:, place] = exposed
-            pairs[place, place] = False
-    return pairs
-
-
-def _half(grid: Grid, substance: Substance) -> list[float]:
-    if substance.conductivity is None:
-        return [np.inf] * 3
-    return [d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True)]
-
-
-def _heat(
-    cells: NDArray[np.uint8], kinds: list[Kind], number: int, mask: NDArray[np.bool_] | None, void: int | None
-) -> NDArray[np.uint8]:
-    """The cells with a source entered; ``kinds`` grows."""
-    if not cells.size:
-        kinds[0] = Kind(kinds[0].material, (*kinds[0].sources, number))
-        return cells
-    present = np.unique(cells if mask is None else cells[mask]).tolist()
-    lookup = np.arange(256, dtype=np.uint8)
-    for old in present:
-        if kinds[old].material == void:
-            continue
-        if len(kinds) == 256:
-            raise TooManyKindsError(f"more than {MAXIMUM_KINDS} combinations of materials and sources")
-        lookup[old] = len(kinds)
-        kinds.append(Kind(kinds[old].material, (*kinds[old].sources, number)))
-    if mask is None:
-        return lookup[cells]
-    cells[mask] = lookup[cells[mask]]
-    return cells
-
-
-def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
-    """Set INTERIOR, a few planes at a time."""
-    nz = len(cells)
-    count = planes_at_once(cells.shape)
-    for first in range(0, nz, count):
-        last = min(first + count, nz)
-        below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
-        above = last % nz if periodic[2] else min(last, nz - 1)
-        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
-        planes = column[1:-1]
-        same = (planes == column[:-2]) & (planes == column[2:])
-        for axis, wraps in ((2, periodic[0]), (1, periodic[1])):
-            if planes.shape[axis] == 1:
-                continue
-            kinds, along = np.moveaxis(planes, axis, 0), np.moveaxis(same, axis, 0)
-            steps = kinds[1:] == kinds[:-1]
-            along[1:] &= steps
-            along[:-1] &= steps
-            if wraps:
-                ends = kinds[0] == kinds[-1]
-                along[0] &= ends
-                along[-1] &= ends
-        cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))

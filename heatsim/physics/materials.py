@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics import cell_types, surface_areas, temperature_range
+from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import Medium, Substance, TooManyKindsError
 from heatsim.physics.enthalpy import tabulate
@@ -52,10 +52,10 @@ class Painted:
         exposed = boundary.void is not None
         surfaces = None
         if parts is not None and scenario.regions:
-            weighted = cell_types.weighted(palette, contacts, exposed)
+            weighted = cell_type_map.weighted(palette, contacts, exposed)
             surfaces = surface_areas.find(scenario, parts, weighted, boundary.periodic)
         try:
-            materials = cell_types.build(
+            materials = cell_type_map.build(
                 scenario.grid,
                 palette,
                 parts.material if parts is not None and scenario.regions else None,

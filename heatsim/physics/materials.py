@@ -12,7 +12,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import Medium, Substance, TooManyKindsError
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
-from heatsim.physics.regions import Parts, paint, source_mask
+from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.temperature_range import Occurring
 from heatsim.scenario import Scenario
 
@@ -40,8 +40,7 @@ class Painted:
             ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
                 cells, or a material makes no sense at a temperature that can occur.
         """
-        painted = scenario.regions or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
-        parts = paint(scenario) if painted else None
+        parts = paint(scenario) if are_painted(scenario) else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
         start = InitialField.from_scenario(scenario, parts) if varies else None
         palette = _palette(scenario, start)

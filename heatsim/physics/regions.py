@@ -40,6 +40,11 @@ class Parts:
     material_cells: tuple[int, ...]
 
 
+def are_painted(scenario: Scenario) -> bool:
+    """Whether cells must be painted: for regions, void, or sources with a shape. Then :class:`Parts` needs memory."""
+    return bool(scenario.regions) or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
+
+
 def paint(scenario: Scenario) -> Parts:
     """Paint all regions in their order.
 

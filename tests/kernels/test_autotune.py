@@ -18,7 +18,8 @@ from heatsim.grid import Grid
 from heatsim.kernels import autotune, launch, structs
 from heatsim.kernels.autotune import Choice, Shape, Task, cache_folder, candidates, choose
 from heatsim.kernels.reductions import compiled
-from heatsim.run.plan import Plan, describe
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
 
 

@@ -139,7 +139,9 @@ def test_a_run_that_goes_on_needs_no_room_for_what_it_has_written(
     with pytest.raises(CapacityError, match="are free;"):
         Simulation.from_scenario(scenario, large, output=tmp_path / "elsewhere")
     free -= 1
-    with pytest.raises(CapacityError, match=r"are free in addition to the .* of the run in that folder; make output\.every"):
+    with pytest.raises(
+        CapacityError, match=r"are free in addition to the .* of the run in that folder; make output\.every"
+    ):
         Simulation.resume(target)
 
 

@@ -133,6 +133,7 @@ def boxes(
         multiprocessors: multiprocessors of the device.
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
     """
+    from heatsim.kernels.temporal_composite.box_cells import Body
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = medium.grid
@@ -142,18 +143,17 @@ def boxes(
         return None
     if not len(table):
         return ()
-    found = contents(
-        np.ascontiguousarray(table[_order(table), :6]),
-        medium.cells,
-        grid.shape,
-        (periodic[2], periodic[1], periodic[0]),
-        np.array(open_faces),
-        -1 if medium.void is None or not medium.exposed_cells else medium.void,
-        np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
-        build.access,
-        build.spec.steps,
-        _KEPT[build.precision] * _threads(build),
+    body = Body(
+        cells=medium.cells,
+        shape=grid.shape,
+        wraps=(periodic[2], periodic[1], periodic[0]),
+        open_faces=np.array(open_faces),
+        void=-1 if medium.void is None or not medium.exposed_cells else medium.void,
+        bits=np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
+        vector=build.access,
     )
+    most_pairs = _KEPT[build.precision] * _threads(build)
+    found = contents(np.ascontiguousarray(table[_order(table), :6]), body, build.spec.steps, most_pairs)
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
@@ -207,7 +207,7 @@ def _table(
 
 def _box_dtype(steps: int) -> np.dtype[Any]:
     """The layout of struct Box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
 
     reach: list[Any] = [
         *(("first", np.int32, 3), ("planes", np.int32), ("lanes", np.int32), ("columns", np.int32)),
@@ -225,7 +225,8 @@ def _box_dtype(steps: int) -> np.dtype[Any]:
 
 def _vectors(build: Build, room: int) -> int:
     """Vectors per buffer. There are two buffers of values, of infos, and of descriptions of a box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
+    from heatsim.kernels.temporal_composite.box_contents import PORTION
 
     way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
     known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16

@@ -309,3 +309,24 @@ def test_studies_run_steady_states(tmp_path: Path) -> None:
     hottest = table.column("hottest").to_pylist()
     assert table.column("status").to_pylist() == ["done", "done"]
     assert hottest[0] > hottest[1] > 330.0
+
+
+def test_a_study_of_steady_states_asks_for_no_time_of_passage(tmp_path: Path) -> None:
+    text = (
+        WALL
+        + """
+    [study]
+    method = "grid"
+    [study.parameters]
+    "boundaries.x_max.coefficient" = [25.0, 50.0]
+    [[study.responses]]
+    name = "safe"
+    probe = "hot end"
+    statistic = "time_below"
+    threshold = 330.0
+    """
+    )
+    with pytest.raises(ScenarioError) as error:
+        heatsim.Study.from_scenario(write(tmp_path, text), output=tmp_path / "study")
+    said = str(error.value)
+    assert all(word in said for word in ("study.responses.0.statistic", '"time_below"', '"steady"', '"final"')), said

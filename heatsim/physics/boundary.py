@@ -264,7 +264,7 @@ def linear_terms(
     return f.astype(precision), g
 
 
-def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray[Any], beam: Any = 0.0) -> NDArray[Any]:
+def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:
     """Surface minus cell in K, as the kernels find it; see composite/composite.cuh.
 
     Args:
@@ -273,6 +273,7 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
         reference: the temperature in K from which T and the row's temperatures count.
         T: deviations of the cells in K.
         beam: flux of a beam in W/m².
+        xp: NumPy, or CuPy, of whose arrays ``T`` and what has its shape are; of the row only numbers with CuPy.
     """
     film, ambient, flux, emission, surroundings, free = row
     number = T.dtype.type
@@ -282,7 +283,7 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
     losses = free * conductance + film
     radiating = emission > zero
     if not np.any(radiating):
-        return np.asarray(linear / losses)
+        return xp.asarray(linear / losses)
 
     to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference
     tolerance = number(TOLERANCES[T.dtype.name])
@@ -292,17 +293,17 @@ def surface_rise(row: NDArray[Any], conductance: Any, reference: Any, T: NDArray
         slope = four * emission * (a * a * a) + losses
         step = driving / slope
         second = emission * step * (step * (four * a + step) + six * a * a) / slope
-        settled = ~radiating | ((np.abs(second) <= tolerance) & (np.minimum(a, a + step) > zero))
-        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + np.maximum(flux, zero) / emission)) - reference
-        most = np.where(radiating, np.maximum(np.maximum(to_ambient, zero), hottest - T), number(np.inf))
-        rise = np.where(settled, step - step * second, np.minimum(driving / (losses + exchange), most))
+        settled = ~radiating | ((xp.abs(second) <= tolerance) & (xp.minimum(a, a + step) > zero))
+        hottest = xp.sqrt(xp.sqrt((b * b) * (b * b) + xp.maximum(flux, zero) / emission)) - reference
+        most = xp.where(radiating, xp.maximum(xp.maximum(to_ambient, zero), hottest - T), number(xp.inf))
+        rise = xp.where(settled, step - step * second, xp.minimum(driving / (losses + exchange), most))
     for _ in range(NEWTON_STEPS):
-        a = np.maximum(T + rise + reference, zero)
+        a = xp.maximum(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))
         excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
         change = excess / (four * emission * (a * a * a) + losses)
-        rise = np.where(settled, rise, np.minimum(rise + change, most))
-        settled |= np.abs(change) <= tolerance * np.abs(rise)
+        rise = xp.where(settled, rise, xp.minimum(rise + change, most))
+        settled |= xp.abs(change) <= tolerance * xp.abs(rise)
         if settled.all():
             break
-    return np.asarray(rise)
+    return xp.asarray(rise)

@@ -122,19 +122,22 @@ class Medium:
         return replace(self, palette=tuple(palette))
 
     def by_enthalpy(
-        self, of: Callable[[EnthalpyTable, Array], Array], kinds: NDArray[np.integer], deviation: Array
-    ) -> Array:
+        self, of: Callable[[EnthalpyTable, Any, Any], Any], kinds: Any, deviation: Any, xp: Any = np
+    ) -> Any:
         """Something that the enthalpies of cells say of their temperatures.
 
         Args:
             of: what, such as ``EnthalpyTable.content_at``.
             kinds: of the cells.
             deviation: T − T_ref in K, of the same shape.
+            xp: NumPy, or CuPy, of whose arrays both are.
         """
-        found = np.empty(deviation.shape)
-        for kind in np.unique(kinds).tolist():
-            cells = kinds == kind
-            found[cells] = of(self.enthalpies[kind], deviation[cells])
+        found = xp.empty(deviation.shape)
+        out, numbers, values = found.reshape(-1), kinds.reshape(-1), deviation.reshape(-1)
+        for kind, enthalpy in enumerate(self.enthalpies):
+            cells = xp.flatnonzero(numbers == kind)
+            if len(cells):
+                out[cells] = of(enthalpy, values[cells], xp)
         return found
 
     def potentials_at(self, deviation: Array) -> Array:
@@ -150,9 +153,9 @@ class Medium:
         if not self.varies:
             return deviation
         if self.uniform:
-            return self.enthalpies[0].content_at(deviation)
+            return np.asarray(self.enthalpies[0].content_at(deviation))
         kinds = self.cells[first : first + len(deviation)] & ~np.uint8(INTERIOR)
-        return self.by_enthalpy(EnthalpyTable.content_at, kinds, deviation)
+        return np.asarray(self.by_enthalpy(EnthalpyTable.content_at, kinds, deviation))
 
     @cached_property
     def first_heated(self) -> int:

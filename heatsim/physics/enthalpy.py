@@ -93,21 +93,21 @@ class EnthalpyTable:
         """The largest k(T)/k."""
         return float(self.conductivities.max())
 
-    def content_at(self, temperature: Array) -> Array:
-        """θ in K that belong to T − T_ref in K, of any shape; the same where nothing varies."""
-        return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents)
+    def content_at(self, temperature: Any, xp: Any = np) -> Any:
+        """θ in K for T − T_ref in K, of any shape; the same where nothing varies. ``xp``: the arrays' module."""
+        return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents, xp=xp)
 
-    def potential_at(self, temperature: Array) -> Array:
-        """φ in K that belong to T − T_ref in K, of any shape."""
-        return _along(temperature, self.temperatures, self.potentials)
+    def potential_at(self, temperature: Any, xp: Any = np) -> Any:
+        """φ in K that belong to T − T_ref in K, of any shape; ``xp``: the arrays' module."""
+        return _along(temperature, self.temperatures, self.potentials, xp=xp)
 
-    def temperature_at(self, potential: Array) -> Array:
-        """T − T_ref in K that belong to φ in K, of any shape."""
-        return _along(potential, self.potentials, self.temperatures)
+    def temperature_at(self, potential: Any, xp: Any = np) -> Any:
+        """T − T_ref in K that belong to φ in K, of any shape; ``xp``: the arrays' module."""
+        return _along(potential, self.potentials, self.temperatures, xp=xp)
 
-    def conductivity_at(self, temperature: Array) -> Array:
-        """k(T)/k that belong to T − T_ref in K, of any shape."""
-        return np.interp(temperature, self.temperatures, self.conductivities)
+    def conductivity_at(self, temperature: Any, xp: Any = np) -> Any:
+        """k(T)/k that belong to T − T_ref in K, of any shape; ``xp``: the arrays' module."""
+        return xp.interp(temperature, xp.asarray(self.temperatures), xp.asarray(self.conductivities))
 
 
 def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> EnthalpyTable:
@@ -208,16 +208,14 @@ def _melted(material: Material, T: Array) -> Array:
     return material.latent_heat * np.clip((T - material.solidus) / (material.liquidus - material.solidus), 0.0, 1.0)
 
 
-def _along(at: Array, x: Array, y: Array, slopes: Sequence[float] | Array | None = None) -> Array:
+def _along(at: Any, x: Array, y: Array, slopes: Sequence[float] | Array | None = None, xp: Any = np) -> Any:
     """y(x) linear between nodes, beyond them with given slopes, those of the first and last interval if not given."""
     if slopes is None:
         slopes = ((y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2]))
-    inside = np.interp(at, x, y)
-    return np.asarray(
-        np.where(
-            at < x[0], y[0] + slopes[0] * (at - x[0]), np.where(at > x[-1], y[-1] + slopes[1] * (at - x[-1]), inside)
-        )
-    )
+    (first, last), (low, high) = ((float(values[0]), float(values[-1])) for values in (x, y))
+    before, after = (float(slope) for slope in slopes)
+    inside = xp.interp(at, xp.asarray(x), xp.asarray(y))
+    return xp.where(at < first, low + before * (at - first), xp.where(at > last, high + after * (at - last), inside))
 
 
 class Thermometer:

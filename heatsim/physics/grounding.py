@@ -50,7 +50,7 @@ def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
         Of shape (nz, ny, nx); None if there are none.
     """
     medium = balance.medium
-    grounded = [surface.cells[surface.grounded] for surface in balance.surfaces]
+    grounded = [surface.cells for surface in balance.surfaces if surface.grounded]
     if medium.void is None or medium.uniform:
         # Everything hangs together: between two materials that conduct no resistance is infinite.
         some = any(len(cells) for cells in grounded)

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.boundary import AMBIENT
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
-from heatsim.physics.steady_surfaces import Balanced, SteadySurface, find_surfaces
+from heatsim.physics.steady_surfaces import VOID, Balanced, SteadySurface, find_surfaces
+from heatsim.physics.steady_varying import Linearised, contents, linearise, moved
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
 
-_CELLS_AT_ONCE = 2**22
+_CELLS_AT_ONCE = 2**24
 _KIND = np.uint8(INTERIOR - 1)
 
 
@@ -32,23 +33,26 @@ class SteadyBalance:
     """The balance of a body at t = 0.
 
     Attributes:
+        xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
         medium: the kinds of cells.
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
-        surfaces: faces that exchange heat, then what borders on void.
         cell_sources: heat set free in a cell of each kind in W, shape (kinds,).
+        surfaces: faces that exchange heat, then what borders on void.
     """
 
-    def __init__(self, body: Balanced, reference: float) -> None:
+    def __init__(self, body: Balanced, reference: float, xp: Any = np) -> None:
         """Look at the conditions and sources at t = 0.
 
         Raises:
             ScenarioError: a value is not finite then.
         """
-        self.body, self.medium, self.periodic, self.reference = body, body.materials, body.periodic, reference
+        self.xp, self.body, self.medium, self.periodic = xp, body, body.materials, body.periodic
+        self.reference = reference
         capacities = self.medium.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
-        self.surfaces = find_surfaces(body, reference)
+        self._types = xp.asarray(self.medium.cells)
+        self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference)
 
     @property
     def shift(self) -> float:
@@ -60,11 +64,10 @@ class SteadyBalance:
         """Whether nothing radiates and no conductivity depends on temperature."""
         return not self.medium.varies and not any(surface.radiates for surface in self.surfaces)
 
-    def links(self, xp: Any, precision: str, scale: float) -> tuple[Any, Any, Any]:
+    def links(self, precision: str, scale: float) -> tuple[Any, Any, Any]:
         """Conductances at the reference temperature between each cell and the one before it along x, y, z.
 
         Args:
-            xp: NumPy, or CuPy.
             precision: of the arrays.
             scale: the conductance in W/K that they are counted in.
 
@@ -72,67 +75,92 @@ class SteadyBalance:
             Device arrays of shape (nz, ny, nx); the links of the first cells are those to the last where an axis wraps,
             else 0.
         """
-        medium, volume = self.medium, self.medium.grid.cell_volume
-        found = []
+        xp, medium, volume = self.xp, self.medium, self.medium.grid.cell_volume
+        found, exposure = [], medium.exposure
+        weighted = exposure is not None and exposure.contacts
+        factors = xp.asarray(link_factors(medium).astype(precision)) if weighted else None
         for axis, d in enumerate(medium.grid.spacing):
-            table = (medium.link[axis] * (volume / d / scale)).astype(precision)
-            link = _between(xp, medium, 2 - axis, table)
-            if medium.exposure is not None and medium.exposure.contacts:
-                cells = xp.asarray(medium.exposure.cells)
-                link.reshape(-1)[cells] *= xp.asarray(link_factors(medium)[:, 2 * axis].astype(precision))
+            link = self._between(2 - axis, (medium.link[axis] * (volume / d / scale)).astype(precision))
+            if exposure is not None and factors is not None:
+                link.reshape(-1)[xp.asarray(exposure.cells)] *= factors[:, 2 * axis]
             first = xp.moveaxis(link, 2 - axis, 0)
             if not self.periodic[axis] or len(first) == 1:
                 first[0] = 0.0
             found.append(link)
         return found[0], found[1], found[2]
 
-    def sources(self, xp: Any, precision: str, scale: float) -> Any:
+    def _between(self, dimension: int, table: NDArray[Any]) -> Any:
+        """For each cell the entry of a table [before, here] with the cell before it along a dimension of the array."""
+        xp, shape = self.xp, self.medium.grid.shape
+        if (table == table[0, 0]).all():
+            return xp.full(shape, table[0, 0], dtype=table.dtype)
+        out, flat = xp.empty(shape, dtype=table.dtype), xp.asarray(table.reshape(-1))
+        # A slab at a time across the axis, so that temporary arrays stay small.
+        across = 1 if dimension == 0 else 0
+        for slab in _slabs(shape, across):
+            place = (slice(None), slab) if across else (slab,)
+            here = xp.moveaxis(self._types[place] & _KIND, dimension, 0)
+            into = xp.moveaxis(out[place], dimension, 0)
+            pairs = here.astype(np.uint16) * np.uint16(len(table))
+            into[1:] = flat[pairs[:-1] + here[1:]]
+            into[0] = flat[pairs[-1] + here[0]]
+        return out
+
+    def sources(self, precision: str, scale: float) -> Any:
         """Heat set free in each cell in units of ``scale`` (W), a device array of shape (nz, ny, nx)."""
-        table = (self.cell_sources / scale).astype(precision)
-        if self.medium.uniform:
-            return xp.full(self.medium.grid.shape, float(table[0]), dtype=precision)
+        xp, table = self.xp, (self.cell_sources / scale).astype(precision)
+        if (table == table[0]).all():
+            return xp.full(self.medium.grid.shape, table[0], dtype=precision)
         table, out = xp.asarray(table), xp.empty(self.medium.grid.shape, dtype=precision)
-        for planes in _slabs(out):
-            out[planes] = table[xp.asarray(self.medium.cells[planes] & _KIND)]
+        for planes in _slabs(out.shape):
+            out[planes] = table[self._types[planes] & _KIND]
         return out
 
     @cached_property
     def scale(self) -> float:
-        """The largest conductance of a cell in W/K, or nearly: numbers in units of it do not leave float32."""
+        """Twice the largest conductance of a half cell in W/K: numbers in units of it do not leave float32."""
         volume, spacing = self.medium.grid.cell_volume, self.medium.grid.spacing
-        links = [float(self.medium.link[axis].max()) * volume / d for axis, d in enumerate(spacing)]
-        halves = [float((surface.area * surface.half).max()) for surface in self.surfaces if len(surface.area)]
-        return 2.0 * max((*links, *halves))
+        return 4.0 * max(float(self.medium.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
 
-    def flows(self, temperatures: Sequence[Array]) -> "Flows":
+    def flows(self, temperatures: Sequence[Any]) -> "Flows":
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
-        faces, patches, void = dict.fromkeys(FACES, 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0), 0.0
+        faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
         for surface, T in zip(self.surfaces, temperatures, strict=True):
-            heat, _ = self.exchange(surface, T)
-            heat = heat - surface.area * surface.beam
-            if surface.name not in faces:
-                void += float(heat.sum())
-                continue
-            faces[surface.name] += float(heat.sum())
-            for number in np.unique(surface.numbers[surface.numbers >= 6]).tolist():
-                patches[number] += float(heat[surface.numbers == number].sum())
+            heat = float((self.exchange(surface, T)[0] - surface.area * surface.beam).sum())
+            faces[surface.name] += heat
+            if surface.number in patches:
+                patches[surface.number] += heat
         names = (patch.name for patch in scenario.patches)
+        void = faces.pop(VOID)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
-    def exchange(self, surface: SteadySurface, T: Array) -> tuple[Array, Array]:
+    def exchange(self, surface: SteadySurface, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
         if not self.medium.varies:
             return surface.exchange(T)
+        at_ambient = surface.condition[AMBIENT] + self.xp.zeros_like(T)
         conducting, potential, held = (
-            self.medium.by_enthalpy(of, surface.kinds, deviation + self.shift)
+            self.medium.by_enthalpy(of, surface.kinds, deviation + self.shift, self.xp)
             for of, deviation in (
                 (EnthalpyTable.conductivity_at, T),
                 (EnthalpyTable.potential_at, T),
-                (EnthalpyTable.potential_at, surface.condition[AMBIENT]),
+                (EnthalpyTable.potential_at, at_ambient),
             )
         )
         return surface.exchange(T, conducting, held - potential)
+
+    def linearise(self, T: Any) -> Linearised:
+        """Conduction at deviations T in K, on the device."""
+        return linearise(self.xp, self.medium, self._types, self.periodic, T + self.shift)
+
+    def moved(self, linearised: Linearised, v: Any) -> Any:
+        """T where the potentials have changed by w·v, as deviations in K."""
+        return moved(self.xp, self.medium, self._types, linearised, v) - self.shift
+
+    def contents(self, T: Any) -> Any:
+        """What a field holds for deviations T in K."""
+        return contents(self.xp, self.medium, self._types, T + self.shift) if self.medium.varies else T
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""
@@ -178,24 +206,9 @@ class Flows:
         return sum(map(abs, parts)) / 2.0
 
 
-def _between(xp: Any, medium: Medium, dimension: int, table: NDArray[Any]) -> Any:
-    """For each cell the entry of a table [before, here] with the cell before it along a dimension of the array."""
-    if medium.uniform:
-        return xp.full(medium.grid.shape, float(table[0, 0]), dtype=table.dtype)
-    out = xp.empty(medium.grid.shape, dtype=table.dtype)
-    kinds, flat = len(table), xp.asarray(table.reshape(-1))
-    for planes in _slabs(out):
-        here = medium.cells[planes] & _KIND
-        if dimension:
-            before = np.roll(here, 1, dimension)
-        else:
-            before = medium.cells[np.arange(planes.start - 1, planes.stop - 1)] & _KIND
-        out[planes] = flat[xp.asarray(before.astype(np.uint16) * np.uint16(kinds) + here)]
-    return out
-
-
-def _slabs(array: Any) -> Iterator[slice]:
-    """A few planes at a time of an array [z, y, x]."""
-    planes = max(1, _CELLS_AT_ONCE // max(1, array[0].size))
-    for first in range(0, len(array), planes):
-        yield slice(first, min(first + planes, len(array)))
+def _slabs(shape: tuple[int, int, int], dimension: int = 0) -> Iterator[slice]:
+    """Slabs of an array of this shape across a dimension."""
+    n = shape[dimension]
+    thickness = max(1, _CELLS_AT_ONCE * n // (shape[0] * shape[1] * shape[2]))
+    for first in range(0, n, thickness):
+        yield slice(first, min(first + thickness, n))

@@ -5,27 +5,26 @@ By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by th
     exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
 
 Where a surface is larger than the smooth one that it stands for, K is weighted as in
-:mod:`heatsim.physics.link_weights`.
+:mod:`heatsim.physics.link_weights`. All arrays are the device's.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
-from heatsim.physics.boundary import EMISSION, FILM, FREE, Boundary, surface_rise
+from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
 from heatsim.physics.cell_types import INTERIOR, Medium
-from heatsim.physics.link_weights import kinds_around
 from heatsim.physics.regions import Parts
-from heatsim.physics.sources import Sources
+from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
-Cells = NDArray[np.int64]
 
+VOID = "void"
 _KIND = np.uint8(INTERIOR - 1)
 
 
@@ -48,35 +47,39 @@ class Balanced(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SteadySurface:
-    """A face of the box, or the surfaces across one axis towards void.
+    """The cells behind a surface that have one condition; no cell occurs twice.
 
     Attributes:
+        xp: NumPy, or CuPy.
         name: the face's, or "void".
-        cells: the cells behind it, by their index in the flattened grid; shape (n,).
-        kinds: what they are.
-        area: in m², shape (n,).
-        half: conductance K of the half cell behind it in W/(m² K) at the reference temperature, shape (n,).
-        weight: area of the cells' faces over the smooth area that they stand for, shape (n,).
-        numbers: of the conditions, shape (n,).
-        condition: the six numbers of each, shape (6, n).
-        beam: flux of beams in W/m², shape (n,).
+        number: of the condition.
+        grounded: whether what passes depends on the temperature of the cell.
+        radiates: whether the condition radiates.
+        cells: by their index in the flattened grid; shape (n,).
+        kinds: what they are, shape (n,).
+        area: in m², shape (n,), or one number where all are equal.
+        half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
+        weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
+        condition: its six numbers, on the host.
+        beam: flux of beams in W/m²; shape (n,), or a number.
         reference: the temperature in K that deviations are counted from.
     """
 
+    xp: Any
     name: str
-    cells: Cells
-    kinds: NDArray[np.intp]
-    area: Array
-    half: Array
-    weight: Array
-    numbers: NDArray[np.intp]
-    condition: Array
-    beam: Array
+    number: int
+    grounded: bool
+    radiates: bool
+    cells: Any
+    kinds: Any
+    area: Any
+    half: Any
+    weight: Any
+    condition: tuple[float, ...]
+    beam: Any
     reference: float
 
-    def exchange(
-        self, T: Array, conducting: Array | float = 1.0, below_held: Array | None = None
-    ) -> tuple[Array, Array]:
+    def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
         """Heat into each cell in W, that of beams included, and its slope in W/K.
 
         Args:
@@ -85,110 +88,135 @@ class SteadySurface:
             below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
                 heat through a held face where the conductivity varies.
         """
+        xp, (film, _, _, emission, _, free) = self.xp, self.condition
         half = self.half * conducting
-        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam)
-        surface = np.maximum(T + rise + self.reference, 0.0)
-        film = self.condition[FILM] + 4.0 * self.condition[EMISSION] * surface**3
+        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam, xp)
+        if self.radiates:
+            film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
         passing = half * rise
-        if below_held is not None:
-            passing = np.where(self.condition[FREE] > 0.0, passing, self.half * below_held)
-        return self.area * passing, self.area * half * film / (self.condition[FREE] * half * self.weight + film)
-
-    @property
-    def grounded(self) -> NDArray[np.bool_]:
-        """Whether what passes depends on the temperature of the cell, shape (n,)."""
-        return np.asarray((self.condition[FILM] > 0.0) | (self.condition[EMISSION] > 0.0))
-
-    @property
-    def radiates(self) -> bool:
-        """Whether any of it radiates."""
-        return bool((self.condition[EMISSION] > 0.0).any())
+        if below_held is not None and free == 0.0:
+            passing = self.half * below_held
+        return self.area * passing, self.area * half * film / (free * half * self.weight + film)
 
 
-def find_surfaces(body: Balanced, reference: float) -> tuple[SteadySurface, ...]:
-    """The surfaces of a body: parts of faces in the order of FACES, then what borders on void.
+def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tuple[SteadySurface, ...]:
+    """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
 
     Args:
+        xp: NumPy, or CuPy.
         body: its conditions and beams are taken at t = 0.
+        types: the bytes of its cells, flattened, on the device; not looked at if it is uniform.
         reference: the temperature in K that deviations are counted from.
 
     Raises:
         ScenarioError: a value is not finite then.
     """
-    rows = body.boundary.rows(np.zeros(1), reference)[0]
-    return (*_faces(body, rows, reference), *_towards_void(body, rows, reference))
+    return tuple(_Finder(xp, body, types, reference).find())
 
 
-def _faces(body: Balanced, rows: Array, reference: float) -> Iterator[SteadySurface]:
-    grid = body.materials.grid
-    beams = body.sources.beam_rows(np.zeros(1), INSTANT)
-    for face, name in enumerate(FACES):
-        axis = face // 2
-        on_face = [beam for beam in beams if beam.face == face]
-        if body.periodic[axis] or not (on_face or body.boundary.exchanging(face)):
-            continue
-        cells = _cells_at(grid, face)
-        flux = np.zeros(cells.shape)
-        for beam in on_face:
-            (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
-            flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-        rows_of_cells, columns = (np.arange(n) for n in cells.shape)
-        for numbers, fractions in body.boundary.shares(face, rows_of_cells[:, None], columns):
-            some = fractions > 0.0
-            weight = np.ones(int(some.sum()))
-            yield _surface(
-                *(body, name, axis, cells[some], fractions[some], weight, np.asarray(numbers)[some], rows),
-                *(flux[some], reference),
+class _Finder:
+    """Looks for the surfaces of a body; see :func:`find_surfaces`."""
+
+    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float) -> None:
+        self._xp, self._body, self._types, self._reference = xp, body, types, reference
+        self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
+
+    def find(self) -> Iterator[SteadySurface]:
+        """Face by face, then towards void; those that cover no cell are left out."""
+        beams = self._body.sources.beam_rows(np.zeros(1), INSTANT)
+        for face in range(6):
+            yield from self._at_face(face, [beam for beam in beams if beam.face == face])
+        yield from self._towards_void()
+
+    def _at_face(self, face: int, beams: list[BeamRows]) -> Iterator[SteadySurface]:
+        xp, body, axis = self._xp, self._body, face // 2
+        if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
+            return
+        cells = _cells_at(xp, body.materials.grid, face)
+        flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
+        cells = cells.reshape(-1)
+        for number, places, fractions in _conditions_on(xp, body.boundary, face):
+            if beams or self._rows[number, [FILM, FLUX, EMISSION]].any():
+                beam = _taken(flux, places)
+                yield from self._surface(FACES[face], number, axis, _taken(cells, places), fractions, 1.0, beam)
+
+    def _towards_void(self) -> Iterator[SteadySurface]:
+        xp, medium, condition = self._xp, self._body.materials, self._body.boundary.void
+        if condition is None or medium.exposure is None or not medium.exposed_cells:
+            return
+        exposed = xp.asarray(medium.exposure.cells)
+        own = self._types[exposed] & _KIND
+        for side in range(6):
+            axis = side // 2
+            n, stride = medium.grid.cells[axis], int(np.prod(medium.grid.cells[:axis]))
+            ratios, place = xp.asarray(medium.exposure.area[:, side]), exposed // stride % n
+            beyond = place + 1 if side % 2 else place - 1
+            around = self._types[exposed + (beyond % n - place) * stride] & _KIND
+            passes = (own != medium.void) & (around == medium.void) & (ratios > 0.0)
+            if not self._body.periodic[axis]:
+                # Beyond a face that does not wrap there is nothing.
+                passes &= (beyond >= 0) & (beyond < n)
+            some = xp.flatnonzero(passes)
+            yield from self._surface(VOID, condition, axis, exposed[some], 1.0, 1.0 / ratios[some], 0.0)
+
+    def _surface(
+        self, name: str, number: int, axis: int, cells: Any, fractions: Any, weight: Any, beam: Any
+    ) -> Iterator[SteadySurface]:
+        """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
+        xp, medium, row = self._xp, self._body.materials, self._rows[number]
+        half = 1.0 / medium.half[axis]
+        if medium.uniform:
+            kinds = xp.zeros(len(cells), dtype=np.uint8)
+        else:
+            kinds = self._types[cells] & _KIND
+            if medium.void is not None:
+                some = xp.flatnonzero(kinds != medium.void)
+                cells, kinds = cells[some], kinds[some]
+                fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
+        conducting = half[half > 0.0]
+        halves = float(conducting[0]) if (conducting == conducting[0]).all() else xp.asarray(half)[kinds]
+        if len(cells):
+            yield SteadySurface(
+                *(xp, name, number, bool(row[FILM] > 0.0 or row[EMISSION] > 0.0), bool(row[EMISSION] > 0.0)),
+                *(cells, kinds, fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
+                *(tuple(row.tolist()), beam, self._reference),
             )
 
 
-def _cells_at(grid: Grid, face: int) -> Cells:
+def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
     """The cells at a face of the box, by their index in the flattened grid; of the shape of the face's map."""
     nx, ny, _ = grid.cells
     strides, axis = (1, nx, nx * ny), face // 2
-    u, v = (strides[other] * np.arange(grid.cells[other]) for other in range(3) if other != axis)
-    return np.asarray(v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2), dtype=np.int64)
+    u, v = (strides[other] * xp.arange(grid.cells[other], dtype=np.int64) for other in range(3) if other != axis)
+    return v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2)
 
 
-def _towards_void(body: Balanced, rows: Array, reference: float) -> Iterator[SteadySurface]:
-    medium, condition = body.materials, body.boundary.void
-    if condition is None or medium.exposure is None or not medium.exposed_cells:
+def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
+    """What beams bring to the cells of a face in W/m²."""
+    flux = np.zeros(shape)
+    for beam in beams:
+        (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
+        flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+    return flux
+
+
+def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any]]:
+    """Each condition on a face with the places of its cells, None for all, and the fractions of their faces."""
+    if not boundary.maps[face].size:
+        yield face, None, 1.0
         return
-    cells, ratios = medium.exposure.cells, medium.exposure.area
-    own, around = kinds_around(medium, cells)
-    for side in range(6):
-        axis = side // 2
-        n, stride = medium.grid.cells[axis], int(np.prod(medium.grid.cells[:axis]))
-        # Beyond a face that does not wrap there is nothing.
-        inside = body.periodic[axis] | (cells // stride % n != (n - 1 if side % 2 else 0))
-        passes = inside & (own != medium.void) & (around[:, side] == medium.void) & (ratios[:, side] > 0.0)
-        count = int(passes.sum())
-        yield _surface(
-            *(body, "void", axis, cells[passes], np.ones(count), 1.0 / ratios[passes, side]),
-            *(np.full(count, condition), rows, np.zeros(count), reference),
+    numbers = xp.asarray(boundary.maps[face].reshape(-1))
+    parts, places = boundary.mixed.on_face(face)
+    part_numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
+    for number in boundary.on_face(face):
+        whole, some = xp.flatnonzero(numbers == number), part_numbers == number
+        yield (
+            number,
+            xp.concatenate((whole, xp.asarray(places[some]))),
+            xp.concatenate((xp.ones(len(whole)), xp.asarray(fractions[some]))),
         )
 
 
-def _surface(
-    body: Balanced,
-    name: str,
-    axis: int,
-    cells: Cells,
-    fractions: Array,
-    weight: Array,
-    numbers: NDArray[np.intp],
-    rows: Array,
-    beam: Array,
-    reference: float,
-) -> SteadySurface:
-    """A surface of those of the cells that conduct; ``fractions`` are parts of their faces."""
-    medium = body.materials
-    kinds = np.zeros(len(cells), dtype=np.intp)
-    if not medium.uniform:
-        kinds = (medium.cells.reshape(-1)[cells] & _KIND).astype(np.intp)
-    some = np.isfinite(medium.half[axis, kinds])
-    area = fractions * (medium.grid.cell_volume / medium.grid.spacing[axis])
-    return SteadySurface(
-        *(name, cells[some], kinds[some], area[some], 1.0 / medium.half[axis, kinds[some]], weight[some]),
-        *(numbers[some], rows[numbers[some]].T, beam[some], reference),
-    )
+def _taken(values: Any, places: Any) -> Any:
+    """Values at some places, None for all; a number that holds for all stays one."""
+    return values if places is None or isinstance(values, float) else values[places]

@@ -15,18 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.enthalpy import EnthalpyTable
 
-Array = NDArray[np.float64]
 _KIND = np.uint8(INTERIOR - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """Conduction near some temperatures; arrays of shape (nz, ny, nx).
+    """Conduction near some temperatures; device arrays of shape (nz, ny, nx).
 
     Attributes:
         gain: what each cell gains from its neighbours, in W.
@@ -36,53 +34,75 @@ class Linearised:
         conducting: k(T)/k.
     """
 
-    gain: Array
-    links: tuple[Array, Array, Array]
-    potential: Array
-    weight: Array
-    conducting: Array
+    gain: Any
+    links: tuple[Any, Any, Any]
+    potential: Any
+    weight: Any
+    conducting: Any
 
 
-def linearise(medium: Medium, periodic: tuple[bool, bool, bool], T: Array) -> Linearised:
-    """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from."""
-    kinds = np.zeros(T.shape, dtype=np.uint8) if medium.uniform else medium.cells & _KIND
-    potential = medium.by_enthalpy(EnthalpyTable.potential_at, kinds, T)
-    conducting = medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T)
-    material = np.array([kind.material for kind in medium.kinds])
-    cells = np.bincount(material[kinds].ravel())
-    means = np.bincount(material[kinds].ravel(), conducting.ravel()) / np.maximum(cells, 1)
-    weight = means[material[kinds]]
-    gain, links = np.zeros(T.shape), []
+def linearise(xp: Any, medium: Medium, types: Any, periodic: tuple[bool, bool, bool], T: Any) -> Linearised:
+    """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from.
+
+    Args:
+        xp: NumPy, or CuPy.
+        medium: the kinds of cells.
+        types: the bytes of its cells, on the device; not looked at if it is uniform.
+        periodic: which axes wrap.
+        T: float64, on the device.
+    """
+    kinds = _kinds(xp, medium, types, T.shape)
+    potential = medium.by_enthalpy(EnthalpyTable.potential_at, kinds, T, xp)
+    conducting = medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T, xp)
+    material = xp.asarray(np.array([kind.material for kind in medium.kinds], dtype=np.uint8))[kinds]
+    count = len(medium.palette)
+    cells = xp.maximum(xp.bincount(material.reshape(-1), minlength=count), 1)
+    weight = (xp.bincount(material.reshape(-1), conducting.reshape(-1), minlength=count) / cells)[material]
+    gain, links = xp.zeros(T.shape), []
     for axis, d in enumerate(medium.grid.spacing):
         area, dimension = medium.grid.cell_volume / d, 2 - axis
 
-        def before(values: NDArray[Any], dimension: int = dimension) -> NDArray[Any]:
-            return np.roll(values, 1, dimension)
+        def before(values: Any, dimension: int = dimension) -> Any:
+            return xp.roll(values, 1, dimension)
 
-        alike = material[kinds] == material[before(kinds)]
-        half = medium.half[axis, kinds] / conducting
-        inner = medium.link[axis, before(kinds), kinds] * area
-        with np.errstate(divide="ignore", invalid="ignore"):
-            resistance = medium.resistance[before(kinds), kinds] / _ratios(medium, axis)
-        outer = area / (half + before(half) + np.where(resistance > 0.0, resistance, 0.0))
+        alike, pair = (
+            material == before(material),
+            before(kinds).astype(np.uint16) * np.uint16(len(medium.kinds)) + kinds,
+        )
+        inner = xp.asarray(medium.link[axis].reshape(-1) * area)[pair]
+        half = xp.asarray(medium.half[axis])[kinds] / conducting
+        resistance = xp.asarray(medium.resistance.reshape(-1))[pair] / _ratios(xp, medium, axis)
+        outer = area / (half + before(half) + resistance)
         if not periodic[axis] or T.shape[dimension] == 1:
             for values in (inner, outer):
-                np.moveaxis(values, dimension, 0)[0] = 0.0
-        flow = np.where(alike, inner * (before(potential) - potential), outer * (before(T) - T))
-        gain += flow - np.roll(flow, -1, dimension)
-        links.append(np.where(alike, inner * weight, outer))
+                xp.moveaxis(values, dimension, 0)[0] = 0.0
+        flow = xp.where(alike, inner * (before(potential) - potential), outer * (before(T) - T))
+        gain += flow - xp.roll(flow, -1, dimension)
+        links.append(xp.where(alike, inner * weight, outer))
     return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)
 
 
-def _ratios(medium: Medium, axis: int) -> Array:
-    """Smooth over voxel area of each cell's face towards the cell before it, 1 where nothing is weighted."""
-    ratios = np.ones(medium.grid.cell_count)
-    if medium.exposure is not None and medium.exposure.contacts:
-        ratios[medium.exposure.cells] = medium.exposure.area[:, 2 * axis]
-    return ratios.reshape(medium.grid.shape)
+def moved(xp: Any, medium: Medium, types: Any, linearised: Linearised, v: Any) -> Any:
+    """T where the potentials have changed by w·v, as deviations in K; arguments as for :func:`linearise`."""
+    kinds = _kinds(xp, medium, types, v.shape)
+    return medium.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v, xp)
 
 
-def moved(medium: Medium, linearised: Linearised, v: Array) -> Array:
-    """T where the potentials have changed by w·v, as deviations in K."""
-    kinds = np.zeros(v.shape, dtype=np.uint8) if medium.uniform else medium.cells & _KIND
-    return medium.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v)
+def contents(xp: Any, medium: Medium, types: Any, T: Any) -> Any:
+    """What a field holds at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
+    return medium.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, medium, types, T.shape), T, xp)
+
+
+def _kinds(xp: Any, medium: Medium, types: Any, shape: tuple[int, int, int]) -> Any:
+    return xp.zeros(shape, dtype=np.uint8) if medium.uniform else types & _KIND
+
+
+def _ratios(xp: Any, medium: Medium, axis: int) -> Any:
+    """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted."""
+    if medium.exposure is None or not medium.exposure.contacts:
+        return 1.0
+    ratios = xp.ones(medium.grid.shape)
+    # What has no smooth surface is no contact, so its resistance is 0.
+    area = medium.exposure.area[:, 2 * axis]
+    ratios.reshape(-1)[xp.asarray(medium.exposure.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
+    return ratios

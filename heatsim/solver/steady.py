@@ -16,7 +16,6 @@ Anal.* 19 (1982) 400 (inexact Newton).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,6 +30,8 @@ MARGIN = 0.1
 FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
+# The range is found again each time when corrections have fallen to this fraction.
+LOOK = 0.01
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
 # Steps of conjugate gradients after which the rate at which the error falls is known; more than this is not believed.
@@ -101,19 +102,19 @@ class _Search:
     ) -> None:
         self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
         self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
-        self._vectors: tuple[Any, ...] = ()
+        self._cycle: VCycle | None = None
         progress.tolerance = SMALLEST if tolerance is None else tolerance
 
     def newton_step(self) -> bool:
         """Linearise, and solve that; whether the steady state is found."""
-        system = self._equations.linearise()
-        cycle = VCycle(self._equations.xp, self._sweeps, system.operator)
-        if not self._vectors:
-            self._equations.release()
-            xp, shape = self._equations.xp, self._equations.shape
-            self._vectors = tuple(xp.empty(shape, dtype="float32") for _ in range(4))
-            self._r, self._p, self._z, self._Ap = self._vectors
-        found = self._solve(system, cycle)
+        system, xp = self._equations.linearise(), self._equations.xp
+        if self._cycle is None:
+            self._cycle = VCycle(xp, self._sweeps, system.operator)
+            self._r, self._p, self._z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
+            self._scalars = self._sweeps.scalars()
+        else:
+            self._cycle.refresh()
+        found = self._solve(system, self._cycle)
         self._equations.update(system)
         return found
 
@@ -121,10 +122,11 @@ class _Search:
         """Conjugate gradients; whether ``system.x`` is the steady state."""
         A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
         steps, first, self._looked_at = 0, 0.0, np.inf
+        step = sweeps.repeated(lambda: self._step(system, cycle))
         while True:
             sweeps.residual(A, x, system.b, self._r)
-            progress.applications += 1.0
-            start = rz = self._precondition(cycle)
+            self._precondition(cycle)
+            start = rz = self._look(cycle)
             first = progress.correction if steps == 0 else first
             self._p[...] = self._z
             trusted = 0
@@ -132,11 +134,8 @@ class _Search:
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
                     break
-                alpha = rz / sweeps.apply(A, self._p, self._Ap)
-                progress.applications += 1.0
-                sweeps.advance(x, self._p, self._r, self._Ap, alpha)
-                before, rz = rz, self._precondition(cycle)
-                sweeps.direct(self._p, self._z, rz / before)
+                step()
+                rz = self._look(cycle)
                 steps, trusted = steps + 1, trusted + 1
                 if trusted >= _FEW and rz > 0.0:
                     self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
@@ -146,26 +145,39 @@ class _Search:
             if not system.exact:
                 return False
 
+    def _step(self, system: LinearSystem, cycle: VCycle) -> None:
+        """One step of conjugate gradients, the next direction included; nothing here waits for the device."""
+        sweeps, scalars = self._sweeps, self._scalars
+        sweeps.apply(system.operator, self._p, self._Ap, scalars)
+        sweeps.advance(system.x, self._p, self._r, self._Ap, scalars)
+        self._precondition(cycle)
+        sweeps.direct(self._p, self._z, scalars)
+
+    def _precondition(self, cycle: VCycle) -> None:
+        """Make z = MG(r), and r·z."""
+        cycle.solve(self._r, self._z, self._Ap)
+        self._sweeps.inner(self._r, self._z, self._scalars)
+
     def _is_found(self, system: LinearSystem) -> bool:
         """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
         progress = self._progress
-        if self._given is None and progress.correction < 0.1 * self._looked_at:
+        if self._given is None and progress.correction < LOOK * self._looked_at:
+            lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
-            progress.tolerance = max(SMALLEST, FRACTION * self._equations.spread(system))
+            progress.tolerance = max(SMALLEST, FRACTION * (highest - lowest))
             self._looked_at = progress.correction
         return progress.correction < MARGIN * progress.tolerance * min(1.0, 2.0 * (1.0 - self._rate))
 
-    def _precondition(self, cycle: VCycle) -> float:
-        """Make z = MG(r); returns r·z.
+    def _look(self, cycle: VCycle) -> float:
+        """Wait for a cycle and for the application of A before it; returns r·z.
 
         Raises:
             NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.
         """
-        progress, worked = self._progress, cycle.work
-        self._z, self._Ap = cycle.solve(self._r, self._z, self._Ap)
-        progress.applications += cycle.work - worked
+        progress, scalars = self._progress, self._sweeps.read(self._scalars)
+        progress.applications += 1.0 + cycle.applications
         progress.cycles += 1
-        rz, progress.correction = self._sweeps.inner(self._r, self._z)
+        rz, progress.correction = scalars.rz, scalars.largest
         if not np.isfinite(rz):
             raise NotFiniteError("numbers overflow in the search for the steady state; nothing was saved")
         if self._stopped():

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from heatsim.device import Device
 from heatsim.grid import Grid
+from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
@@ -49,25 +51,21 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
         Interrupted: ``stopped`` said so.
     """
     device, medium = field.device, problem.materials
-    balance = SteadyBalance(problem, field.reference)
+    balance = SteadyBalance(problem, field.reference, device.xp)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if medium.varies else Equations
-    equations = make(device, balance, problem.precision, guess)
+    equations = make(balance, problem.precision, guess)
     progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = equations.flows()
-    if medium.varies:
-        kelvin = device.to_host(T) + field.reference
-        field.load_temperatures(((z, kelvin[z : z + 1]) for z in range(len(kelvin))), medium.contents)
-    else:
-        field.deviation[...] = T
-        field.changed()
+    field.deviation[...] = balance.contents(T)
+    field.changed()
     return SteadyState(progress, flows)
 
 
 def make_sweeps(device: Device) -> LevelSweeps:
     """What works on arrays of a device."""
-    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device.xp)
+    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device, partial(record, device))
 
 
 def device_bytes(grid: Grid, precision: str) -> int:

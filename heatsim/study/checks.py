@@ -11,11 +11,14 @@ from heatsim.scenario.messages import did_you_mean, missing_key, show
 from heatsim.scenario.validation import entries, known, read_model
 from heatsim.study.columns import COLUMNS, probe_columns
 from heatsim.study.model import (
+    FINAL,
     GRID,
     LATIN_HYPERCUBE,
     LIST_EXAMPLE,
     PARAMETERS_EXAMPLE,
     RANGE_EXAMPLE,
+    TIME_ABOVE,
+    TIME_BELOW,
     ZIP,
     Range,
     StudyFile,
@@ -140,6 +143,18 @@ def responses_name_known_probes(study: StudyTable, probes: Sequence[str]) -> lis
         )
         for index, response in enumerate(study.responses)
         if response.probe not in probes
+    ]
+
+
+def responses_suit_the_method(study: StudyTable, steady: bool) -> list[Mistake]:
+    """A steady state has one time, so nothing is passed; ``steady``: whether a run is one."""
+    return [
+        Mistake(
+            f"study.responses.{index}.statistic",
+            f'got {show(response.statistic)}; with time.method = "steady" no time passes: use "{FINAL}"',
+        )
+        for index, response in enumerate(study.responses)
+        if steady and response.statistic in (TIME_ABOVE, TIME_BELOW)
     ]
 
 

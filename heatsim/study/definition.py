@@ -13,7 +13,12 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
-from heatsim.study.checks import read_table, responses_name_free_columns, responses_name_known_probes
+from heatsim.study.checks import (
+    read_table,
+    responses_name_free_columns,
+    responses_name_known_probes,
+    responses_suit_the_method,
+)
 from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
 
@@ -181,6 +186,7 @@ def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProb
         try:
             scenario = definition.scenario(number)
             mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
+            mistakes += responses_suit_the_method(definition.table, scenario.steady)
             check_room(scenario, elsewhere)
             problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:

@@ -1,39 +1,23 @@
 """The multigrid kernels, compiled for the host, against the CPU's sweeps and inside a whole solution."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.machine import HostKernel, compile_kernel
+from cuda_host.multigrid import sweeps_on_host
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.kernels.multigrid import cuda_sweeps
+from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
-from heatsim.kernels.multigrid.operator import Factors, Operator
+from heatsim.kernels.multigrid.operator import Factors, Operator, empty_like
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.solver.steady import solve
 from heatsim.solver.steady_equations import LinearSystem
 
 Array = NDArray[Any]
-NAMES = ("start", "smooth", "residual", "restrict_residual", "prolong", "advance", "direct", "apply", "inner")
-
-
-def host_kernel(name: str, defined: Mapping[str, str | int]) -> HostKernel:
-    return compile_kernel(cuda_sweeps.SOURCE, [f"-D{macro}={value}" for macro, value in defined.items()], name)
-
-
-def compile_on_host(name: str, defined: Mapping[str, str | int]) -> Any:
-    """As heatsim.kernels.multigrid.cuda_sweeps.compile_function."""
-    kernel = host_kernel(name, defined)
-
-    def launch(blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
-        kernel.launch((*blocks, 1, 1), (*threads, 1, 1), *arguments)
-
-    return launch
 
 
 @dataclass
@@ -50,30 +34,19 @@ class Linear:
         return self.operator.shape
 
     def linearise(self) -> LinearSystem:
-        return LinearSystem(self.operator, self.b, self.x, exact=True)
-
-    def release(self) -> None:
-        """Nothing is kept."""
+        return LinearSystem(self.operator, self.b, self.x, self.x, exact=True)
 
     def update(self, system: LinearSystem) -> None:
         """The solution is in its place."""
-
-    def spread(self, system: LinearSystem) -> float:
-        return float(self.x.max() - self.x.min())
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
 def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, LevelSweeps]:
     """The array module and the sweeps: the host in the part of a GPU, and a GPU."""
     if request.param == "gpu":
-        xp = device.choose("cuda").xp
-        return xp, CudaSweeps(xp)
-    # Few blocks of few threads: each does several cells, and fibers take their time.
-    monkeypatch.setattr(cuda_sweeps, "THREADS", 64)
-    monkeypatch.setattr(cuda_sweeps, "BLOCKS", 3)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda name: host_kernel(name, cuda_sweeps.macros("float32")), NAMES))
-    return np, CudaSweeps(np, compile_on_host)
+        gpu = device.choose("cuda")
+        return gpu.xp, CudaSweeps(gpu, partial(record, gpu))
+    return np, sweeps_on_host(np, monkeypatch)[0]
 
 
 def random_operator(shape: tuple[int, int, int], precision: str) -> Operator:
@@ -140,21 +113,29 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
     x, right = rng.normal(size=shape), rng.normal(size=shape).astype("float32")
     coarse = np.zeros([-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True)], dtype="float32")
     correction = rng.normal(size=coarse.shape).astype("float32")
+    matrix = rng.normal(size=(A.size, A.size)).astype("float32")
 
     def results(xp: Any, sweeps: LevelSweeps) -> list[Any]:
         level = both(xp, A)
-        out = [xp.asarray(np.full(shape, np.nan, dtype="float32")) for _ in range(4)]
-        sums = xp.asarray(coarse.copy())
+        out = [xp.asarray(np.full(shape, np.nan, dtype="float32")) for _ in range(5)]
+        sums, below, scalars = xp.asarray(coarse.copy()), empty_like(xp, level, factors), sweeps.scalars()
         sweeps.start(level, xp.asarray(b), out[0], 0.7)
         sweeps.smooth(level, xp.asarray(T), xp.asarray(b), out[1], 0.7)
         sweeps.residual(level, xp.asarray(x), xp.asarray(right), out[2])
-        energy = sweeps.apply(level, xp.asarray(p), out[3])
         sweeps.restrict(level, xp.asarray(T), xp.asarray(b), sums, factors)
+        sweeps.coarsen(level, below, factors)
+        sweeps.multiply(xp.asarray(matrix), xp.asarray(b), out[3])
         fine, moved, left, ahead = (xp.asarray(values.copy()) for values in (T, x, r, p))
-        sweeps.prolong(fine, xp.asarray(correction), factors)
-        sweeps.advance(moved, xp.asarray(p), left, out[3], 0.3)
-        sweeps.direct(ahead, left, 0.4)
-        return [*out, sums, fine, moved, left, ahead, np.array([energy, *sweeps.inner(xp.asarray(r), xp.asarray(T))])]
+        sweeps.smooth_corrected(level, xp.asarray(T.copy()), xp.asarray(correction), factors, xp.asarray(b), fine, 0.7)
+        sweeps.inner(xp.asarray(r), xp.asarray(T), scalars)
+        sweeps.apply(level, xp.asarray(p), out[4], scalars)
+        sweeps.advance(moved, xp.asarray(p), left, out[4], scalars)
+        sweeps.inner(left, xp.asarray(T), scalars)
+        sweeps.direct(ahead, left, scalars)
+        found = sweeps.read(scalars)
+        numbers = [found.rz, found.rz_before, found.energy, found.largest]
+        numbers += [*sweeps.mean_links(level), *sweeps.extremes(level, xp.asarray(x))]
+        return [*out, sums, *below.links, below.ground, fine, moved, left, ahead, np.array(numbers)]
 
     for mine, known in zip(results(xp, sweeps), results(np, cpu), strict=True):
         found = mine if isinstance(mine, np.ndarray) else mine.get()

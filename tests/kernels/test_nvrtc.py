@@ -160,7 +160,7 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
 @pytest.mark.parametrize("architecture", [75, 90, 100])
 def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    source = cuda_sweeps.SOURCE.read_text(encoding="utf-8")
+    source = cuda_sweeps.source()
     for precision in REAL:
         macros = [f"-D{name}={value}" for name, value in cuda_sweeps.macros(precision).items()]
         result = compile_source(source, cuda_sweeps.SOURCE.name, architecture, ("--std=c++17", *macros))

@@ -6,6 +6,8 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
+from cuda_host.multigrid import sweeps_on_host
+from cuda_host.strict import StrictArray, StrictModule
 from numpy.typing import NDArray
 
 from heatsim import device
@@ -35,7 +37,7 @@ def solved(
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
-    equations = Equations(device.choose("cpu"), balance, precision, np.zeros(body.materials.grid.shape))
+    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape))
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
 
@@ -156,7 +158,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     body, dt = problem, 1e-9
     assert body.materials.varies
     balance = SteadyBalance(body, 350.0)
-    equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros(body.materials.grid.shape))
+    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape))
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
     assert np.ptp(T) > 300.0
@@ -167,6 +169,32 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-9 * flows.turnover
     assert progress.newton_steps <= 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    [STILL.replace("[20, 15, 12]", "[11, 9, 7]"), VARYING.replace("[15, 8, 7]", "[11, 6, 5]")],
+    ids=["everything", "conductivities that vary"],
+)
+def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CUDA kernels on the host, with arrays that do not mix with NumPy's; steps are replayed from a graph."""
+    body = HeatProblem.from_scenario(parse(tomllib.loads(text) | {"time": {"method": "steady"}}, "body.toml"))
+    xp = StrictModule()
+    sweeps, queue = sweeps_on_host(xp, monkeypatch)
+    solutions = []
+    for module, using in ((np, CpuSweeps()), (xp, sweeps)):
+        balance = SteadyBalance(body, body.reference, module)
+        make = VaryingEquations if body.materials.varies else Equations
+        equations = make(balance, "float32", module.zeros(body.grid.shape))
+        progress = solve(equations, using, 0.01)
+        flows = equations.flows()
+        solutions.append((balance.contents(equations.temperature), [*flows.faces.values(), flows.void], progress))
+    (known, heat, _), (found, found_heat, progress) = solutions
+    assert isinstance(found, StrictArray)
+    assert queue.graphs >= 1
+    assert progress.newton_steps > 1
+    assert np.abs(found.get() - known).max() <= 2.0 * 0.01
+    np.testing.assert_allclose(found_heat, heat, rtol=1e-3, atol=1e-3 * np.abs(heat).max())
 
 
 def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
@@ -186,7 +214,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         """
         body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml"))
         balance = SteadyBalance(body, 300.0)
-        equations = VaryingEquations(device.choose("cpu"), balance, "float64", np.zeros((1, 1, n)))
+        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)))
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08

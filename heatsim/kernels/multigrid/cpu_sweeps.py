@@ -210,3 +210,18 @@ def inner(r: Any, z: Any, nx: int, sums: Any, largest: Any, first: int, last: in
         for i in range(np.uint64(row * nx), np.uint64((row + 1) * nx)):
             most = max(most, abs(z[i]))
         sums[row], largest[row] = total, most
+
+
+@compiled
+def extremes(level: LevelArrays, x: Any, lowest: Any, largest: Any, first: int, last: int) -> None:
+    """The lowest and largest x of each row among cells that have some conductance."""
+    one, nx = np.uint64(1), np.uint64(level.nx)
+    for row in range(first, last):
+        here = np.uint64(row) * nx
+        _, north, _, above = _beside(level, row)
+        low, high = np.inf, -np.inf
+        for i in range(nx):
+            east = here + (i + one if i + one < nx else np.uint64(0))
+            if _diagonal(level, here + i, east, north + i, above + i) > 0:
+                low, high = min(low, x[here + i]), max(high, x[here + i])
+        lowest[row], largest[row] = low, high

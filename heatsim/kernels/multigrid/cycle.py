@@ -13,13 +13,14 @@ of the Chebyshev polynomial of the fourth kind, W₂, on [0, 2] (Lottes 2023, §
 The same steps in the opposite order follow the correction, which makes the cycle symmetric.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi, sin
 from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.multigrid.operator import COARSEST, Factors, Operator, choose_factors, coarsen
+from heatsim.kernels.multigrid.operator import COARSEST, Factors, Operator, choose_factors, empty_like
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
 STEPS = 2  # of smoothing, before and after the correction
@@ -28,17 +29,17 @@ LENGTHS = tuple(0.5 / sin(j * pi / (2 * STEPS + 1)) ** 2 for j in range(1, STEPS
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A level between the finest and the coarsest, or the finest.
+    """A level below the finest.
 
     Attributes:
+        factors: how many cells of the level above merge along x, y, z.
         operator: A on its cells.
-        factors: how many of them merge along x, y, z.
-        b: right-hand side of the next level.
-        solution, spare: of the next level.
+        b: right-hand side.
+        solution, spare: vectors.
     """
 
-    operator: Operator
     factors: Factors
+    operator: Operator
     b: Any
     solution: Any
     spare: Any
@@ -48,8 +49,7 @@ class VCycle:
     """Multigrid for an operator on a device.
 
     Attributes:
-        work: cells updated by all cycles so far, over those of the finest level: equivalent applications of A.
-        cycles: how many were done.
+        applications: cells that a cycle updates over those of the finest level: equivalent applications of A.
     """
 
     def __init__(self, xp: Any, sweeps: LevelSweeps, operator: Operator) -> None:
@@ -60,63 +60,71 @@ class VCycle:
             sweeps: work on the arrays' device.
             operator: A of the finest level; each body that hangs together has some ground.
         """
-        self.work, self.cycles = 0.0, 0
-        self._xp, self._sweeps, self._cells = xp, sweeps, operator.size
+        self._xp, self._sweeps, self._operator = xp, sweeps, operator
         self._levels: list[Level] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the coarse levels again, after A has changed; where the same axes merge, in the same arrays."""
+        operator, sweeps, depth, work = self._operator, self._sweeps, 0, 0.0
         while operator.size > COARSEST:
-            factors = choose_factors(operator)
-            coarse = coarsen(xp, operator, factors)
-            arrays = [xp.empty(coarse.shape, dtype="float32") for _ in range(3)]
-            self._levels.append(Level(operator, factors, *arrays))
-            operator = coarse
-        self._inverse = xp.asarray(_inverse(operator))
+            factors = choose_factors(operator.shape, sweeps.mean_links(operator))
+            if depth == len(self._levels) or self._levels[depth].factors != factors:
+                coarse = empty_like(self._xp, operator, factors)
+                vectors = (self._xp.empty(coarse.shape, dtype="float32") for _ in range(3))
+                self._levels[depth:] = [Level(factors, coarse, *vectors)]
+            level = self._levels[depth]
+            sweeps.coarsen(operator, level.operator, factors)
+            work += 2.0 * STEPS * operator.size / self._operator.size
+            operator, depth = level.operator, depth + 1
+        del self._levels[depth:]
+        self.applications = work
+        self._inverse = self._xp.asarray(_inverse(operator, sweeps.to_host))
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device, those of the finest operator left out."""
-        arrays = sum(int(level.b.nbytes) * 3 for level in self._levels)
-        return arrays + sum(level.operator.nbytes for level in self._levels[1:]) + int(self._inverse.nbytes)
+        return int(self._inverse.nbytes) + sum(
+            level.operator.nbytes + 3 * int(level.b.nbytes) for level in self._levels
+        )
 
-    def solve(self, b: Any, solution: Any, spare: Any) -> tuple[Any, Any]:
+    def solve(self, b: Any, out: Any, spare: Any) -> None:
         """One V-cycle from 0 for A·T = b.
 
         Args:
             b: float32, of the finest level's shape.
-            solution: a float32 array like it; what it holds does not matter.
+            out: a float32 array like it, for the approximation; what it holds does not matter.
             spare: another one.
-
-        Returns:
-            The two arrays: the one that holds the approximation, and the other.
         """
-        self.cycles += 1
-        return self._solve(0, b, solution, spare)
+        self._solve(0, self._operator, b, out, spare)
 
-    def _solve(self, depth: int, b: Any, T: Any, spare: Any) -> tuple[Any, Any]:
+    def _solve(self, depth: int, A: Operator, b: Any, out: Any, spare: Any) -> None:
+        sweeps = self._sweeps
         if depth == len(self._levels):
-            # As a sum: on a GPU a product would need a library of its own.
-            T.reshape(-1)[...] = (self._inverse * b.reshape(-1)).sum(axis=1)
-            return T, spare
-        level, sweeps = self._levels[depth], self._sweeps
-        A = level.operator
+            sweeps.multiply(self._inverse, b, out)
+            return
+        level = self._levels[depth]
+        # Each step writes the other array; there is an even number of them, so the last one writes ``out``.
+        T, other = spare, out
         sweeps.start(A, b, T, LENGTHS[0])
         for tau in LENGTHS[1:]:
-            sweeps.smooth(A, T, b, spare, tau)
-            T, spare = spare, T
+            sweeps.smooth(A, T, b, other, tau)
+            T, other = other, T
         sweeps.restrict(A, T, b, level.b, level.factors)
-        correction, _ = self._solve(depth + 1, level.b, level.solution, level.spare)
-        sweeps.prolong(T, correction, level.factors)
-        for tau in reversed(LENGTHS):
-            sweeps.smooth(A, T, b, spare, tau)
-            T, spare = spare, T
-        self.work += 2.0 * STEPS * A.size / self._cells
-        return T, spare
+        self._solve(depth + 1, level.operator, level.b, level.solution, level.spare)
+        first, *others = reversed(LENGTHS)
+        sweeps.smooth_corrected(A, T, level.solution, level.factors, b, other, first)
+        T, other = other, T
+        for tau in others:
+            sweeps.smooth(A, T, b, other, tau)
+            T, other = other, T
 
 
-def _inverse(operator: Operator) -> Any:
+def _inverse(operator: Operator, to_host: Callable[[Any], Any]) -> Any:
     """The dense inverse of an operator, float32, on the host; rows of cells without any conductance are 0."""
-    links = [_on_host(link).astype(np.float64) for link in operator.links]
+    links = [to_host(link).astype(np.float64) for link in operator.links]
     places = np.arange(operator.size).reshape(operator.shape)
-    matrix = np.diag(_on_host(operator.ground).astype(np.float64).reshape(-1))
+    matrix = np.diag(to_host(operator.ground).astype(np.float64).reshape(-1))
     for axis, link in enumerate(links):
         here, there, k = places.reshape(-1), np.roll(places, 1, 2 - axis).reshape(-1), link.reshape(-1)
         for row, column, sign in ((here, here, 1.0), (there, there, 1.0), (here, there, -1.0), (there, here, -1.0)):
@@ -125,7 +133,3 @@ def _inverse(operator: Operator) -> Any:
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(conducts, conducts)] = np.linalg.inv(matrix[np.ix_(conducts, conducts)])
     return inverse.astype(np.float32)
-
-
-def _on_host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.get()

@@ -2,8 +2,10 @@
 //
 // The operator has seven points on every level: a link to the cell before along each axis, and the ground. Neighbours beyond
 // an end are those of the other end, whose link is 0 where the axis does not wrap. A thread updates a cell, or, where sums are
-// wanted, every so many cells; sums are made in float64 in an order that depends on the number of cells alone.
+// wanted, several cells; sums are made in float64 in an order that depends on the number of cells alone.
 // Bytes of a smoothing step: 4 * sizeof(Link) + 12 a cell; operations: about 35. Expected: the bandwidth of the memory.
+//
+// What conjugate gradients divide stays on the device, among the scalars, so that a whole step is queued without waiting.
 //
 // Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS, BLOCKS (of a sum).
 
@@ -19,6 +21,9 @@ struct Level {
     const Link* ground;
     unsigned int nx, ny, nz;
 };
+
+// The scalars, in the order of sweeps.py.
+enum Scalar { RZ, RZ_BEFORE, ENERGY, LARGEST, LOWEST, LINKS };
 
 // A cell and its neighbours, by their numbers.
 struct Place {
@@ -44,15 +49,32 @@ __device__ __forceinline__ Place place_of(const Level& level, unsigned int i)
     return place_of(level, i - row * level.nx, row - z * level.ny, z);
 }
 
+// The temperatures of a cell and of its neighbours.
+template <typename Value>
+struct Around {
+    Value here, west, east, south, north, below, above;
+};
+
+template <typename Value>
+__device__ __forceinline__ Around<Value> around(const Value* __restrict__ T, const Place& at)
+{
+    return {T[at.here], T[at.west], T[at.east], T[at.south], T[at.north], T[at.below], T[at.above]};
+}
+
 // -A*T of a cell.
+template <typename Value>
+__device__ __forceinline__ Value gain_of(const Level& level, const Around<Value>& T, const Place& at)
+{
+    Value gain = level.x[at.here] * (T.west - T.here) + level.x[at.east] * (T.east - T.here);
+    gain += level.y[at.here] * (T.south - T.here) + level.y[at.north] * (T.north - T.here);
+    gain += level.z[at.here] * (T.below - T.here) + level.z[at.above] * (T.above - T.here);
+    return gain - level.ground[at.here] * T.here;
+}
+
 template <typename Value>
 __device__ __forceinline__ Value gain_of(const Level& level, const Value* __restrict__ T, const Place& at)
 {
-    const Value t = T[at.here];
-    Value gain = level.x[at.here] * (T[at.west] - t) + level.x[at.east] * (T[at.east] - t);
-    gain += level.y[at.here] * (T[at.south] - t) + level.y[at.north] * (T[at.north] - t);
-    gain += level.z[at.here] * (T[at.below] - t) + level.z[at.above] * (T[at.above] - t);
-    return gain - level.ground[at.here] * t;
+    return gain_of(level, around(T, at), at);
 }
 
 __device__ __forceinline__ Link diagonal_of(const Level& level, const Place& at)
@@ -101,101 +123,164 @@ residual(LEVEL_PARAMETERS, const double* __restrict__ T, const Link* __restrict_
     if (i < nx * ny * nz) out[i] = (float)(b[i] + gain_of(level, T, place_of(level, i)));
 }
 
+// A thread for each fine cell along x of a coarse cell, so that neighbouring threads read neighbouring cells.
 extern "C" __global__ void __launch_bounds__(THREADS)
 restrict_residual(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ b, float* __restrict__ out,
                   const unsigned int fx, const unsigned int fy, const unsigned int fz)
 {
     const Level level = LEVEL;
     const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy, coarse_nz = (nz + fz - 1) / fz;
-    const unsigned int i = thread_number();
-    if (i >= coarse_nx * coarse_ny * coarse_nz) return;
-    const unsigned int row = i / coarse_nx, first_z = row / coarse_ny * fz;
-    const unsigned int first_y = row % coarse_ny * fy, first_x = (i - row * coarse_nx) * fx;
+    const unsigned int width = coarse_nx * fx, row = thread_number() / width, x = thread_number() - row * width;
+    const unsigned int first_z = row / coarse_ny * fz, first_y = row % coarse_ny * fy;
+    const bool there = row < coarse_ny * coarse_nz;
     float sum = 0.0f;
-    for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
-        for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y)
-            for (unsigned int x = first_x; x < min(first_x + fx, nx); ++x) {
+    if (there && x < nx)
+        for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
+            for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y) {
                 const Place at = place_of(level, x, y, z);
                 sum += b[at.here] + gain_of(level, T, at);
             }
-    out[i] = sum;
+    // Pairs begin at even threads, so they do not leave a warp.
+    const float next = __shfl_down_sync(ALL_LANES, sum, 1);
+    if (fx == 2) sum += next;
+    if (there && x % fx == 0) out[row * coarse_nx + x / fx] = sum;
 }
 
+// The first step of smoothing after a correction, which is added to T on the way: T itself stays as it is.
 extern "C" __global__ void __launch_bounds__(THREADS)
-prolong(float* __restrict__ T, const float* __restrict__ correction, const unsigned int nx, const unsigned int ny,
-        const unsigned int nz, const unsigned int fx, const unsigned int fy, const unsigned int fz)
+smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ correction,
+                 const float* __restrict__ b, float* __restrict__ out, const float tau, const unsigned int fx,
+                 const unsigned int fy, const unsigned int fz)
 {
+    const Level level = LEVEL;
     const unsigned int i = thread_number();
     if (i >= nx * ny * nz) return;
-    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy;
     const unsigned int row = i / nx, z = row / ny, y = row - z * ny, x = i - row * nx;
-    T[i] += correction[(z / fz * coarse_ny + y / fy) * coarse_nx + x / fx];
+    const Place at = place_of(level, x, y, z);
+    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy;
+    // Factors are 1 or 2.
+    const auto coarse = [=](unsigned int x, unsigned int y, unsigned int z) {
+        return correction[((z >> (fz - 1)) * coarse_ny + (y >> (fy - 1))) * coarse_nx + (x >> (fx - 1))];
+    };
+    Around<float> sum = around(T, at);
+    sum.here += coarse(x, y, z);
+    sum.west += coarse(x > 0 ? x - 1 : nx - 1, y, z);
+    sum.east += coarse(x + 1 < nx ? x + 1 : 0, y, z);
+    sum.south += coarse(x, y > 0 ? y - 1 : ny - 1, z);
+    sum.north += coarse(x, y + 1 < ny ? y + 1 : 0, z);
+    sum.below += coarse(x, y, z > 0 ? z - 1 : nz - 1);
+    sum.above += coarse(x, y, z + 1 < nz ? z + 1 : 0);
+    const Link diagonal = diagonal_of(level, at);
+    out[i] = diagonal > 0 ? (float)(sum.here + tau * (b[i] + gain_of(level, sum, at)) / diagonal) : 0.0f;
+}
+
+#include "multigrid/coarsen.cuh"
+
+// The coarsest level by its inverse: a warp for each row of the matrix.
+extern "C" __global__ void __launch_bounds__(THREADS)
+multiply(const float* __restrict__ matrix, const float* __restrict__ b, float* __restrict__ out, const unsigned int count)
+{
+    const unsigned int row = thread_number() / WARP, lane = threadIdx.x % WARP;
+    float sum = 0.0f;
+    if (row < count)
+        for (unsigned int column = lane; column < count; column += WARP) sum += matrix[row * count + column] * b[column];
+#pragma unroll
+    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(ALL_LANES, sum, delta);
+    if (row < count && lane == 0) out[row] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 advance(double* __restrict__ x, const float* __restrict__ p, float* __restrict__ r, const float* __restrict__ Ap,
-        const double alpha, const unsigned int count)
+        const double* __restrict__ scalars, const unsigned int count)
 {
     const unsigned int i = thread_number();
     if (i >= count) return;
+    const double alpha = scalars[RZ] / scalars[ENERGY];
     x[i] += alpha * p[i];
     r[i] = (float)(r[i] - alpha * Ap[i]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-direct(float* __restrict__ p, const float* __restrict__ z, const double beta, const unsigned int count)
+direct(float* __restrict__ p, const float* __restrict__ z, const double* __restrict__ scalars, const unsigned int count)
 {
     const unsigned int i = thread_number();
-    if (i < count) p[i] = (float)(z[i] + beta * p[i]);
+    if (i < count) p[i] = (float)(z[i] + scalars[RZ] / scalars[RZ_BEFORE] * p[i]);
 }
 
-// The sum and the largest of the threads' numbers, left by thread 0 for its block.
-__device__ __forceinline__ void leave(double sum, float largest, double* __restrict__ sums, float* __restrict__ most)
-{
-    __shared__ double sum_of_warp[THREADS / WARP];
-    __shared__ float largest_of_warp[THREADS / WARP];
-#pragma unroll
-    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) {
-        sum += __shfl_down_sync(ALL_LANES, sum, delta);
-        largest = max(largest, __shfl_down_sync(ALL_LANES, largest, delta));
-    }
-    if (threadIdx.x % WARP == 0) {
-        sum_of_warp[threadIdx.x / WARP] = sum;
-        largest_of_warp[threadIdx.x / WARP] = largest;
-    }
-    __syncthreads();
-    if (threadIdx.x > 0) return;
-    for (unsigned int warp = 1; warp < THREADS / WARP; ++warp) {
-        sum += sum_of_warp[warp];
-        largest = max(largest, largest_of_warp[warp]);
-    }
-    sums[blockIdx.x] = sum;
-    most[blockIdx.x] = largest;
-}
+#include "multigrid/sums.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ sums,
-      float* __restrict__ most)
+apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ parts)
 {
     const Level level = LEVEL;
-    double sum = 0.0;
+    Found found = NOTHING;
     for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS) {
         const float lost = (float)-gain_of(level, T, place_of(level, i));
         out[i] = lost;
-        sum += (double)T[i] * lost;
+        found.sum += (double)T[i] * lost;
     }
-    leave(sum, 0.0f, sums, most);
+    leave(found, parts);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned int count, double* __restrict__ sums,
-      float* __restrict__ most)
+inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned int count, double* __restrict__ parts)
 {
-    double sum = 0.0;
-    float largest = 0.0f;
+    Found found = NOTHING;
     for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) {
-        sum += (double)r[i] * z[i];
-        largest = max(largest, fabsf(z[i]));
+        found.sum += (double)r[i] * z[i];
+        found.largest = max(found.largest, (double)fabsf(z[i]));
     }
-    leave(sum, largest, sums, most);
+    leave(found, parts);
+}
+
+// The lowest and the highest of x; cells without any conductance are left out.
+extern "C" __global__ void __launch_bounds__(THREADS)
+extremes(LEVEL_PARAMETERS, const double* __restrict__ x, double* __restrict__ parts)
+{
+    const Level level = LEVEL;
+    Found found = NOTHING;
+    for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS)
+        if (diagonal_of(level, place_of(level, i)) > 0) unite(found, {0.0, x[i], x[i]});
+    leave(found, parts);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+sum_of_links(const Link* __restrict__ links, const unsigned int count, double* __restrict__ parts)
+{
+    Found found = NOTHING;
+    for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) found.sum += links[i];
+    leave(found, parts);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_apply(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x == 0) scalars[ENERGY] = found.sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_inner(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x > 0) return;
+    scalars[RZ_BEFORE] = scalars[RZ];
+    scalars[RZ] = found.sum;
+    scalars[LARGEST] = found.largest;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_extremes(const double* __restrict__ parts, double* __restrict__ scalars)
+{
+    const Found found = total(parts);
+    if (threadIdx.x > 0) return;
+    scalars[LARGEST] = found.largest;
+    scalars[LOWEST] = found.lowest;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+total_of_links(const double* __restrict__ parts, double* __restrict__ scalars, const unsigned int axis)
+{
+    const Found found = total(parts);
+    if (threadIdx.x == 0) scalars[LINKS + axis] = found.sum;
 }

@@ -1,12 +1,40 @@
-"""What the V-cycle and conjugate gradients do to arrays, on the CPU or on a GPU."""
+"""What the V-cycle and conjugate gradients do to arrays, on the CPU or on a GPU.
 
+The numbers of conjugate gradients are an array on the device, so that a GPU does a whole step without waiting:
+
+    index    0     1            2        3         4        5, 6, 7
+             r·z   r·z before   p·A·p    largest   lowest   Σ of the links along x, y, z
+"""
+
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.oracle import share_rows
 from heatsim.kernels.multigrid.operator import Factors, Operator
+
+SCALARS = 8
+RZ, RZ_BEFORE, ENERGY, LARGEST = range(4)
+
+
+class Scalars(NamedTuple):
+    """The numbers of conjugate gradients on the host."""
+
+    rz: float
+    rz_before: float
+    energy: float
+    largest: float
+    lowest: float
+    links: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.float64]) -> "Scalars":
+        """Take them from an array of length SCALARS."""
+        rz, before, energy, largest, lowest, x, y, z = numbers.tolist()
+        return cls(rz, before, energy, largest, lowest, (x, y, z))
 
 
 class LevelSweeps(Protocol):
@@ -21,32 +49,58 @@ class LevelSweeps(Protocol):
     def residual(self, A: Operator, T: Any, b: Any, out: Any) -> None:
         """Write b − A·T to ``out``, calculated in the precision of T."""
 
-    def apply(self, A: Operator, T: Any, out: Any) -> float:
-        """Write A·T to ``out``; returns T·A·T, summed in float64."""
-
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """Write b − A·T, summed over the cells of each coarse cell, to ``out``."""
 
-    def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
-        """Add to T the correction of the coarse cell."""
+    def smooth_corrected(
+        self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
+    ) -> None:
+        """Smooth T plus the correction of the coarse cells; T may be written to."""
 
-    def advance(self, x: Any, p: Any, r: Any, Ap: Any, alpha: float) -> None:
-        """Add α·p to x and −α·Ap to r."""
+    def multiply(self, matrix: Any, b: Any, out: Any) -> None:
+        """Write matrix·b to ``out``; the matrix is dense, of as many rows as ``b`` has cells."""
 
-    def direct(self, p: Any, z: Any, beta: float) -> None:
-        """Write z + β·p to p."""
+    def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
+        """Write the operator of merged cells to ``out``; see operator.py."""
 
-    def inner(self, r: Any, z: Any) -> tuple[float, float]:
-        """Return Σ r·z, summed in float64, and max |z|."""
+    def mean_links(self, A: Operator) -> tuple[float, float, float]:
+        """Return Σ of the links along x, y, z over the number of cells."""
+
+    def scalars(self) -> Any:
+        """Return an array for the numbers of conjugate gradients, on the device."""
+
+    def read(self, scalars: Any) -> Scalars:
+        """Return these numbers, once all work that was queued before is done."""
+
+    def to_host(self, array: Any) -> Any:
+        """Return an array of the device as one of NumPy."""
+
+    def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
+        """Return what does the work, which always uses the same arrays, and is faster the more often it is called."""
+
+    def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
+        """Write A·T to ``out``, and T·A·T, summed in float64, to ``scalars``."""
+
+    def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
+        """Add α·p to x and −α·Ap to r, with α = r·z / p·A·p."""
+
+    def direct(self, p: Any, z: Any, scalars: Any) -> None:
+        """Write z + β·p to p, with β = r·z over that before."""
+
+    def inner(self, r: Any, z: Any, scalars: Any) -> None:
+        """Write r·z, summed in float64, and max |z| to ``scalars``; r·z becomes the one before."""
+
+    def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
+        """Return min x and max x, float64; cells without any conductance are left out."""
 
 
 class CpuSweeps:
     """By numba; whose import takes half a second, so it waits until the first of these is made."""
 
     def __init__(self) -> None:
-        from heatsim.kernels.multigrid import cpu_sweeps
+        from heatsim.kernels.multigrid import cpu_coarsening, cpu_sweeps
 
-        self._compiled = cpu_sweeps
+        self._compiled, self._coarsening = cpu_sweeps, cpu_coarsening
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
         """See :class:`LevelSweeps`."""
@@ -62,45 +116,83 @@ class CpuSweeps:
         """See :class:`LevelSweeps`."""
         self._share(A, self._compiled.residual, self._level(A), _run(T), _run(b), _run(out))
 
-    def apply(self, A: Operator, T: Any, out: Any) -> float:
-        """See :class:`LevelSweeps`."""
-        sums = np.empty(_rows(T))
-        self._share(A, self._compiled.apply, self._level(A), _run(T), _run(out), sums)
-        return float(sums.sum())
-
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
         work = partial(self._compiled.restrict, self._level(A), _run(T), _run(b), _run(out), *factors)
         share_rows(work, _rows(out), A.size)
 
-    def prolong(self, T: Any, correction: Any, factors: Factors) -> None:
+    def smooth_corrected(
+        self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
+    ) -> None:
         """See :class:`LevelSweeps`."""
-        # Links are not looked at: any array stands for them.
-        level = self._level_of(T.shape, (T, T, T), T)
-        work = partial(self._compiled.prolong, level, _run(T), _run(correction), *factors)
-        share_rows(work, _rows(T), T.size)
+        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), *factors)
+        self.smooth(A, T, b, out, tau)
 
-    def advance(self, x: Any, p: Any, r: Any, Ap: Any, alpha: float) -> None:
+    def multiply(self, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
+        _run(out)[...] = matrix @ _run(b)
+
+    def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
+        """See :class:`LevelSweeps`."""
+        work = partial(self._coarsening.coarsen, self._level(A), self._level(out), *factors)
+        share_rows(work, _rows(out.ground), A.size)
+
+    def mean_links(self, A: Operator) -> tuple[float, float, float]:
+        """See :class:`LevelSweeps`."""
+        x, y, z = (float(link.sum(dtype=np.float64)) / A.size for link in A.links)
+        return x, y, z
+
+    def scalars(self) -> Any:
+        """See :class:`LevelSweeps`."""
+        return np.zeros(SCALARS)
+
+    def read(self, scalars: Any) -> Scalars:
+        """See :class:`LevelSweeps`."""
+        return Scalars.of(scalars)
+
+    def to_host(self, array: Any) -> Any:
+        """See :class:`LevelSweeps`."""
+        return array
+
+    def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
+        """See :class:`LevelSweeps`; the same each time."""
+        return work
+
+    def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        sums = np.empty(_rows(T))
+        self._share(A, self._compiled.apply, self._level(A), _run(T), _run(out), sums)
+        scalars[ENERGY] = sums.sum()
+
+    def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
+        """See :class:`LevelSweeps`."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alpha = float(scalars[RZ] / scalars[ENERGY])
         share_rows(partial(self._compiled.advance, _run(x), _run(p), _run(r), _run(Ap), alpha), x.size, x.size)
 
-    def direct(self, p: Any, z: Any, beta: float) -> None:
+    def direct(self, p: Any, z: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beta = float(scalars[RZ] / scalars[RZ_BEFORE])
         share_rows(partial(self._compiled.direct, _run(p), _run(z), beta), p.size, p.size)
 
-    def inner(self, r: Any, z: Any) -> tuple[float, float]:
+    def inner(self, r: Any, z: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
         sums, largest = np.empty(_rows(r)), np.empty(_rows(r))
         work = partial(self._compiled.inner, _run(r), _run(z), r.shape[2], sums, largest)
         share_rows(work, _rows(r), r.size)
-        return float(sums.sum()), float(largest.max())
+        scalars[RZ_BEFORE] = scalars[RZ]
+        scalars[RZ], scalars[LARGEST] = sums.sum(), largest.max()
+
+    def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
+        """See :class:`LevelSweeps`."""
+        lowest, largest = np.empty(_rows(x)), np.empty(_rows(x))
+        self._share(A, self._compiled.extremes, self._level(A), _run(x), lowest, largest)
+        return float(lowest.min()), float(largest.max())
 
     def _level(self, A: Operator) -> Any:
-        return self._level_of(A.shape, A.links, A.ground)
-
-    def _level_of(self, shape: tuple[int, int, int], links: tuple[Any, Any, Any], ground: Any) -> Any:
-        (nz, ny, nx), (x, y, z) = shape, links
-        return self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(ground))
+        (nz, ny, nx), (x, y, z) = A.shape, A.links
+        return self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(A.ground))
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
         nz, ny, _ = A.shape

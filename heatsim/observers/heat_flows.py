@@ -1,8 +1,8 @@
 """The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
 
-Columns are the sources by their names, the six faces, patches, surfaces towards void, and what is left: the imbalance
-in W, and in % of the heat that flows through the body, which is half of the sum of all magnitudes. A patch's heat is
-among its face's. What a beam brings is a source's, not its face's.
+Columns: sources, the six faces, patches, void surfaces, and the imbalance in W and in % of the heat flow through the
+body, which is half of the sum of all magnitudes. The heat of a patch is included in that of its face. The heat of a
+beam is in the column of its source, not in that of the face.
 """
 
 import numpy as np
@@ -37,12 +37,12 @@ class HeatFlows(Observer):
     _table: TableWriter
 
     def due(self, state: RunState) -> NDArray[np.int64]:
-        """At once."""
+        """The only step."""
         return state.problem.timeline.steps
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table."""
-        assert state.steady is not None, "found before observers start"
+        assert state.steady is not None, "the steady state is solved before observers start"
         self._row = row(state.problem, state.steady)
         self._table = TableWriter.create(state.folder / folder.ENERGY, ["time", *self._row])
 

@@ -23,9 +23,9 @@ class Painted:
 
     Attributes:
         materials: the cell types.
-        parts: the owner of each cell; None where nothing is painted.
-        reference: the temperature in K at which materials that change have the properties that ``materials`` names;
-            0 where none changes.
+        parts: the painted cells; None if nothing is painted.
+        reference: the temperature in K at which ``materials`` gives the properties of materials that vary; 0 if no
+            material varies.
     """
 
     materials: Medium
@@ -34,11 +34,11 @@ class Painted:
 
     @classmethod
     def from_scenario(cls, scenario: Scenario, boundary: Boundary) -> "Painted":
-        """Paint the regions and tell the cell types apart.
+        """Paint the regions and derive the cell types.
 
         Raises:
-            ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
-                cells, or a material makes no sense at a temperature that can occur.
+            ScenarioError: all cells are void, a region paints no cell, a source heats no cell, there are too many cell
+                types, or a material has an impossible property at a temperature that can occur.
         """
         parts = paint(scenario) if are_painted(scenario) else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
@@ -72,7 +72,7 @@ class Painted:
 
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
-    """The materials; those that change with temperature as they are at the reference temperature."""
+    """The materials; if they vary, with their properties at the reference temperature."""
     reference = 0.0
     if start is not None:
         temperature_range.check(scenario, Occurring(start.lowest, start.highest))
@@ -88,7 +88,7 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
 
 
 def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
-    """The materials with their enthalpies over the temperatures that can occur."""
+    """The materials with enthalpy tables over the temperatures that can occur."""
     occurring = Occurring.in_run(scenario, start, boundary, medium)
     temperature_range.check(scenario, occurring)
     return tuple(
@@ -100,7 +100,7 @@ def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, med
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
-    """The cells of each source in the body; None for all that conduct."""
+    """The heated cells of each source except beams; None if it heats all cells that conduct."""
     for source in scenario.sources:
         if source.beam is None:
             everywhere = source.region is None and source.shape is None

@@ -28,8 +28,8 @@ def mark(
 ) -> None:
     """Mark the bricks with cells that are wrong after a sweep.
 
-    A cell is wrong if it is next to another kind, or if stage s of the pipeline uses another kind for it: that of the
-    first cell of its patch s planes above. The error spreads by one cell in each later step.
+    A cell is wrong if it is next to another cell type, or if stage s of the pipeline uses another type for it: that of
+    the first cell of its patch s planes above. The error spreads by one cell in each later step.
 
     Args:
         cells: one byte per cell, shape (nz, ny, nx).

@@ -1,8 +1,9 @@
 """The correction of 07 on composite bodies: boxes of cells where 07 is wrong are stepped again.
 
-07 steps every cell as if its patch were of one kind and at no face. This is wrong in cells next to another kind, in
-patches of several kinds, and at faces that let heat through; with each further step of the sweep the error spreads by
-one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the sweep:
+07 steps every cell as if its patch had one cell type and were at no face. This is wrong in cells next to another type,
+in patches of several types, and at faces that let heat through; with each further step of the sweep the error spreads
+by one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the
+sweep:
 
     07_temporal.cu    every cell, as if plain    T ──► T_new    wrong along interfaces and faces
     correction.cu     boxes over wrong cells     T ──► T_new    correct; adds heat to the ledger
@@ -79,7 +80,7 @@ def correct(
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        medium: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
@@ -105,7 +106,7 @@ def correction_build(build: Build, block_memory: int) -> Build:
     """The build of the correction for a build of 07; ``block_memory`` is the shared memory of a block in bytes.
 
     In float32 two blocks share a multiprocessor: one works while the other waits. In float64 the boxes would be too
-        small.
+    small.
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
@@ -126,7 +127,7 @@ def boxes(
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        medium: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         block_memory: shared memory of a block in bytes.

@@ -50,8 +50,7 @@ def build(
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts = contacts or {}
-    cells, types = _map(grid, len(palette), material, heated, void)
-    cells, types, counts = _in_order(grid, cells, types, void)
+    cells, types, counts = _in_order(grid, *_map(grid, len(palette), material, heated, void), void)
     exposure, areas = None, dict[frozenset[int], float]()
     if cells.size:
         if material is not None:

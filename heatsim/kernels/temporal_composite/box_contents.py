@@ -179,7 +179,7 @@ def _entry(index: int, distance: int, listed: bool, way: int, place_of: NDArray[
     if distance == 0:
         entry |= 1 << 22
     if listed:
-        return entry | place_of[way & 0xFF] << 24 | place_of[way >> 8 & 0xFF] << 28
+        return int(entry | place_of[way & 0xFF] << 24 | place_of[way >> 8 & 0xFF] << 28)
     return entry | 1 << 23
 
 

@@ -8,6 +8,7 @@ Patches and void surfaces have extra columns between the faces and the residual.
 of its face; the heat through void surfaces is not.
 """
 
+from contextlib import ExitStack
 from math import fsum
 
 import numpy as np
@@ -53,6 +54,9 @@ class Energy(Observer):
     _table: TableWriter
     _bound: EnergyBound
 
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
@@ -72,6 +76,7 @@ class Energy(Observer):
             self._table = TableWriter.create(path, names)
         else:
             self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
@@ -98,5 +103,4 @@ class Energy(Observer):
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

@@ -5,6 +5,8 @@ body, which is half of the sum of all magnitudes. The heat of a patch is include
 beam is in the column of its source, not in that of the face.
 """
 
+from contextlib import ExitStack
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +38,9 @@ class HeatFlows(Observer):
 
     _table: TableWriter
 
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The only step."""
         return state.problem.timeline.steps
@@ -45,6 +50,7 @@ class HeatFlows(Observer):
         assert state.steady is not None, "the steady state is solved before observers start"
         self._row = row(state.problem, state.steady)
         self._table = TableWriter.create(state.folder / folder.ENERGY, ["time", *self._row])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append the row."""
@@ -52,5 +58,4 @@ class HeatFlows(Observer):
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

@@ -3,6 +3,7 @@
 heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
+from contextlib import ExitStack
 from math import isfinite
 
 import numpy as np
@@ -32,6 +33,9 @@ class Probes(Observer):
 
     _table: TableWriter
 
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
@@ -56,6 +60,7 @@ class Probes(Observer):
             self._table = TableWriter.create(path, names)
         else:
             self._table = TableWriter.reopen(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append a row.
@@ -96,5 +101,4 @@ class Probes(Observer):
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

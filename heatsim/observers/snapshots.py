@@ -1,6 +1,7 @@
 """Writes the whole field to fields.vtkhdf."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ class Snapshots(Observer):
     _writer: FieldWriter
     _finished = False
 
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a field is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.every)
@@ -38,17 +42,18 @@ class Snapshots(Observer):
         """Create the file with space for all fields of the run, or remove the fields after the checkpoint."""
         self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
+        materials = state.problem.materials
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            materials = state.problem.materials
             names = () if materials.uniform else tuple(substance.name for substance in materials.palette)
             self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
-            if not materials.uniform:
-                self._writer.write_materials(materials.materials())
         else:
             self._writer = FieldWriter.reopen(
                 path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
             )
+        self._open.callback(lambda: self._writer.close(give_back=self._finished))
+        if saved is None and not materials.uniform:
+            self._writer.write_materials(materials.materials())
 
     def handle(self, state: RunState) -> None:
         """Queue the field for writing; the run continues."""
@@ -88,8 +93,7 @@ class Snapshots(Observer):
 
     def close(self) -> None:
         """Close the file. If the run is not complete, the file keeps its space for further fields."""
-        if hasattr(self, "_writer"):
-            self._writer.close(give_back=self._finished)
+        self._open.close()
 
 
 def _record(saved: Values) -> dict[str, Any]:

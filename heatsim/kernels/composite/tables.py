@@ -1,6 +1,6 @@
 """Enthalpy tables of materials that vary with temperature, laid out for kernels (composite/varying.cuh)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +51,13 @@ def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
             dtype=precision,
         ),
         bases=np.array([starts[enthalpy] - enthalpy.first for enthalpy in enthalpies], dtype=np.int64),
-        potentials=_entries(starts, "potentials").astype(precision),
-        states=np.hstack([_entries(starts, name) for name in ("temperatures", "conductivities")]).astype(precision),
+        potentials=_entries(starts, lambda enthalpy: enthalpy.potentials).astype(precision),
+        states=np.hstack(
+            (
+                _entries(starts, lambda enthalpy: enthalpy.temperatures),
+                _entries(starts, lambda enthalpy: enthalpy.conductivities),
+            )
+        ).astype(precision),
         resistances=medium.resistance.astype(precision),
     )
 
@@ -70,10 +75,12 @@ def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
     return starts
 
 
-def _entries(starts: Mapping[EnthalpyTable, int], name: str) -> NDArray[np.float64]:
+def _entries(
+    starts: Mapping[EnthalpyTable, int], at_nodes: Callable[[EnthalpyTable], NDArray[np.float64]]
+) -> NDArray[np.float64]:
     """Value at the lower end and rise across each step of all tables, shape (entries, 2)."""
     entries = np.zeros((max(start + enthalpy.steps for enthalpy, start in starts.items()), 2))
     for enthalpy, start in starts.items():
-        values = getattr(enthalpy, name)
+        values = at_nodes(enthalpy)
         entries[start : start + enthalpy.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
     return entries

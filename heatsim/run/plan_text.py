@@ -37,7 +37,9 @@ def _transient(plan: Plan) -> list[str]:
         f"{len(timeline.dts):,} intervals",
     ]
     lengths = timeline.step_lengths
-    lines += [f"dt           {dt!r} s, {steps:,} steps" for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]]
+    for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
+        lines.append(f"dt           {dt!r} s, {steps:,} steps")
+        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
     if len(lengths) > _LENGTHS_SHOWN:
         lines.append(f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths")
     return [
@@ -83,8 +85,12 @@ def _materials(problem: HeatProblem) -> list[str]:
     """Each material with its own stability limit and c0…c6; patches, void, regions, void surfaces and contacts."""
     scenario, materials = problem.scenario, problem.materials
     lines = []
-    for material in survey(scenario, materials.palette, problem.reference):
+    found = survey(scenario, materials.palette, problem.reference)
+    for material in found:
         lines += _material(problem, material)
+        # For a single constant material these are the coefficients of the steps above.
+        if len(found) > 1 or material.enthalpy is not None:
+            lines += _coefficients_of_steps(problem, material)
     for patch in scenario.patches:
         on_grid = patch.area_on_grid(scenario.grid)
         lines.append(f"patch        {patch.name}: {patch.area:.6g} m² on {patch.face}, {on_grid:.6g} m² on the grid")
@@ -97,7 +103,7 @@ def _materials(problem: HeatProblem) -> list[str]:
 
 
 def _material(problem: HeatProblem, material: Survey) -> list[str]:
-    """A material's properties, stability limit and c0…c6."""
+    """A material's properties and stability limit."""
     kx, ky, kz = material.conductivity
     k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
     at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
@@ -114,10 +120,16 @@ def _material(problem: HeatProblem, material: Survey) -> list[str]:
             f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
             f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
         )
+    return lines
+
+
+def _coefficients_of_steps(problem: HeatProblem, material: Survey) -> list[str]:
+    """A material's c0…c6 for each step length."""
+    lines = []
     for dt in list(problem.timeline.step_lengths)[:_LENGTHS_SHOWN]:
         start, coefficients = f"             dt = {dt:.6g} s: ", _coefficients(material, dt)
         # Ranges are too long for one line.
-        between = "; " if enthalpy is None else "\n" + " " * len(start)
+        between = "; " if material.enthalpy is None else "\n" + " " * len(start)
         lines.append(start + between.join(coefficients))
     return lines
 

@@ -1,4 +1,4 @@
-"""Work and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
+"""TimedWork and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
 
 The reference is a run in float64 whose steps may have a hundredth of the error of the tightest ones measured. It has
 the grid of the scenario, so the errors are those in time and of rounding, without the error in space.

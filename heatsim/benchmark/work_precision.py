@@ -1,9 +1,9 @@
 """Work and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
 
 The reference is a run in float64 whose steps may have a hundredth of the error of the tightest ones measured. The
-method is of second order, so the error of its whole run falls as the tolerance to the power 2/3: the reference has about
-a twentieth of the smallest error of "stabilized". It has the grid of the scenario: errors are those in time and of
-rounding, without the error in space.
+method is of second order, so the error of its whole run falls as the tolerance to the power 2/3: the reference has
+about a twentieth of the smallest error of "stabilized". It has the grid of the scenario: errors are those in time and
+of rounding, without the error in space.
 """
 
 import time
@@ -258,8 +258,8 @@ def _compared(bench: _Bench, method: str, tolerance: float | None = None) -> Met
         simulation.run(watchers=[difference])
     except StorageError:
         raise
-    except RunError as error:
-        return MethodResult(method, tolerance, skipped=f"failed: {error}")
+    except RunError as failure:
+        return MethodResult(method, tolerance, skipped=f"failed: {failure}")
     error, place, at = difference.error, "field", difference.time
     if bench.scenario.probes:
         names, known = tables.read(bench.reference / folder.PROBES)

@@ -79,25 +79,25 @@ class Row:
     roundings: float = 0.0
 
 
-def roundings(problem: HeatProblem, sigma: float) -> float:
-    """r, the roundings of a step, weighted.
+def roundings(problem: HeatProblem, sigma: Array) -> Array:
+    """r, the roundings of steps, weighted.
 
     Args:
         problem: whose scheme and faces count.
-        sigma: dt/limit; above 1 for stages of a stabilized step, whose coefficients have Σ |c| = |1 − σ| + σ.
+        sigma: dt/limit of each; above 1 for stages of a stabilized step, whose coefficients have Σ |c| = |1 − σ| + σ.
     """
     materials, faces = problem.materials, 0
     for axis, n in enumerate(problem.grid.cells):
         low, high = (int(problem.open_faces[2 * axis + side]) for side in (0, 1))
         faces += low + high if n == 1 else max(low, high)
     if problem.scheme == "seven_term":
-        return (7.0 + faces + (not problem.linear)) * (abs(1.0 - sigma) + sigma)
+        return (7.0 + faces + (not problem.linear)) * (np.abs(1.0 - sigma) + sigma)
     of_increments = 6.0 + faces
     if not problem.linear:
         of_increments += 2.0 if materials.uniform else 5.0
         of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
-    of_sum = max(1.0, abs(1.0 - sigma) + sigma)
-    return (3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments
+    of_sum = np.abs(1.0 - sigma) + sigma
+    return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
 
 
 class EnergyBound:
@@ -151,7 +151,7 @@ class EnergyBound:
     def roundings(self) -> float:
         """R of the longest step of Euler's method."""
         longest = max(self._problem.timeline.step_lengths, default=0.0)
-        return roundings(self._problem, min(longest / self._problem.limit.dt, 1.0))
+        return float(roundings(self._problem, np.array(min(longest / self._problem.limit.dt, 1.0))))
 
     def save(self) -> dict[str, float]:
         """What a checkpoint keeps."""
@@ -165,7 +165,8 @@ class EnergyBound:
         numbers = [float(saved[f"energy_bound_{number}"]) for number in range(10)]
         self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
-            self.row = Row(int(numbers[5]), *numbers[6:])
+            heat, lowest, highest, weighted = numbers[6:]
+            self.row = Row(int(numbers[5]), heat, lowest, highest, roundings=weighted)
 
     @cached_property
     def _surrounding(self) -> tuple[float, float]:

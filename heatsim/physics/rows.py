@@ -1,6 +1,7 @@
 """What changes from step to step: conditions, heat of sources, beams, length."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,3 +31,16 @@ class Rows:
     heat: Array
     beams: tuple[BeamRows, ...] = ()
     factors: Array = field(default_factory=lambda: np.ones(1))
+
+    def __getitem__(self, some: slice) -> "Rows":
+        """The numbers of some of the steps, of which each has its own factor."""
+        conditions, held, heat = (_of(part, some) for part in (self.conditions, self.held, self.heat))
+        beams = []
+        for beam in self.beams:
+            u, v = (_of(weight, some) for weight in beam.weights)
+            beams.append(replace(beam, first=_of(beam.first, some), weights=(u, v)))
+        return Rows(conditions, held, heat, tuple(beams), self.factors[some])
+
+
+def _of(part: NDArray[Any], some: slice) -> NDArray[Any]:
+    return part if len(part) == 1 else part[some]

@@ -1,5 +1,6 @@
 """When the stages of time steps are, and how long they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -62,6 +63,12 @@ class StageTimes:
     def after(self, time: float, end: float) -> "StageTimes":
         """The same stages, where those at ``time`` see values after a jump there; ``end`` is that of the run in s."""
         return replace(self, times=np.maximum(self.times, time + NEAR_JUMP * end))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[StageTimes]") -> "StageTimes":
+        """All stages of several in their order."""
+        names = ("times", "starts", "lengths", "sizes")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def __len__(self) -> int:
         return len(self.times)

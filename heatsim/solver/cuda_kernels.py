@@ -91,9 +91,9 @@ class CudaKernels:
         return Prepared(choice, kernels + [self._launched(build, None, wanted.recorded) for build in rest])
 
     def advance(
-        self, T: Any, T_new: Any, coefficients: NDArray[Any], table: SweepTable, ledger: NDArray[Any], count: int
+        self, T: Any, T_new: Any, coefficients: NDArray[Any], table: SweepTable, ledger: NDArray[Any], some: slice
     ) -> tuple[Any, Any]:
-        """Queue ``count`` steps, those of ``table``; return the buffer that holds the field afterwards, and the other.
+        """Queue some of the steps of ``table``; return the buffer that holds the field afterwards, and the other.
 
         Args:
             T: the field, a device array.
@@ -101,12 +101,12 @@ class CudaKernels:
             coefficients: struct Coefficients.
             table: struct Sweep of each step.
             ledger: struct Ledger.
-            count: number of steps.
+            some: which of the steps.
         """
-        step = 0
+        step = some.start
         for kernel, launches in self.prepared.kernels:
             reach = kernel.build.spec.steps
-            steps = (count - step) // reach * reach
+            steps = (some.stop - step) // reach * reach
             run = Sweeps(kernel, launches, coefficients, ledger)
             T, T_new = self._graphs.advance(run, T, T_new, table.part(step, steps))
             step += steps

@@ -27,7 +27,7 @@ class CudaStepper(Stepper):
         dt = timeline.dt(self.step)
         coefficients, sweeps = arguments.coefficients(dt), arguments.sweeps(self.step, until)
         field.deviation, field.spare = self._kernels.advance(
-            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, until - self.step
+            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, slice(0, until - self.step)
         )
 
     @cached_property

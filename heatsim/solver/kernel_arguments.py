@@ -89,7 +89,7 @@ class LinearArguments:
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
-        return self._on_device(self.host_sweeps(first, until))
+        return self.on_device(self.host_sweeps(first, until))
 
     @cached_property
     def no_ledger(self) -> NDArray[Any]:
@@ -123,15 +123,8 @@ class LinearArguments:
         sweeps["c"] = own.c
         return sweeps
 
-    def stage_sweeps(self, stages: StageTimes, scheme: Scheme) -> SweepTable:
-        """The same on the device.
-
-        Raises:
-            ScenarioError: a face's value at one of the stages cannot be used.
-        """
-        return self._on_device(self.host_stage_sweeps(stages, scheme))
-
-    def _on_device(self, sweeps: NDArray[Any]) -> SweepTable:
+    def on_device(self, sweeps: NDArray[Any]) -> SweepTable:
+        """Struct Sweep of steps or stages, brought to the device."""
         return SweepTable(self._field.device.xp.asarray(sweeps.view(np.uint8)), sweeps.itemsize)
 
 

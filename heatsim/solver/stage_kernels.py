@@ -1,6 +1,7 @@
 """The kernels of methods with stages of different lengths, on one field: substeps, rates, norms and combinations."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim.kernels import launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
@@ -31,6 +32,23 @@ _STAGES_A_STEP = 0.1
 
 Fields = tuple[Any, Any, Any, Any]
 Weights = tuple[float, float, float, float]
+
+
+@dataclass(eq=False)
+class StageValues:
+    """Conditions and sources of the stages of a step.
+
+    Attributes:
+        rows: of the stages; None for a linear problem.
+        sweeps: of the stages of a linear problem, struct Sweep on the host; None for others.
+        increments: of the stages that are added to another field.
+        table: the stages on a GPU; None until they are needed there.
+    """
+
+    rows: Rows | None
+    sweeps: NDArray[Any] | None
+    increments: Rows
+    table: SweepTable | None = None
 
 
 class StageKernels(ABC):
@@ -71,44 +89,57 @@ class StageKernels(ABC):
     def prepare(self, T: Any, out: Any) -> None:
         """Compile the kernels. ``T`` is read; ``out`` is overwritten."""
 
-    def advance(self, T: Any, T_new: Any, stages: StageTimes, *, enters: bool = True) -> tuple[Any, Any, float]:
-        """Do stages T' = T + size·F(T), one after the other.
+    def evaluate(self, stages: StageTimes, increments: StageTimes) -> "StageValues":
+        """Evaluate conditions and sources.
 
         Args:
-            T: the field, a device array. It keeps its values if there is one stage.
-            T_new: the buffer that the first stage writes.
-            stages: their times and sizes.
-            enters: whether their heat is entered.
-
-        Returns:
-            The buffer that holds the result, the other one, and the heat of sources in the body in J.
+            stages: those for :meth:`advance`.
+            increments: those for :meth:`add_increments`.
 
         Raises:
             ScenarioError: a condition or source cannot be used at one of the stages.
         """
         if self._linear is not None:
-            T, T_new = self._advance_linear(self._linear, T, T_new, stages, enters)
-            return T, T_new, 0.0
-        rows = self._general.stage_rows(stages)
-        T, T_new = self._advance_general(T, T_new, rows, enters)
-        return T, T_new, self._heat(rows)
+            sweeps = self._linear.host_stage_sweeps(stages, self._problem.scheme)
+            return StageValues(None, sweeps, self._general.stage_rows(increments))
+        rows = self._general.stage_rows(StageTimes.joined((stages, increments)))
+        count = len(stages)
+        return StageValues(rows[:count], None, rows[count:])
 
-    def add_increments(self, base: Any, T: Any, out: Any, stage: StageTimes) -> float:
+    def advance(
+        self, T: Any, T_new: Any, values: "StageValues", some: slice, *, enters: bool = True
+    ) -> tuple[Any, Any, float]:
+        """Do stages T' = T + size·F(T), one after the other.
+
+        Args:
+            T: the field, a device array. It keeps its values if there is one stage.
+            T_new: the buffer that the first stage writes.
+            values: from :meth:`evaluate`.
+            some: which of the stages.
+            enters: whether their heat is entered.
+
+        Returns:
+            The buffer that holds the result, the other one, and the heat of sources in the body in J.
+        """
+        if some.start == some.stop:
+            return T, T_new, 0.0
+        T, T_new = self._advance(T, T_new, values, some, enters)
+        return T, T_new, 0.0 if values.rows is None else self._heat(values.rows[some])
+
+    def add_increments(self, base: Any, T: Any, out: Any, values: "StageValues", number: int) -> float:
         """Set out = base + size·F(T); its heat is entered.
 
         Args:
             base: a field, or None for 0.
             T: the field whose rate is found.
             out: another field.
-            stage: one stage.
+            values: from :meth:`evaluate`.
+            number: of the stage among the increments.
 
         Returns:
             The heat of sources in the body in J.
-
-        Raises:
-            ScenarioError: a condition or source cannot be used at this time.
         """
-        rows = self._general.stage_rows(stage)
+        rows = values.increments[number : number + 1]
         self._add_increments(base, T, out, rows)
         return self._heat(rows)
 
@@ -122,12 +153,7 @@ class StageKernels(ABC):
         combine(self._field.device, out, weights, fields)
 
     @abstractmethod
-    def _advance_linear(
-        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
-    ) -> tuple[Any, Any]: ...
-
-    @abstractmethod
-    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]: ...
+    def _advance(self, T: Any, T_new: Any, values: "StageValues", some: slice, enters: bool) -> tuple[Any, Any]: ...
 
     @abstractmethod
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None: ...
@@ -147,25 +173,24 @@ class CpuStageKernels(StageKernels):
     def prepare(self, T: Any, out: Any) -> None:
         """Have numba compile; nothing is entered."""
         moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._general.reference_dt, 0.0)))
-        self.advance(T, out, moment, enters=False)
-        self.add_increments(None, T, out, moment)
+        values = self.evaluate(moment, moment)
+        self.advance(T, out, values, slice(0, 1), enters=False)
+        self.add_increments(None, T, out, values, 0)
 
-    def _advance_linear(
-        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
-    ) -> tuple[Any, Any]:
+    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
         problem = self._problem
-        sweeps = linear.host_stage_sweeps(stages, problem.scheme)
-        c = np.concatenate((sweeps["c"][:, :1], np.repeat(sweeps["c"][:, 1:], 2, axis=1)), axis=1)
+        if values.rows is not None:
+            for stage in range(some.start, some.stop):
+                self._step(T, T_new, values.rows, stage, enters)
+                T, T_new = T_new, T
+            return T, T_new
+        assert values.sweeps is not None
+        sweeps = values.sweeps[some]
+        c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
         faces = self._entered.faces if enters else self._general.no_entries.faces
         return CPU_KERNELS[self._spec.name](
             T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], 0, faces, problem.scheme
         )
-
-    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]:
-        for stage in range(len(rows.factors)):
-            self._step(T, T_new, rows, stage, enters)
-            T, T_new = T_new, T
-        return T, T_new
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
         nothing = np.zeros((0, 0, 0), dtype=self._problem.precision)
@@ -193,19 +218,18 @@ class CudaStageKernels(StageKernels):
         """Choose the kernels and compile them."""
         _ = self._kernels.prepared, self._rate_kernel
 
-    def _advance_linear(
-        self, linear: LinearArguments, T: Any, T_new: Any, stages: StageTimes, enters: bool
-    ) -> tuple[Any, Any]:
-        sweeps = linear.stage_sweeps(stages, self._problem.scheme)
-        ledger = linear.ledger if enters else linear.no_ledger
-        return self._kernels.advance(T, T_new, linear.no_coefficients, sweeps, ledger, len(stages))
-
-    def _advance_general(self, T: Any, T_new: Any, rows: Rows, enters: bool) -> tuple[Any, Any]:
-        general = self._general
-        ledger = general.ledger if enters else general.no_ledger
-        coefficients = general.coefficients(general.reference_dt)
-        sweeps = general.stage_sweeps(rows)
-        return self._kernels.advance(T, T_new, coefficients, sweeps, ledger, len(rows.factors))
+    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
+        linear, general = self._linear, self._general
+        if values.table is None:
+            if values.rows is not None:
+                values.table = general.stage_sweeps(values.rows)
+            elif linear is not None and values.sweeps is not None:
+                values.table = linear.on_device(values.sweeps)
+        assert values.table is not None
+        own = general if linear is None else linear
+        coefficients = general.coefficients(general.reference_dt) if linear is None else linear.no_coefficients
+        ledger = own.ledger if enters else own.no_ledger
+        return self._kernels.advance(T, T_new, coefficients, values.table, ledger, some)
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
         general, (kernel, launches) = self._general, self._rate_kernel

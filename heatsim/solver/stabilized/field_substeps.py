@@ -7,7 +7,7 @@ Stages always take these two buffers: the CUDA graphs that were recorded for the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import nan
+from math import isclose, nan
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,15 @@ from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.scheme import Pair, Stages
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
-from heatsim.solver.stage_kernels import StageKernels
+from heatsim.solver.stage_kernels import StageKernels, StageValues
 
-# Stages that are queued before a signal is looked for.
-_STAGES_AT_ONCE = 32
+# Stages that are queued before a signal is looked for: enough for a second of work on a CPU, and so many at least.
+_CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
+# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
+# of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
+_SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
+# The places of stages among those that are added to another field.
+_PAIR, _RATE = 0, 1
 
 
 @dataclass
@@ -35,6 +40,23 @@ class _End:
     F: Any
     sums: HeatSums
     flows: HeatSums
+
+
+@dataclass(frozen=True)
+class _StepValues:
+    """Conditions and sources of a step.
+
+    Attributes:
+        end: of the step in s.
+        values: of its substeps in their order, the first stage of the pair among them; then of the smoothing substeps.
+        stages: number of those before the smoothing ones.
+        smoothing: number of smoothing substeps.
+    """
+
+    end: float
+    values: StageValues
+    stages: int
+    smoothing: int
 
 
 class FieldSubsteps:
@@ -67,7 +89,10 @@ class FieldSubsteps:
         self._kernels = kernels
         self._entered = entered
         self._stopped = stopped
+        self._smoothed = problem.precision == "float32"
+        self._step: _StepValues | None = None
         self._cells = cells
+        self._prepared = False
         # Zeros: a combination reads all buffers, those with weight 0 too.
         self._first = _End(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
         self._last = _End(field.spare, xp.zeros_like(field.deviation), shown, shown)
@@ -84,15 +109,31 @@ class FieldSubsteps:
         return self._kernels.choice
 
     def prepare(self) -> None:
-        """Compile the kernels."""
-        self._kernels.prepare(self._first.T, self._last.F)
+        """Compile the kernels. That uses a buffer that later holds a rate, so a second call does nothing."""
+        if not self._prepared:
+            self._kernels.prepare(self._first.T, self._last.F)
+            self._prepared = True
 
-    def rate(self, end: End, t: float, side: Side) -> None:
-        """Calculate F in K/s of one end, and the flows through surfaces in W."""
-        at, run_end = self._end(end), self._problem.scenario.time.end
-        stage = StageTimes.beside(t, side, 1.0, run_end)
-        heat = self._kernels.add_increments(None, at.T, at.F, stage)
-        at.flows = HeatSums(self._entered.take().surfaces, heat)
+    def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
+        """Calculate F in K/s of one end, and the flows through surfaces in W.
+
+        In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
+        cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
+        0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away, s/8 of them. They move the
+        field by s/16·dt_limit, a fifth of 1/s of the step.
+        """
+        at, step = self._end(end), self._step
+        if step is None or end is End.FIRST or not isclose(t, step.end, rel_tol=1e-12):
+            step = self._moment(t, side, stages)
+        T = at.T
+        if step.smoothing:
+            T = self._field.deviation
+            T[...] = at.T
+            some = slice(step.stages, step.stages + step.smoothing)
+            self._field.deviation, at.F, _ = self._kernels.advance(T, at.F, step.values, some, enters=False)
+            T = self._field.deviation
+        power = self._kernels.add_increments(None, T, at.F, step.values, _RATE)
+        at.flows = HeatSums(self._entered.take().surfaces, power)
 
     def trial(self, h: float) -> None:
         """Set the last end to T_n + h·F_n."""
@@ -104,34 +145,56 @@ class FieldSubsteps:
         Raises:
             StepInterrupted: a signal came.
         """
-        times = _stage_times(stages, t, h).after(t, self._problem.scenario.time.end)
-        after = stages.pair.after
-        heat = self._advance(times[:after])
-        heat += self._advance_pair(stages.pair, t, h)
-        heat += self._advance(times[after:])
+        step = self._step = self._plan(stages, t, h)
+        after, last = stages.pair.after, len(stages.substeps) + 1
+        heat = self._advance(step, 0, after)
+        heat += self._advance_pair(step, after)
+        heat += self._advance(step, after + 1, last)
         self._field.changed()
         entered = HeatSums(self._entered.take().surfaces, heat)
         self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, entered)])
 
-    def _advance(self, times: StageTimes) -> float:
-        """Do substeps on the last end; return the heat of sources in the body in J."""
-        heat = 0.0
-        for begin in range(0, len(times), _STAGES_AT_ONCE):
+    def _plan(self, stages: Stages, t: float, h: float) -> "_StepValues":
+        """Evaluate conditions and sources of all stages of a step, and of the rate at its end."""
+        after = stages.pair.after
+        substeps, (one, two) = _stage_times(stages, t, h), _pair_times(stages.pair, t, h)
+        in_order = StageTimes.joined([substeps[:after], one, substeps[after:]])
+        in_order = in_order.after(t, self._problem.scenario.time.end)
+        return self._with_rate(in_order, two, t + h, Side.BEFORE, stages.count)
+
+    def _moment(self, t: float, side: Side, stages: int) -> "_StepValues":
+        """Evaluate conditions and sources for the rate at a time alone."""
+        moment = StageTimes.beside(t, side, 1.0, self._problem.scenario.time.end)
+        return self._with_rate(moment[:0], moment, t, side, stages)
+
+    def _with_rate(self, in_order: StageTimes, pair: StageTimes, t: float, side: Side, stages: int) -> "_StepValues":
+        """Evaluate stages, the second one of the pair, and what the rate at ``t`` takes."""
+        end = self._problem.scenario.time.end
+        count = 8 * max(1, round(_SMOOTHING * stages / 8)) if self._smoothed and stages >= _SMOOTHED_FROM else 0
+        smoothing = [StageTimes.beside(t, side, self.dt_limit / 2, end)] * count
+        increments = StageTimes.joined([pair, StageTimes.beside(t, side, 1.0, end)])
+        values = self._kernels.evaluate(StageTimes.joined([in_order, *smoothing]), increments)
+        return _StepValues(t, values, len(in_order), count)
+
+    def _advance(self, step: "_StepValues", first: int, last: int) -> float:
+        """Do some substeps on the last end; return the heat of sources in the body in J."""
+        heat, most = 0.0, max(_FEWEST_AT_ONCE, _CELLS_AT_ONCE // self._field.grid.cell_count)
+        for begin in range(first, last, most):
             if self._stopped():
                 raise StepInterrupted
-            some = times[begin : begin + _STAGES_AT_ONCE]
             self._last.T, self._field.deviation, given = self._kernels.advance(
-                self._last.T, self._field.deviation, some
+                self._last.T, self._field.deviation, step.values, slice(begin, min(begin + most, last))
             )
             heat += given
         return heat
 
-    def _advance_pair(self, pair: Pair, t: float, h: float) -> float:
+    def _advance_pair(self, step: "_StepValues", at: int) -> float:
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
-        one, two = _pair_times(pair, t, h)
-        Z, T, _ = self._kernels.advance(self._last.T, self._field.deviation, one, enters=False)
+        Z, T, _ = self._kernels.advance(
+            self._last.T, self._field.deviation, step.values, slice(at, at + 1), enters=False
+        )
         # The rate of the last end is not known yet: its buffer is free for the result.
-        heat = self._kernels.add_increments(T, Z, self._last.F, two)
+        heat = self._kernels.add_increments(T, Z, self._last.F, step.values, _PAIR)
         T[...] = self._last.F
         self._last.T, self._field.deviation = T, Z
         return heat
@@ -149,12 +212,14 @@ class FieldSubsteps:
 
     def accept(self) -> None:
         """Make the last end the first one."""
+        self._step = None
         self._first.T[...] = self._last.T
         self._first.F, self._last.F = self._last.F, self._first.F
         self._first.sums, self._first.flows = self._last.sums, self._last.flows
 
     def reject(self) -> None:
         """Forget the last end; what stages entered is dropped."""
+        self._step = None
         self._entered.take()
         self._restore()
 

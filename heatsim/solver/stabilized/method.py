@@ -87,6 +87,7 @@ class SavedMethod(TypedDict):
     t: float
     controller: SavedController
     tolerance: dict[str, float]
+    stages: int
     work: dict[str, int]
 
 
@@ -106,6 +107,7 @@ class StabilizedMethod:
             face values change.
         controller: lengths of steps.
         work: what was done so far.
+        stages: number of stages of the last step.
         last: the step whose ends the backend keeps; None at the start and once it is settled.
     """
 
@@ -116,6 +118,7 @@ class StabilizedMethod:
     longest: float = inf
     controller: Controller = field(default_factory=Controller)
     work: Work = field(default_factory=Work)
+    stages: int = 0
     last: Step | None = None
     _rate_known: bool = False
 
@@ -144,7 +147,7 @@ class StabilizedMethod:
             except StepInterrupted:
                 substeps.reject()
                 raise
-            substeps.rate(End.LAST, result.end, Side.BEFORE)
+            substeps.rate(End.LAST, result.end, Side.BEFORE, stages.count)
             result = self.judge(result, stages, substeps.measure(error_estimate(result.h)))
         return result
 
@@ -159,7 +162,10 @@ class StabilizedMethod:
         fresh = self.controller.h is None
         if not self._rate_known:
             # A restart within a smooth interval takes the limit that the run took, for the same bits.
-            substeps.rate(End.FIRST, self.t, Side.AFTER if fresh else Side.BEFORE)
+            if fresh:
+                substeps.rate(End.FIRST, self.t, Side.AFTER)
+            else:
+                substeps.rate(End.FIRST, self.t, Side.BEFORE, self.stages)
             self._rate_known = True
         if not fresh:
             return self._attempt(Attempt(stop, jump, 0.0, stop, self.controller, kink=kink))
@@ -202,6 +208,7 @@ class StabilizedMethod:
         self._rate_known = self.controller.h is not None
         before = self.work
         self.work = Work(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
+        self.stages = stages.count
         self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
         self.t, self.tolerance = attempt.end, tolerance
         return self.last
@@ -225,6 +232,7 @@ class StabilizedMethod:
             "t": self.t,
             "controller": self.controller.to_dict(),
             "tolerance": self.tolerance.to_dict(),
+            "stages": self.stages,
             "work": asdict(self.work),
         }
 
@@ -239,7 +247,7 @@ class StabilizedMethod:
         self.t = float(saved["t"])
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])
-        self.work = Work(**saved["work"])
+        self.work, self.stages = Work(**saved["work"]), int(saved["stages"])
         self.last, self._rate_known = None, False
 
     def _attempt(self, attempt: Attempt) -> Attempt:

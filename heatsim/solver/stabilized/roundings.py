@@ -8,6 +8,8 @@ H is taken from the ends of steps. Between two stages the field may be larger wh
 such waves decay within the first steps; the tests of the energy balance hold the bound with them.
 """
 
+import numpy as np
+
 from heatsim.physics.energy_bound import roundings
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.stabilized.scheme import Stages
@@ -15,5 +17,5 @@ from heatsim.solver.stabilized.scheme import Stages
 
 def roundings_of_step(problem: HeatProblem, stages: Stages, h: float) -> float:
     """Σ of the weighted roundings of the stages of a step of ``h`` s, in parts of u·H."""
-    sizes = [substep.delta for substep in stages.substeps] + [stages.pair.a]
-    return sum(roundings(problem, size * h / problem.limit.dt) for size in sizes)
+    sizes = np.array([substep.delta for substep in stages.substeps] + [stages.pair.a])
+    return float(roundings(problem, sizes * h / problem.limit.dt).sum())

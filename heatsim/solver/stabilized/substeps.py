@@ -44,10 +44,12 @@ class Substeps(Protocol):
     def dt_limit(self) -> float:
         """The limit of an Euler step in s, faces included: no rate of the body is above 2/dt_limit."""
 
-    def rate(self, end: End, t: float, side: Side) -> None:
+    def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F(T) = dT/dt in K/s of one end at time ``t`` (s), and the flows through surfaces in W.
 
         Face values and sources are those at ``t``, approached from ``side``. The sums of the ledger do not change.
+        ``stages`` is the number of stages of the step that ended at ``t``, 0 without one: a backend may smooth noise of
+        rounding, which long steps would multiply.
         """
 
     def trial(self, h: float) -> None:

@@ -137,7 +137,7 @@ class ReferenceSubsteps:
     def dt_limit(self) -> float:
         return self.block.dt_limit
 
-    def rate(self, end: End, t: float, side: Side) -> None:
+    def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         state = self._state(end)
         self.calls.append(("rate", (end, t, side)))
         state.F, state.flows = self._flow(state.T, t, side, t, t)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heatsim.benchmark.ensembles import EnsembleMeasurement
+from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.reductions import ReductionMeasurement
-from heatsim.benchmark.results import KernelResult, Measurement, Stages
+from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -88,6 +89,38 @@ def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
     return Group(heading, table, *faults, *launched)
 
 
+def describe_methods(found: WorkPrecision) -> "Group":
+    """The methods in time on one scenario, within 80 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    cells, reference = " × ".join(f"{n:,}" for n in found.cells), found.reference
+    heading = Text.assemble(
+        (f"{found.title}: {cells} cells, {found.end:g} s, range {found.range:.4g} K", "bold"),
+        f"\n{found.device}, {found.precision}; reference: float64, tolerance {reference.tolerance:.2g} K, "
+        f"{reference.stages:,} stages in {reference.seconds:.3g} s",
+    )
+    table = _new_table("method", "tolerance\nK", "steps", "stages", "rejected", "error\nK", "time\ns", "Mcells/s")
+    for result in found.methods:
+        table.add_row(result.method, *_formatted([(result.tolerance, ".2g")]), *_numbers_of_method(result))
+    skipped = [Text(f"{result.method}: {result.skipped}") for result in found.methods if result.skipped]
+    return Group(heading, table, *skipped)
+
+
+def _numbers_of_method(result: MethodResult) -> tuple[str, ...]:
+    if result.cells_per_second is None:
+        return ("left out", *("",) * 5)
+    formats = (
+        (result.steps, ",d"),
+        (result.stages, ",d"),
+        (result.rejected, ",d"),
+        (result.error, ".2g"),
+        (result.seconds, ",.3g"),
+        (result.cells_per_second / 1e6, ",.4g"),
+    )
+    return _formatted(formats)
+
+
 def _new_table(*columns: str) -> "Table":
     from rich import box
     from rich.table import Table
@@ -132,7 +165,7 @@ def _launch(launch: dict[str, Any]) -> str:
     return f"{launch['kernel']}, {launch['steps_a_sweep']} steps per sweep{planes}, {launch['chosen']}"
 
 
-def _stage_table(stages: Stages) -> "Table":
+def _stage_table(stages: StageTimings) -> "Table":
     table = _new_table(f"{stages.kernel}, {stages.steps:,} steps", "ms", "spread")
     for stage, seconds in stages.seconds.items():
         table.add_row(stage.replace("_", " "), f"{seconds * 1e3:,.4g}", f"{stages.spread[stage]:.1%}")

@@ -6,12 +6,29 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heatsim.commands.bench_methods import bench_methods
+from heatsim.commands.options import Overrides
 from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
 
+_REPEATS = 7
+
 
 def bench(
+    scenario: Annotated[Path | None, Parameter(help="With --methods: a TOML file.")] = None,
+    /,
     *,
+    methods: Annotated[
+        bool,
+        Parameter(
+            help="Instead, run SCENARIO with each method in time, and compare the errors with the times.", negative=""
+        ),
+    ] = False,
+    overrides: Overrides = (),
+    patience: Annotated[
+        float | None,
+        Parameter(help="With --methods: leave out Euler's method if it takes longer than this in s. Default: 120."),
+    ] = None,
     cells: Annotated[
         tuple[int, ...] | None,
         Parameter(
@@ -23,7 +40,7 @@ def bench(
     precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Measure only this precision.")] = None,
     kernel: Annotated[tuple[str, ...], Parameter(help="Measure only this kernel; may be repeated.", negative="")] = (),
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Device to measure.")] = "auto",
-    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = 7,
+    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = _REPEATS,
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Annotated[
         bool,
@@ -36,7 +53,9 @@ def bench(
         Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
     ] = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
-    plot: Annotated[Path | None, Parameter(help="Write a roofline plot to this PNG file.")] = None,
+    plot: Annotated[
+        Path | None, Parameter(help="Write a roofline plot, or a work–precision diagram, to this PNG file.")
+    ] = None,
 ) -> int:
     """Verify the kernels against the NumPy oracle, then measure their speed."""
     from rich.console import Console
@@ -48,6 +67,12 @@ def bench(
     for path in (json, plot):
         if path is not None:
             check_writable(path)
+    if methods:
+        kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
+        kernel_only["--repeats"] = repeats != _REPEATS
+        return bench_methods(scenario, overrides, patience, device, kernel, precision, json, plot, kernel_only)
+    if scenario is not None or overrides or patience is not None:
+        raise InputError("a scenario, --set and --patience are for --methods: add --methods, or leave them out")
     precisions = (precision,) if precision else ("float32", "float64")
     if reductions:
         if kernel or energy or plot is not None:

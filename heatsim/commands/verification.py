@@ -1,7 +1,7 @@
 """`heatsim verify`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -17,13 +17,17 @@ def verify(
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
+    method: Annotated[
+        Literal["euler", "stabilized"] | None,
+        Parameter(help="Replace time.method of cases in which time passes. Default: as in their scenarios."),
+    ] = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     show: Annotated[
         bool, Parameter(name="--list", help="List the cases and their scenario files; run nothing.", negative="")
     ] = False,
 ) -> int:
     """Run cases with published or exact answers and compare the results. No files remain except the JSON file."""
-    from heatsim.verification import check_writable, choose, to_json
+    from heatsim.verification import check_writable, choose, left_out, to_json
     from heatsim.verification import verify as run_cases
 
     if show:
@@ -37,8 +41,10 @@ def verify(
     from heatsim.verification.table import describe
 
     with Console(stderr=True).status("…") as status:
-        verdicts = run_cases(cases, all_overrides((), device, kernel, precision), say=status.update)
+        verdicts = run_cases(cases, all_overrides((), device, kernel, precision), method, say=status.update)
     show_table(describe(verdicts))
+    for case in left_out(cases, method):
+        print(f"{case.name} did not run with --method {method}: {case.euler_only}")
     if json is not None:
         json.write_text(to_json(verdicts), encoding="utf-8")
     failed = [verdict.name for verdict in verdicts if not verdict.passed]

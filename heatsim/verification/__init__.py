@@ -11,27 +11,49 @@ from heatsim.verification.case import Case
 from heatsim.verification.catalog import CASES
 from heatsim.verification.verdict import Verdict, check
 
-__all__ = ["CASES", "Case", "Verdict", "check_writable", "choose", "to_json", "verify"]
+__all__ = ["CASES", "Case", "Verdict", "check_writable", "choose", "left_out", "to_json", "verify"]
 
 
 def verify(
-    names: Sequence[str] = (), overrides: Sequence[str] = (), say: Callable[[str], None] = lambda doing: None
+    names: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    method: str | None = None,
+    say: Callable[[str], None] = lambda doing: None,
 ) -> list[Verdict]:
     """Run cases in temporary folders and compare them with the known answers.
 
     Args:
         names: names of cases; empty for all.
         overrides: "key.path=value" texts that replace single values of every scenario, such as its device.
+        method: "euler" or "stabilized" for cases in which time passes; None for the method of each scenario. Cases
+            that the method cannot answer do not run; :func:`left_out` names them.
         say: called with the name of each case before it runs.
 
     Raises:
-        InputError: no such case, or the requested device or kernel is not available.
+        InputError: no such case, or the method can answer none of them; the requested device or kernel is not
+            available.
     """
+    unfit = left_out(names, method)
+    cases = [case for case in choose(names) if case not in unfit]
+    if not cases:
+        reasons = "; ".join(f"{case.name}: {case.euler_only}" for case in unfit)
+        raise InputError(
+            f"--method {method} answers none of these cases ({reasons}); choose other cases or --method euler"
+        )
     verdicts = []
-    for case in choose(names):
+    for case in cases:
         say(case.name)
-        verdicts.append(check(case, overrides))
+        verdicts.append(check(case, overrides, method))
     return verdicts
+
+
+def left_out(names: Sequence[str], method: str | None) -> list[Case]:
+    """The chosen cases that a method cannot answer; ``euler_only`` of each says why.
+
+    Raises:
+        InputError: there is no case with one of the names.
+    """
+    return [case for case in choose(names) if method == "stabilized" and case.euler_only]
 
 
 def choose(names: Sequence[str]) -> list[Case]:

@@ -17,6 +17,10 @@ Temperature = Callable[[Array, Array, Array, float], Array]
 FOLDER = Path(__file__).parent / "cases"
 # A second-order scheme has order 2: half the spacing gives a quarter of the error.
 LEAST_ORDER = 1.9
+# The error that a step of a method with a tolerance may have, as a part of the allowed error of the case. Errors of
+# steps add up over the run; with these parts their sum stays below a tenth of the allowed error. Where the order in
+# space is tested, they must also be small against the error on the finer grid.
+_PART_OF_STEP, _PART_OF_STEP_FOR_ORDER = 1e-2, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,9 @@ class Case:
         float32: the same for float32, if rounding dominates there; else None.
         order: whether the order of convergence is tested: the scenario also runs on half as many cells along each axis
             with four times the time step, and the order must be at least ``LEAST_ORDER``.
+        in_space: the same as ``tolerance`` for methods that follow a tolerance, if the errors of Euler's steps take
+            away a part of the error in space; else None.
+        euler_only: why no other method can give the answer; empty if others can.
     """
 
     name: str
@@ -68,16 +75,25 @@ class Case:
     tolerance: float
     float32: float | None = None
     order: bool = False
+    in_space: float | None = None
+    euler_only: str = ""
 
     @property
     def path(self) -> Path:
         """Its scenario file, which `heatsim run` accepts too."""
         return FOLDER / f"{self.name}.toml"
 
-    def allowed(self, precision: str) -> float:
+    def allowed(self, precision: str, method: str = "euler") -> float:
         """The largest allowed error in K."""
         fraction = self.float32 if self.float32 is not None and precision == "float32" else self.tolerance
+        if method == "stabilized" and self.in_space is not None:
+            fraction = max(fraction, self.in_space)
         return self.range * fraction
+
+    def tolerance_of_step(self, precision: str) -> float:
+        """The error in K that a step may have, so that the errors of all steps are small in the comparison."""
+        part = _PART_OF_STEP_FOR_ORDER if self.order else _PART_OF_STEP
+        return part * self.allowed(precision, "stabilized")
 
 
 def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:

@@ -37,7 +37,7 @@ def describe(verdicts: Sequence[Verdict]) -> "Group":
     seconds = sum(verdict.seconds for verdict in verdicts)
     how = (
         " and ".join(dict.fromkeys(getattr(verdict, what) for verdict in verdicts))
-        for what in ("device", "kernel", "precision")
+        for what in ("method", "device", "kernel", "precision")
     )
     parts.append(Text(f"{passed} of {len(verdicts)} passed in {seconds:.3g} s: {', '.join(how)}"))
     return Group(*parts)

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from heatsim.errors import Interrupted, RunError
+from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.solver.steady_state import METHOD
@@ -29,12 +30,15 @@ class Verdict:
         order: observed order, from a second grid of half as many cells along each axis; None if it is not tested.
         least_order: the smallest allowed order; None if it is not tested.
         passed: whether error and order are within their limits.
+        method: "euler", "stabilized" or "steady".
+        step_tolerance: the error in K that a step may have; None for methods without such a tolerance.
         failure: the error message of a failed run; else None.
         device: name of the device.
         kernel: name of the kernel.
         precision: "float32" or "float64".
         cells: cells along x, y, z.
         steps: number of steps.
+        stages: number of stages, those of rejected steps included; None for methods without stages.
         seconds: wall-clock time of all runs of the case.
     """
 
@@ -48,21 +52,25 @@ class Verdict:
     order: float | None
     least_order: float | None
     passed: bool
+    method: str
+    step_tolerance: float | None
     failure: str | None
     device: str
     kernel: str
     precision: str
     cells: tuple[int, int, int]
     steps: int
+    stages: int | None
     seconds: float
 
 
-def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
+def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) -> Verdict:
     """Run a case in a temporary folder, on two grids if its order is tested.
 
     Args:
         case: the case.
         overrides: "key.path=value" texts that replace single values of its scenario.
+        method: "euler" or "stabilized" for a case in which time passes; None for the method of its scenario.
 
     Raises:
         InputError: the device, kernel or memory that it needs is not available.
@@ -72,6 +80,7 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
     failure: str | None = None
     found: Comparison | None = None
     order: float | None = None
+    overrides = [*overrides, *_with_method(case, overrides, method)]
     with TemporaryDirectory(prefix="heatsim-verify-", ignore_cleanup_errors=True) as temporary:
         simulation = Simulation.from_scenario(case.path, overrides, output=Path(temporary) / "run")
         try:
@@ -86,7 +95,8 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
             # The message names a checkpoint in the temporary folder, which is deleted.
             raise KeyboardInterrupt from None
     problem = simulation.plan.problem
-    tolerance = case.allowed(problem.precision)
+    time, adaptive = problem.scenario.time, simulation.state.method
+    tolerance = case.allowed(problem.precision, time.method)
     reference, computed = found.worst if found else (None, None)
     return Verdict(
         name=case.name,
@@ -103,24 +113,37 @@ def check(case: Case, overrides: Sequence[str] = ()) -> Verdict:
         and failure is None
         and found.error <= tolerance
         and (not case.order or (order is not None and order >= LEAST_ORDER)),
+        method=time.method,
+        step_tolerance=time.tolerance if adaptive else None,
         failure=failure,
         device=simulation.plan.device.name,
         kernel=METHOD if problem.scenario.steady else simulation.plan.kernel.name,
         precision=problem.precision,
         cells=problem.grid.cells,
-        steps=simulation.step,
+        steps=adaptive.work.steps if adaptive else simulation.step,
+        stages=adaptive.work.stages if adaptive else None,
         seconds=perf_counter() - started,
     )
 
 
+def _with_method(case: Case, overrides: Sequence[str], method: str | None) -> list[str]:
+    """The override that runs a case with a method; none for a steady state, or for the method of its scenario."""
+    scenario = load(case.path, overrides)
+    if method is None or scenario.steady:
+        return []
+    tolerance = case.tolerance_of_step(scenario.solver.precision) if method == "stabilized" else None
+    return [method_override(scenario, method, tolerance)]
+
+
 def _coarse(case: Case, overrides: Sequence[str], output: Path) -> Comparison:
-    """The case with half as many cells along each axis of several cells, and four times the time step."""
+    """The case with half as many cells along each axis of several cells, and four times the time step of "euler"."""
     scenario = load(case.path, overrides)
     cells = [n if n == 1 else n // 2 for n in scenario.domain.cells]
-    dt = scenario.time.dt
-    assert isinstance(dt, float), f"{case.path}: a case with an order gives its dt"
-    simulation = Simulation.from_scenario(
-        case.path, [*overrides, f"domain.cells={cells}", f"time.dt={4.0 * dt!r}"], output=output
-    )
+    coarser = [f"domain.cells={cells}"]
+    if scenario.time.method == "euler":
+        dt = scenario.time.dt
+        assert isinstance(dt, float), f"{case.path}: a case with an order gives its dt"
+        coarser.append(f"time.dt={4.0 * dt!r}")
+    simulation = Simulation.from_scenario(case.path, [*overrides, *coarser], output=output)
     simulation.run()
     return case.quantity(simulation)

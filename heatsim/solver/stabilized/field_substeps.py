@@ -25,9 +25,9 @@ from heatsim.solver.stage_kernels import StageKernels, StageValues
 
 # Stages that are queued before a signal is looked for: enough for a second of work on a CPU, and so many at least.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32, from steps of so many stages on: a multiple of the steps
-# of a sweep of every kernel, so that they end in the buffer in which they begin.
-_SMOOTHING, _SMOOTHED_FROM = 8, 32
+# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
+# of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
+_SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
 # The places of stages among those that are added to another field.
 _PAIR, _RATE = 0, 1
 
@@ -119,8 +119,8 @@ class FieldSubsteps:
 
         In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
         cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
-        0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away. They move the field by
-        4·dt_limit, less than 1/80 of the step.
+        0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away, s/8 of them. They move the
+        field by s/16·dt_limit, a fifth of 1/s of the step.
         """
         at, step = self._end(end), self._step
         # To the bit: a run that is resumed here calculates the rate for this very time.
@@ -171,7 +171,7 @@ class FieldSubsteps:
     def _with_rate(self, in_order: StageTimes, pair: StageTimes, t: float, side: Side, stages: int) -> "_StepValues":
         """Evaluate stages, the second one of the pair, and what the rate at ``t`` takes."""
         end = self._problem.scenario.time.end
-        count = _SMOOTHING if self._smoothed and stages >= _SMOOTHED_FROM else 0
+        count = 8 * max(1, round(_SMOOTHING * stages / 8)) if self._smoothed and stages >= _SMOOTHED_FROM else 0
         smoothing = [StageTimes.beside(t, side, self.dt_limit / 2, end)] * count
         increments = StageTimes.joined([pair, StageTimes.beside(t, side, 1.0, end)])
         values = self._kernels.evaluate(StageTimes.joined([in_order, *smoothing]), increments)

@@ -25,7 +25,7 @@ VERSION = 1
 DAMPING = 0.5
 # Euler substeps of each polynomial. Kernels that do four steps a sweep need multiples of 4; neighbours differ by at
 # most an eighth from 32 on.
-SUBSTEPS = (*range(4, 65, 4), *range(72, 129, 8), *range(144, 257, 16))
+SUBSTEPS = (*range(4, 65, 4), *range(72, 129, 8), *range(144, 257, 16), *range(288, 513, 32))
 FILE = Path(__file__).with_name("tables.json")
 
 _EXCHANGES = 50

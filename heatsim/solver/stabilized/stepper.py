@@ -23,7 +23,7 @@ from heatsim.solver.stabilized.controller import Tolerance
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.method import SavedMethod, StabilizedMethod, Work
 from heatsim.solver.stabilized.roundings import roundings_of_step
-from heatsim.solver.stabilized.scheme import choose
+from heatsim.solver.stabilized.scheme import MOST_STAGES, choose, longest_step
 from heatsim.solver.stabilized.substeps import StepInterrupted
 from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 
@@ -128,7 +128,8 @@ class StabilizedStepper:
         if self._method.t < due:
             self._before = self.values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
-            self._method.longest = self._pace.longest(self._method.t)
+            longest = longest_step(self._substeps.dt_limit, MOST_STAGES[self._problem.precision])
+            self._method.longest = min(self._pace.longest(self._method.t), longest)
             with suppress(StepInterrupted):
                 step = self._method.step(stop, jump=not kink, kink=kink)
                 stages = choose(step.h, self._substeps.dt_limit)

@@ -16,9 +16,14 @@ from heatsim.solver.stabilized.polynomials import (
     pair,
     substeps_before_pair,
 )
-from heatsim.solver.stabilized.scheme import Stages, all_stages
+from heatsim.solver.stabilized.scheme import MOST_STAGES, Stages, all_stages
 
 EVERY = pytest.mark.parametrize("stages", all_stages(), ids=lambda stages: f"s={stages.count}")
+FLOAT32 = pytest.mark.parametrize(
+    "stages",
+    [stages for stages in all_stages() if stages.count <= MOST_STAGES["float32"]],
+    ids=lambda stages: f"s={stages.count}",
+)
 
 
 def spectrum(stages: Stages) -> np.ndarray:
@@ -60,7 +65,7 @@ def test_the_order_is_two_to_rounding(stages: Stages) -> None:
     assert b == pytest.approx((a * a + sum(delta**2 for _, delta in lengths)) / 2, abs=1e-16)
 
 
-@EVERY
+@FLOAT32
 def test_rounding_grows_slower_than_the_square_of_the_stages(stages: Stages) -> None:
     """With the pair last it would be 0.18·s⁴."""
     rows = factors(stages, spectrum(stages))
@@ -70,7 +75,7 @@ def test_rounding_grows_slower_than_the_square_of_the_stages(stages: Stages) -> 
     assert np.sqrt(1 + (after**2).mean(axis=1).sum()) <= max(62, 0.6 * stages.count)
 
 
-@EVERY
+@FLOAT32
 def test_stages_stay_closer_to_the_range_than_with_the_pair_first(stages: Stages) -> None:
     rows = factors(stages, spectrum(stages))
     reached = np.abs(np.cumprod(rows, axis=0)).max()
@@ -94,7 +99,7 @@ def test_the_tables_are_those_that_the_module_calculates(count: int) -> None:
 
 def test_degrees_are_dense_and_fit_kernels_of_four_steps_a_sweep() -> None:
     assert [len(stages.substeps) for stages in all_stages()] == list(SUBSTEPS)
-    assert (SUBSTEPS[0], SUBSTEPS[-1]) == (4, 256)
+    assert (SUBSTEPS[0], SUBSTEPS[-1]) == (4, 512)
     assert all(count % 4 == 0 == substeps_before_pair(count) % 4 for count in SUBSTEPS)
     assert all(after <= max(before + 4, 1.126 * before) for before, after in pairwise(SUBSTEPS))
 

@@ -155,7 +155,11 @@ def test_other_polynomials_are_refused(
     [
         ("tolerance = 0.1", "tolerance = 0.2", "time.tolerance is 0.2, was 0.1"),
         ("tolerance = 0.1\n", "", "time.tolerance is not given, was 0.1"),
-        ('method = "stabilized"\nend = 10.0\ntolerance = 0.1', "end = 10.0", 'time.method is "euler", was "stabilized"'),
+        (
+            'method = "stabilized"\nend = 10.0\ntolerance = 0.1',
+            "end = 10.0",
+            'time.method is "euler", was "stabilized"',
+        ),
     ],
 )
 def test_a_changed_method_or_tolerance_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -87,7 +87,7 @@ class StabilizedStepper:
             content: SavedMethod = json.loads(saved[_METHOD])
             self._method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
-        self._before = self._values()
+        self._before = self.values()
 
     @property
     def choice(self) -> Choice:
@@ -126,7 +126,7 @@ class StabilizedStepper:
         """
         due = float(self._problem.timeline.times[self.step + 1])
         if self._method.t < due:
-            self._before = self._values()
+            self._before = self.values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
             longest = longest_step(self._substeps.dt_limit, MOST_STAGES[self._problem.precision])
             self._method.longest = min(self._pace.longest(self._method.t), longest)
@@ -143,7 +143,8 @@ class StabilizedStepper:
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
         field, sums = self._substeps.restart(last=served and self._method.last is not None)
-        return RestartPoint(self.step, field, sums, self._values() if served else self._before)
+        return RestartPoint(self.step, field, sums, self.values() if served else self._before)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """What a checkpoint at the end of the last step keeps besides field and ledger."""
         return {_METHOD: json.dumps(self._method.save()), _ROUNDINGS: self.roundings}

@@ -1,4 +1,4 @@
-"""Work and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
+"""TimedWork and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
 
 The reference is a run in float64 whose steps may have a hundredth of the error of the tightest ones measured. The
 method is of second order, so the error of its whole run falls as the tolerance to the power 2/3: the reference has

@@ -79,7 +79,7 @@ def test_plan_shows_stages_as_a_range(tmp_path):
     assert rounding_note(plan.problem) == ""
     assert [device_bytes.of_run(of.problem).fields for of in (plan, euler)] == [5, 2]
     default = describe(Plan.of(problem(tmp_path)))
-    assert "0.02 % of the range of temperatures" in default
+    assert "0.02 % of the temperature range" in default
 
 
 def test_plan_counts_jumps(tmp_path):

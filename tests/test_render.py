@@ -224,7 +224,11 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
         # It needs no help.
         monkeypatch.delattr("heatsim.render.render")
         pictures.render()
-    assert {path.name for path in (folder / "figures").iterdir()} >= {"slices_t0000.png", "isosurface.png", "energy.png"}
+    assert {path.name for path in (folder / "figures").iterdir()} >= {
+        "slices_t0000.png",
+        "isosurface.png",
+        "energy.png",
+    }
 
 
 def test_pictures_are_drawn_here_if_the_process_beside_the_run_crashes(

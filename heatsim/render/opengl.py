@@ -17,7 +17,7 @@ def try_opengl() -> None:
     """Render a cube. Without EGL, OSMesa and a display, VTK ends the process with a segmentation fault."""
     import pyvista
 
-    plotter = pyvista.Plotter(off_screen=True, window_size=(16, 16))
+    plotter = pyvista.Plotter(off_screen=True, window_size=[16, 16])
     plotter.add_mesh(pyvista.Cube())
     plotter.screenshot(return_img=True)
     plotter.close()

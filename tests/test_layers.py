@@ -51,7 +51,7 @@ MAY_BE_HEAVY = {
     for name in (
         "multigrid/cpu_sweeps",
         *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
-        *("temporal_composite/boxes", "temporal_composite/box_contents"),
+        *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),
     )
 } | {("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba")}
 

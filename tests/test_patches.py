@@ -12,7 +12,8 @@ from heatsim import device
 from heatsim.errors import Interrupted, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.plan import Plan, describe
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.solver import device_bytes

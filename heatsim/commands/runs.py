@@ -70,7 +70,8 @@ def plan(
     """Show a run's coefficients c0…c6, time step, memory, disk space and time, without running it."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
-    from heatsim.run.plan import Plan, describe
+    from heatsim.run.plan import Plan
+    from heatsim.run.plan_text import describe
     from heatsim.scenario import load
 
     read = load(scenario, all_overrides(overrides, device, kernel, precision))

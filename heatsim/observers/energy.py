@@ -1,13 +1,14 @@
 """The energy balance, written to energy.csv.
 
-All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
-face, and the residual = stored − sources − Σ faces, which is rounding and nothing else. How large it can be is derived
-in heatsim/physics/energy_bound.py.
+All columns are heat in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face,
+and the residual = stored − sources − Σ faces − void, which consists of rounding only. heatsim/physics/energy_bound.py
+derives how large it can be.
 
-Patches on faces and surfaces towards void have columns of their own, between the faces and the residual; a patch's heat
-is among its face's, that towards void is not.
+Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
+of its face; the heat through void surfaces is not.
 """
 
+from contextlib import ExitStack
 from math import fsum
 
 import numpy as np
@@ -26,7 +27,7 @@ _CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
-    """The columns of energy.csv: after the faces one for each patch, whose heat is among its face's, and "void"."""
+    """The names of the columns of energy.csv; "void" only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
     void = ("void",) if problem.materials.exposed_cells else ()
     return ("time", "stored", "sources", *FACES, *patches, *void, "residual")
@@ -43,27 +44,30 @@ def balance(state: RunState) -> dict[str, float]:
 
 
 def bound(state: RunState) -> float:
-    """How large the residual in J may be at the last row."""
+    """Upper bound in J of the residual in the last row; 0 if no energy is written."""
     return 0.0 if state.energy_bound is None else state.energy_bound.residual
 
 
 class Energy(Observer):
-    """At 0, probe_every, 2·probe_every, … and the end."""
+    """Writes a row at 0, probe_every, 2·probe_every, … and the end."""
 
     _table: TableWriter
     _bound: EnergyBound
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
     def check(self, state: RunState, saved: Values) -> None:
-        """See that the rows that the checkpoint counts are as they were written."""
+        """Check that the rows of the checkpoint are still in the file, unchanged."""
         path, names = state.folder / folder.ENERGY, columns(state.problem)
         TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or cut it back to what the checkpoint knows."""
+        """Create the table, or remove the rows after the checkpoint."""
         path, names = state.folder / folder.ENERGY, columns(state.problem)
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         if saved is not None:
@@ -72,6 +76,7 @@ class Energy(Observer):
             self._table = TableWriter.create(path, names)
         else:
             self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
@@ -82,7 +87,7 @@ class Energy(Observer):
         self._table.append(list(row.values()))
 
     def save(self) -> dict[str, Value]:
-        """How many rows are in the table, and what the bound of the residual needs."""
+        """The number of rows in the table, and the state of the residual's bound."""
         return {"energy_rows": self._table.rows, **self._bound.save()}
 
     def record(self) -> dict[str, Pieces]:
@@ -91,12 +96,11 @@ class Energy(Observer):
         return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
 
     def flush(self) -> None:
-        """Bring the table to disk."""
+        """Write the table to the disk."""
         self._table.flush()
         if not self._table.is_in_place:
             raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

@@ -1,9 +1,11 @@
 """The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
 
-Columns are the sources by their names, the six faces, patches, surfaces towards void, and what is left: the imbalance
-in W, and in % of the heat that flows through the body, which is half of the sum of all magnitudes. A patch's heat is
-among its face's. What a beam brings is a source's, not its face's.
+Columns: sources, the six faces, patches, void surfaces, and the imbalance in W and in % of the heat flow through the
+body, which is half of the sum of all magnitudes. The heat of a patch is included in that of its face. The heat of a
+beam is in the column of its source, not in that of the face.
 """
+
+from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +38,19 @@ class HeatFlows(Observer):
 
     _table: TableWriter
 
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
-        """At once."""
+        """The only step."""
         return state.problem.timeline.steps
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table."""
-        assert state.steady is not None, "found before observers start"
+        assert state.steady is not None, "the steady state is solved before observers start"
         self._row = row(state.problem, state.steady)
         self._table = TableWriter.create(state.folder / folder.ENERGY, ["time", *self._row])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append the row."""
@@ -52,5 +58,4 @@ class HeatFlows(Observer):
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

@@ -1,8 +1,9 @@
 """Temperatures at points, along lines and of regions, written to probes.csv.
 
-How temperatures at points follow from those of cells: heatsim/physics/interpolation.py.
+heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
+from contextlib import ExitStack
 from math import isfinite
 
 import numpy as np
@@ -28,21 +29,24 @@ def columns(problem: HeatProblem) -> list[str]:
 
 
 class Probes(Observer):
-    """At 0, probe_every, 2·probe_every, … and the end."""
+    """Writes a row at 0, probe_every, 2·probe_every, … and the end."""
 
     _table: TableWriter
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a row is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
     def check(self, state: RunState, saved: Values) -> None:
-        """See that the rows that the checkpoint counts are as they were written."""
+        """Check that the rows of the checkpoint are still in the file, unchanged."""
         path, names = state.folder / folder.PROBES, columns(state.problem)
         TableWriter.check(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
+        """Create the table, or remove the rows after the checkpoint; find the cells around each point."""
         problem = state.problem
         probes = problem.scenario.probes
         self._regions = {
@@ -56,12 +60,13 @@ class Probes(Observer):
             self._table = TableWriter.create(path, names)
         else:
             self._table = TableWriter.reopen(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
+        self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append a row.
 
         Raises:
-            NotFiniteError: a face's own temperature is not finite at this very time.
+            NotFiniteError: the temperature of a face is not finite at this time.
         """
         time = state.time
         points = self._points.of(self._cells.temperatures(), surfaces_at(state.problem, state.step))
@@ -74,13 +79,13 @@ class Probes(Observer):
         for column, value in zip(state.problem.scenario.probe_columns, row[1:], strict=True):
             if not isfinite(value):
                 raise NotFiniteError(
-                    f'{value!r} K at probe "{column}" at t = {time!r} s, where the field is finite: a face that it '
-                    f"lies at has no finite value at that time; change the expression in t on that face"
+                    f'probe "{column}" is {value!r} K at t = {time!r} s, but the field is finite: the face at the '
+                    "probe has no finite temperature at that time; change the expression in t of that face"
                 )
         self._table.append(row)
 
     def save(self) -> dict[str, Value]:
-        """How many rows are in the table."""
+        """The number of rows in the table."""
         return {"probe_rows": self._table.rows}
 
     def record(self) -> dict[str, Pieces]:
@@ -89,12 +94,11 @@ class Probes(Observer):
         return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
 
     def flush(self) -> None:
-        """Bring the table to disk."""
+        """Write the table to the disk."""
         self._table.flush()
         if not self._table.is_in_place:
             raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        self._open.close()

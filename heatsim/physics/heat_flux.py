@@ -1,8 +1,8 @@
 """Heat-flux vectors at the centres of cells, from the conductances between them.
 
-What passes between two centres is the conductance between them times their difference, so that two cells of different
-materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material
-that changes with temperature it is their potentials that differ.
+The flux between two centres is their conductance times the temperature difference, so two cells of different materials
+agree on it. Each component of a cell's vector is the mean of the fluxes through its two faces along that axis. Within a
+material that varies with temperature, the difference of potentials replaces that of temperatures.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
-# Kinds of cells and their temperatures in K, of equal shapes.
+# Types of cells and their temperatures in K, of equal shapes.
 Cells = tuple[NDArray[np.intp], Array]
 
 
@@ -24,11 +24,12 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z.
 
     Args:
-        problem: whose conductivities and faces they are.
+        problem: the problem.
         step: number of steps done, for conditions that vary in time.
-        first: the lowest of the planes.
-        planes: gives temperatures in K of planes from … to below …, shape (planes, ny, nx), float64.
-        count: how many planes.
+        first: the lowest plane.
+        planes: a function (first, end) that returns the temperatures in K of planes ``first`` to ``end`` − 1, shape
+            (planes, ny, nx), float64.
+        count: number of planes.
     """
     nz = problem.grid.cells[2]
     wraps = problem.periodic
@@ -64,7 +65,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
 
 
 def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
-    """Smooth over voxel area of cells' contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
+    """Ratio of smooth to voxel area of contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
     nx, ny, _ = problem.grid.cells
     ratios = np.ones((last - first, ny, nx))
     exposure = problem.materials.exposure
@@ -75,7 +76,7 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
 
 
 def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
-    """What passes from one of two neighbours to the other in W/m²; ``ratio`` is a contact's area over the face's."""
+    """Heat flux from a cell to its neighbour in W/m²; ``ratio``: smooth area of the contact / area of the face."""
     (kind_a, T_a), (kind_b, T_b) = one, other
     medium = problem.materials
     if not medium.varies:
@@ -99,7 +100,7 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
-    """What flows into the body in W/m²: of a face's number, the rows of it, and their cells' temperatures and kinds."""
+    """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
     time, medium = problem.timeline.time(step), problem.materials
     conditions = problem.boundary.unchecked_rows(time, 0.0)
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.dt(step))

@@ -1,10 +1,10 @@
-"""The temperatures that can occur in a run, over which materials are followed.
+"""The temperatures that can occur in a run; tables of materials cover this range.
 
-Conduction makes no new extremes: without heat set free in the body the temperature stays between the lowest and the
-highest of the initial field and of what surrounds the body. Heat from sources, beams and given fluxes can raise it, at
-the most by what it would come to if it all stayed in the cell that gets most of it (the comparison principle: Protter
-& Weinberger, *Maximum Principles in Differential Equations*, ch. 3). That bound is wide where the heat is carried
-away, which costs tables nothing; an expression has to make sense all the way, or be given a range of its own.
+Conduction creates no new extremes: without sources the temperature stays between the lowest and highest of the initial
+field and the surroundings. Sources, beams and fluxes can raise it at most to the temperature of the most heated cell if
+all heat stayed there (comparison principle: Protter & Weinberger, *Maximum Principles in Differential Equations*,
+ch. 3). If heat flows away, this bound is far too wide. That does not matter for tables; an expression must be valid in
+the whole range, or the user sets a temperature_range.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary
+from heatsim.physics.boundary import Boundary, time_functions
 from heatsim.physics.cell_types import Medium
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature
+from heatsim.scenario import Constant, Flux, Material, MaterialTable, Scenario
 
 Array = NDArray[np.float64]
 
-# Expressions are followed no further than this without being told: tables would become coarse.
+# K. Beyond this, expressions need a temperature_range: tables would become coarse.
 HOTTEST = 10_000.0
-_PARTS = 64  # of the time between two switching times, over each of which sources are averaged
-_LARGEST_RISE = 1e7  # K; what heats more heats without bounds
+_PARTS = 64  # parts of the time between two switching times; sources are averaged over each
+_LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Occurring:
     """The temperatures that can occur.
 
     Attributes:
-        low, high: in K; 0 and infinity where nothing bounds them.
-        heated, cooled: whether heat set free in the body, or taken from it, widens the range.
+        low, high: in K; 0 and infinity if there is no bound.
+        heated, cooled: whether sources, beams or fluxes widen the range upwards or downwards.
     """
 
     low: float
@@ -48,18 +48,18 @@ class Occurring:
 
     @classmethod
     def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, medium: Medium) -> "Occurring":
-        """Look at the initial field, at the conditions and at the sources of a run.
+        """The range from the initial field, the conditions and the sources of a run.
 
         Args:
-            scenario: whose run it is.
+            scenario: the scenario.
             start: its initial field.
-            conditions: on faces, patches and surfaces towards void.
-            medium: the kinds of cells, with heat capacities at the reference temperature.
+            conditions: the conditions on faces, patches and void surfaces.
+            medium: the cell types, with heat capacities at the reference temperature.
         """
         temperatures = [start.lowest, start.highest, *surrounding(conditions, scenario.time.end)]
         low, high = min(temperatures), max(temperatures)
         if scenario.steady:
-            # Heat collects until it flows off: nothing but the body's resistances bounds the temperature.
+            # Heat collects until it flows away: only the resistances of the body bound the temperature.
             heated, cooled = _gains_and_losses(scenario, conditions, medium)
             return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
         gained, lost = _energies(scenario, conditions, medium)
@@ -72,7 +72,7 @@ class Occurring:
         )
 
     def followed(self, material: Material) -> tuple[float, float]:
-        """Between which of these temperatures (K) a material's functions say something of their own."""
+        """The range in K that the table of a material covers: beyond it, tables of the user are constant."""
         low, high = self.low, self.high
         if material.formulas and material.temperature_range is None:
             return low, high
@@ -85,10 +85,10 @@ class Occurring:
 
 
 def check(scenario: Scenario, occurring: Occurring) -> None:
-    """See that expressions make sense at every temperature that they are followed to.
+    """Check that expressions of materials are valid in the whole range.
 
     Raises:
-        ScenarioError: one does not; says where, and what to do.
+        ScenarioError: an expression is not; the message says at which temperature, and what to do.
     """
     problems = []
     for name, material in scenario.palette:
@@ -106,9 +106,7 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
                 problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
                 far = "any temperature" if high == inf else f"{high:.6g} K"
-                problems.append(
-                    Mistake(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
-                )
+                problems.append(Mistake(f"{place}.{key}", f"must be valid up to {far}, {why}; {_advice(material)}"))
     if problems:
         raise ScenarioError(scenario.path, problems)
 
@@ -117,31 +115,30 @@ def _why(occurring: Occurring, material: Material) -> str:
     if material.temperature_range is not None:
         return "which lies in its temperature_range"
     if occurring.heated or occurring.cooled:
-        return "which sources, beams and fluxes could bring about if no heat were carried away"
-    return "which initial field and surroundings bring about"
+        return "which sources, beams and fluxes could cause if no heat flowed away"
+    return "which the initial field or the surroundings cause"
 
 
 def _advice(material: Material) -> str:
     if material.temperature_range is not None:
         return "narrow the temperature_range"
     return (
-        "say with temperature_range = [lowest, highest] how far the expression holds (beyond, its values there do), or "
-        "give a table { temperatures = […], values = […] }"
+        "set temperature_range = [lowest, highest] to the range in which the expression holds (it is constant beyond), "
+        "or use a table { temperatures = […], values = […] }"
     )
 
 
 def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
-    """The lowest and highest temperatures in K that conditions hold or surround the body with."""
+    """The lowest and highest temperatures in K of held faces and surroundings."""
     for condition in conditions.conditions:
-        names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
-        for name in names:
-            function = getattr(condition, name, None)
-            if function is not None:
-                yield from function.extremes(end)
+        film, ambient, _, emissivity, surroundings = time_functions(condition)
+        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
+            if exchange != Constant(0.0):
+                yield from temperature.extremes(end)
 
 
 def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[bool, bool]:
-    """Whether any source, beam or given flux brings heat at t = 0, and whether any takes it away."""
+    """Whether any source, beam or flux adds heat at t = 0, and whether any removes heat."""
     sources, start = Sources(scenario, medium), np.zeros(1)
     given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
     given += sources.powers(start, INSTANT)[0].tolist()
@@ -150,7 +147,7 @@ def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) 
 
 
 def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[float, float]:
-    """The most heat in J/m³ that a cell can be given and robbed of, by sources, beams and given fluxes."""
+    """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
     end, sources = scenario.time.end, Sources(scenario, medium)
     gained = lost = 0.0
     if sources.volumetric:
@@ -182,9 +179,9 @@ def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple
 
 
 def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:
-    """By how many K an energy in J/m³ changes the temperature where that takes least; infinite where nothing bounds it.
+    """The temperature change in K by an energy in J/m³ at the smallest heat capacity; infinite without a bound.
 
-    An expression that makes no sense somewhere ends the way there: nothing is known of what lies beyond.
+    Where an expression is not positive, the change counts as unbounded.
     """
     steps = np.concatenate(([0.0], np.geomspace(1e-3, _LARGEST_RISE, 4001)))
     T = np.maximum(start + direction * steps, 0.0)

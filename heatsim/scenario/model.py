@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PlainValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from heatsim.grid import FACES, Grid
-from heatsim.scenario.boundaries import Boundaries, radiates
+from heatsim.grid import Grid
+from heatsim.scenario.boundaries import Boundaries
 from heatsim.scenario.contacts import Contact
 from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import (
@@ -217,20 +217,6 @@ class Scenario(BaseModel):
     def uses_void(self) -> bool:
         """Whether cells may be void, which does not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
-
-    @property
-    def composite(self) -> bool:
-        """Whether the body is more than one constant material with linear conditions on whole faces and no sources."""
-        conditions = [self.boundaries.face(name) for name in FACES]
-        return bool(
-            self.regions
-            or self.contacts
-            or self.patches
-            or self.sources
-            or self.uses_void
-            or any(map(radiates, conditions))
-            or any(material is not None and material.varies for _, material in self.palette)
-        )
 
     @property
     def steady(self) -> bool:

@@ -1,4 +1,4 @@
-"""Memory that a run needs on its device, counted before anything is allocated."""
+"""Memory that a run needs on its device, counted before it is allocated."""
 
 from dataclasses import dataclass
 from math import prod
@@ -16,9 +16,9 @@ class DeviceBytes:
     """Bytes of a run.
 
     Attributes:
-        field: of one buffer of the field; a run has two, and a third for copies where there is room.
-        ledger: of the sums of heat, those that are carried over among them.
-        body: of cell types, conditions on faces with patches, and a kernel's tables.
+        field: one buffer of the field. A run has two, and a third for copies if there is memory.
+        ledger: sums of heat, including carried ones.
+        body: cell types, conditions of faces with patches, and tables of the kernel.
     """
 
     field: int
@@ -27,12 +27,12 @@ class DeviceBytes:
 
     @property
     def total(self) -> int:
-        """All of it, without a copy of the field."""
+        """Sum of all, without a copy of the field."""
         return 2 * self.field + self.ledger + self.body
 
 
 def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceBytes:
-    """Count the bytes of a run of a problem; with the tables of a kernel, if one is named."""
+    """The bytes of a run of a problem, including the tables of ``kernel`` if it is not None."""
     materials, boundary = problem.materials, problem.boundary
     sums = sum(prod(shape) for shape in shapes_of_sums(problem).values()) * problem.scenario.output.energy
     carried = problem.timeline.last_step >= STEPS_TO_CARRY

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.physics import cell_type_map
 from heatsim.physics import cell_types as media
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
@@ -115,7 +116,7 @@ def body(
     rng = np.random.default_rng(seed)
     grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
     masks = [rng.random(grid.shape) < 0.3, None]
-    medium = media.build(
+    medium = cell_type_map.build(
         grid,
         PALETTE if several else PALETTE[:1],
         blobs(cells, rng) if several else None,

@@ -20,9 +20,10 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.composite.arrays import ledger_struct, make_tables
-from heatsim.kernels.temporal_composite import box_contents, boxes, correction
-from heatsim.kernels.temporal_composite.box_contents import LISTED
+from heatsim.kernels.temporal_composite import box_cells, boxes, correction
+from heatsim.kernels.temporal_composite.box_cells import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
+from heatsim.physics import cell_type_map
 from heatsim.physics import cell_types as media
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
@@ -102,7 +103,7 @@ def test_boxes_lie_side_by_side_over_all_cells_that_are_wrong(
     material = np.zeros(grid.shape, dtype=np.uint8)
     corner = rng.integers(0, grid.shape)
     material[tuple(slice(low, low + int(size)) for low, size in zip(corner, rng.integers(1, 12, 3), strict=True))] = 1
-    medium = media.build(grid, PALETTE[:2], material, periodic=periodic)
+    medium = cell_type_map.build(grid, PALETTE[:2], material, periodic=periodic)
     if medium.uniform:
         return
     build, room = pipeline(precision, grid), 60_000
@@ -128,7 +129,7 @@ def cases() -> tuple[CompositeSteps, ...]:
     ]
     for number, periodic in enumerate(((True, True, True), (False, True, False), (False, False, False))):
         case = body((144, 48, 44), periodic, 60 + number, steps=6)
-        medium = media.build(
+        medium = cell_type_map.build(
             case.grid,
             PALETTE[:3] if number else (*PALETTE[:2], media.VOID),
             spheres(case.grid.shape),
@@ -174,7 +175,7 @@ def test_boxes_of_more_kinds_than_they_list_are_corrected_too() -> None:
     material = np.random.default_rng(8).integers(0, kinds, one["medium"].grid.shape).astype(np.uint8)
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
-    medium = media.build(one["medium"].grid, palette, material)
+    medium = cell_type_map.build(one["medium"].grid, palette, material)
     rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, kinds)), one["rows"].beams)
     case = CompositeSteps(**{**one, "medium": medium, "rows": rows, "dt": 0.05 / float(medium.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
@@ -208,13 +209,15 @@ def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
         found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
         assert found is not None
         assert [int(number) for number in found.groups()] == [values["float32"], values["float64"]]
-    for module in (boxes, box_contents):
+    for module in (boxes, box_cells):
         assert (module._INTERIOR, module._KIND) == (INTERIOR, KIND)
 
 
 def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:
     grid = Grid((32, 32, 32), (1e-3, 1e-3, 1e-3))
-    foam = media.build(grid, PALETTE, np.random.default_rng(1).integers(0, len(PALETTE), grid.shape).astype(np.uint8))
+    foam = cell_type_map.build(
+        grid, PALETTE, np.random.default_rng(1).integers(0, len(PALETTE), grid.shape).astype(np.uint8)
+    )
     assert correction.boxes(pipeline("float32", grid), foam, (False,) * 3, CLOSED, BLOCK_MEMORY, 1) is None
     assert correction.table_bytes(foam, CLOSED) == 0
 

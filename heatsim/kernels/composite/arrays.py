@@ -23,8 +23,8 @@ def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str)
     """The tables that depend on the time step.
 
     Args:
-        medium: the types of cells.
-        c: c0…c6, for a body of one kind.
+        medium: the cell types.
+        c: c0…c6, for a body with one cell type.
         dt: the time step in s.
         precision: the precision of the tables.
     """

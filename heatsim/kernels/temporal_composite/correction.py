@@ -1,8 +1,9 @@
 """The correction of 07 on composite bodies: boxes of cells where 07 is wrong are stepped again.
 
-07 steps every cell as if its patch were of one kind and at no face. This is wrong in cells next to another kind, in
-patches of several kinds, and at faces that let heat through; with each further step of the sweep the error spreads by
-one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the sweep:
+07 steps every cell as if its patch had one cell type and were at no face. This is wrong in cells next to another type,
+in patches of several types, and at faces that let heat through; with each further step of the sweep the error spreads
+by one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the
+sweep:
 
     07_temporal.cu    every cell, as if plain    T ──► T_new    wrong along interfaces and faces
     correction.cu     boxes over wrong cells     T ──► T_new    correct; adds heat to the ledger
@@ -79,7 +80,7 @@ def correct(
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        medium: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
@@ -105,7 +106,7 @@ def correction_build(build: Build, block_memory: int) -> Build:
     """The build of the correction for a build of 07; ``block_memory`` is the shared memory of a block in bytes.
 
     In float32 two blocks share a multiprocessor: one works while the other waits. In float64 the boxes would be too
-        small.
+    small.
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
@@ -126,13 +127,14 @@ def boxes(
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        medium: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         block_memory: shared memory of a block in bytes.
         multiprocessors: multiprocessors of the device.
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
     """
+    from heatsim.kernels.temporal_composite.box_cells import Body
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = medium.grid
@@ -142,18 +144,17 @@ def boxes(
         return None
     if not len(table):
         return ()
-    found = contents(
-        np.ascontiguousarray(table[_order(table), :6]),
-        medium.cells,
-        grid.shape,
-        (periodic[2], periodic[1], periodic[0]),
-        np.array(open_faces),
-        -1 if medium.void is None or not medium.exposed_cells else medium.void,
-        np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
-        build.access,
-        build.spec.steps,
-        _KEPT[build.precision] * _threads(build),
+    body = Body(
+        cells=medium.cells,
+        shape=grid.shape,
+        wraps=(periodic[2], periodic[1], periodic[0]),
+        open_faces=np.array(open_faces),
+        void=-1 if medium.void is None or not medium.exposed_cells else medium.void,
+        bits=np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
+        vector=build.access,
     )
+    most_pairs = _KEPT[build.precision] * _threads(build)
+    found = contents(np.ascontiguousarray(table[_order(table), :6]), body, build.spec.steps, most_pairs)
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
@@ -207,7 +208,7 @@ def _table(
 
 def _box_dtype(steps: int) -> np.dtype[Any]:
     """The layout of struct Box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
 
     reach: list[Any] = [
         *(("first", np.int32, 3), ("planes", np.int32), ("lanes", np.int32), ("columns", np.int32)),
@@ -225,7 +226,8 @@ def _box_dtype(steps: int) -> np.dtype[Any]:
 
 def _vectors(build: Build, room: int) -> int:
     """Vectors per buffer. There are two buffers of values, of infos, and of descriptions of a box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
+    from heatsim.kernels.temporal_composite.box_contents import PORTION
 
     way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
     known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16

@@ -50,15 +50,14 @@ def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
         A mask of shape (nz, ny, nx); None if there are no such cells.
     """
     medium = balance.medium
-    grounded = [surface.cells for surface in balance.surfaces if surface.grounded]
+    grounded = [surface for surface in balance.surfaces if surface.grounded]
     if medium.void is None or medium.uniform:
         # The body is connected: the resistance between conducting neighbours is finite.
-        some = any(len(cells) for cells in grounded)
-        return None if some else np.ones(medium.grid.shape, dtype=bool)
+        return None if grounded else np.ones(medium.grid.shape, dtype=bool)
     conducts = (medium.cells & _KIND) != medium.void
     reached = np.zeros(medium.grid.shape, dtype=bool)
-    for cells in grounded:
-        reached.reshape(-1)[cells] = True
+    for surface in grounded:
+        surface.put(True, reached)
     _spread(reached, conducts, medium, balance.periodic)
     floating = conducts & ~reached
     return floating if floating.any() else None

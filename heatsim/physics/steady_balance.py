@@ -62,7 +62,11 @@ class SteadyBalance:
     @cached_property
     def linear(self) -> bool:
         """Whether nothing radiates and no conductivity depends on temperature."""
-        return not self.medium.varies and not any(surface.radiates for surface in self.surfaces)
+        return all(map(self.is_linear, self.surfaces)) and not self.medium.varies
+
+    def is_linear(self, surface: SteadySurface) -> bool:
+        """Whether the exchange of a surface is a linear function of the temperature; see its ``linear_terms``."""
+        return not self.medium.varies and not surface.radiates
 
     def links(self, precision: str, scale: float) -> tuple[Any, Any, Any]:
         """Conductances at the reference temperature between each cell and the one before it along x, y, z.
@@ -126,14 +130,23 @@ class SteadyBalance:
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
-        for surface, T in zip(self.surfaces, temperatures, strict=True):
-            heat = float((self.exchange(surface, T)[0] - surface.area * surface.beam).sum())
+        # All are fetched from a GPU at once.
+        heats = [self._heat(surface, T) for surface, T in zip(self.surfaces, temperatures, strict=True)]
+        for surface, heat in zip(self.surfaces, self.xp.stack(heats).tolist() if heats else [], strict=True):
             faces[surface.name] += heat
             if surface.number in patches:
                 patches[surface.number] += heat
         names = (patch.name for patch in scenario.patches)
         void = faces.pop(VOID)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
+
+    def _heat(self, surface: SteadySurface, T: Any) -> Any:
+        """Heat in W through a surface into the body, that of beams left out; a number of the device."""
+        if self.is_linear(surface) and surface.alike:
+            heat, slope = surface.linear_terms()
+            # Sums of arrays with gaps are slow on a GPU.
+            return heat * T.size - slope * self.xp.ascontiguousarray(T).sum()
+        return (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
 
     def exchange(self, surface: SteadySurface, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
@@ -32,7 +32,7 @@ class Balanced(Protocol):
     """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
 
     @property
-    def materials(self) -> Medium: ...  # noqa: D102
+    def materials(self) -> CellTypes: ...  # noqa: D102
     @property
     def boundary(self) -> Boundary: ...  # noqa: D102
     @property
@@ -169,12 +169,12 @@ class _Finder:
         if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
             return
         exchanges: NDArray[np.bool_] = np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1)
-        medium = body.materials
-        if medium.uniform and not medium.varies and not beams and not body.boundary.maps[face].size:
+        materials = body.materials
+        if materials.uniform and not materials.varies and not beams and not body.boundary.maps[face].size:
             if exchanges[face]:
                 yield self._surface(FACES[face], face, axis, _slices_at(face), 0, 1.0, 1.0, 0.0)
             return
-        cells = _cells_at(xp, medium.grid, face)
+        cells = _cells_at(xp, materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
         for number, places, fractions in _conditions_on(xp, body.boundary, face):
@@ -183,18 +183,18 @@ class _Finder:
                 yield from self._conducting(FACES[face], number, axis, _taken(cells, places), fractions, 1.0, beam)
 
     def _towards_void(self) -> Iterator[SteadySurface]:
-        xp, medium, condition = self._xp, self._body.materials, self._body.boundary.void
-        if condition is None or medium.exposure is None or not medium.exposed_cells:
+        xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
+        if condition is None or materials.exposure is None or not materials.exposed_cells:
             return
-        exposed = xp.asarray(medium.exposure.cells)
+        exposed = xp.asarray(materials.exposure.cells)
         own = self._types[exposed] & _KIND
         for side in range(6):
             axis = side // 2
-            n, stride = medium.grid.cells[axis], int(np.prod(medium.grid.cells[:axis]))
-            ratios, place = xp.asarray(medium.exposure.area[:, side]), exposed // stride % n
+            n, stride = materials.grid.cells[axis], int(np.prod(materials.grid.cells[:axis]))
+            ratios, place = xp.asarray(materials.exposure.area[:, side]), exposed // stride % n
             beyond = place + 1 if side % 2 else place - 1
             around = self._types[exposed + (beyond % n - place) * stride] & _KIND
-            passes = (own != medium.void) & (around == medium.void) & (ratios > 0.0)
+            passes = (own != materials.void) & (around == materials.void) & (ratios > 0.0)
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
@@ -205,13 +205,13 @@ class _Finder:
         self, name: str, number: int, axis: int, cells: Any, fractions: Any, weight: Any, beam: Any
     ) -> Iterator[SteadySurface]:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
-        xp, medium = self._xp, self._body.materials
-        if medium.uniform:
+        xp, materials = self._xp, self._body.materials
+        if materials.uniform:
             kinds = xp.zeros(len(cells), dtype=np.uint8)
         else:
             kinds = self._types[cells] & _KIND
-            if medium.void is not None:
-                some = xp.flatnonzero(kinds != medium.void)
+            if materials.void is not None:
+                some = xp.flatnonzero(kinds != materials.void)
                 cells, kinds = cells[some], kinds[some]
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
         if len(cells):
@@ -220,13 +220,13 @@ class _Finder:
     def _surface(
         self, name: str, number: int, axis: int, cells: Any, kinds: Any, fractions: Any, weight: Any, beam: Any
     ) -> SteadySurface:
-        medium, row = self._body.materials, self._rows[number]
-        half = 1.0 / medium.half[axis]
+        materials, row = self._body.materials, self._rows[number]
+        half = 1.0 / materials.half[axis]
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[kinds]
         return SteadySurface(
             *(self._xp, name, number, bool(row[FILM] > 0.0 or row[EMISSION] > 0.0), bool(row[EMISSION] > 0.0)),
-            *(cells, kinds, fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
+            *(cells, kinds, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
         )
 

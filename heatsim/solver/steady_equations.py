@@ -50,7 +50,7 @@ class Equations:
         self.xp, self.temperature = balance.xp, temperature
         self._balance, self._scale = balance, balance.scale
         self._operator = Operator(
-            balance.links(precision, self._scale), self.xp.zeros(balance.medium.grid.shape, dtype=precision)
+            balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
         )
         self._b = balance.sources(precision, self._scale)
         self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]

@@ -23,15 +23,6 @@ _PARTS_OF_WALL_TIME = (
 )
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-# A text for each file, in the order of interest to a reader.
-_CONTENTS = {
-    run_folder.SCENARIO: "the scenario, resolved",
-    run_folder.FIELDS: "temperature over time, for ParaView",
-    run_folder.PROBES: "probes over time",
-    run_folder.ENERGY: "energy balance over time",
-    run_folder.SUMMARY: "these numbers",
-    run_folder.CHECKPOINT: "the last state, for resume",
-}
 
 
 def summarise(folder: Path) -> "Group":
@@ -203,7 +194,7 @@ def _file_table(folder: Path) -> "Table":
     table.add_column(no_wrap=True, overflow="ignore")
     table.add_column(style="dim")
     table.add_row(Text(str(folder)), "")
-    for name, content in _CONTENTS.items():
+    for name, content in run_folder.CONTENTS.items():
         if (folder / name).exists():
             table.add_row(Text(f"  {name}"), content)
     pictures = sorted((folder / run_folder.FIGURES).glob("*.png"))

@@ -95,7 +95,7 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if how:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
-        yield "steps", f"{summary['steps']:,}" + (f" to {summary['time']:g} s" if "time" in summary else "")
+        yield "steps", _describe_steps(summary)
     if "end_state" in summary:
         yield "end state", str(summary["end_state"])
     if summary.get("method") == "steady":
@@ -116,6 +116,16 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"min {low}, max {high}, mean {mean} K"
             + (f" (stored as the difference from {_kelvin(reference)} K)" if reference is not None else ""),
         )
+
+
+def _describe_steps(summary: Mapping[str, Any]) -> str:
+    until = f" to {summary['time']:g} s" if "time" in summary else ""
+    if "stages" not in summary:
+        return f"{summary['steps']:,}{until}"
+    return (
+        f"{summary['steps']:,} {summary['method']} steps{until}, {summary['stages']:,} stages; "
+        f"{summary['rejected_steps']:,} steps rejected at a tolerance of {summary['tolerance']:.3g} K"
+    )
 
 
 def _describe_search(summary: Mapping[str, Any]) -> str:

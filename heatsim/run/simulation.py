@@ -157,7 +157,7 @@ class Simulation:
 
     @property
     def step(self) -> int:
-        """Number of steps done."""
+        """Number of steps done; of rows and fields reached by a method that chooses its own steps."""
         return self.state.step
 
     @property
@@ -233,7 +233,7 @@ class Simulation:
         scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
             raise FolderError(
-                f"{self.folder}: the run failed at step {self.step:,}; go on from its last checkpoint with "
+                f"{self.folder}: the run failed {self.state.progress}; go on from its last checkpoint with "
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
@@ -279,7 +279,7 @@ class Simulation:
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""
         return Interrupted(
-            f"interrupted while the kernel was compiled, at step {self.step:,}; go on with "
+            f"interrupted while the kernel was compiled, {self.state.progress}; go on with "
             f"`{resume_command(self.folder)}`"
         )
 
@@ -292,7 +292,7 @@ class Simulation:
         """
         self._saved = loop.save()
         raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
+            f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
             f"go on with `{resume_command(self.folder)}`"
         )
 

@@ -16,7 +16,7 @@ from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
-from heatsim.kernels.reductions.step_error import StepError, combine, step_error
+from heatsim.kernels.reductions.step_error import Fields, StepError, Weights, combine, step_error
 from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -29,9 +29,6 @@ from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
 _STAGES_A_STEP = 0.1
-
-Fields = tuple[Any, Any, Any, Any]
-Weights = tuple[float, float, float, float]
 
 
 @dataclass(eq=False)

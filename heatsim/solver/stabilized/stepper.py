@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.autotune import Choice
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.energy_bound import UNIT_ROUNDOFF
 from heatsim.physics.jumps import find_jumps
 from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
@@ -28,6 +30,8 @@ from heatsim.solver.stabilized.substeps import StepInterrupted
 from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 
 _METHOD, _ROUNDINGS = "method", "method_roundings"
+# The least tolerance in units of the rounding of a temperature.
+_ROUNDING_UNITS = 16.0
 
 
 class StabilizedStepper:
@@ -73,6 +77,7 @@ class StabilizedStepper:
         self.stopped: Callable[[], bool] = lambda: False
         self.roundings = 0.0
         self._problem = problem
+        self._reference = field.reference
         entered = Ledger(field.device, problem, ledger.recorded)
         kernels = (CudaStageKernels if spec.backend == "cuda" else CpuStageKernels)(
             problem, field, entered, spec, arrays, tuned
@@ -87,7 +92,7 @@ class StabilizedStepper:
             content: SavedMethod = json.loads(saved[_METHOD])
             self._method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
-        self._before = self._values()
+        self._before = self.values()
 
     @property
     def choice(self) -> Choice:
@@ -121,12 +126,13 @@ class StabilizedStepper:
         """Do one step of the method if the next due time is not reached yet; if it is then, show the field there.
 
         Raises:
-            ScenarioError: a condition or source cannot be used at one of the stages.
+            ScenarioError: a condition or source cannot be used at one of the stages; rounding hides the tolerance.
             NotFiniteError, RunError: no step is good enough, however short.
         """
         due = float(self._problem.timeline.times[self.step + 1])
         if self._method.t < due:
-            self._before = self._values()
+            self._check_tolerance()
+            self._before = self.values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
             longest = longest_step(self._substeps.dt_limit, MOST_STAGES[self._problem.precision])
             self._method.longest = min(self._pace.longest(self._method.t), longest)
@@ -138,12 +144,31 @@ class StabilizedStepper:
             self._method.interpolate(due)
             self.step += 1
 
+    def _check_tolerance(self) -> None:
+        """Refuse a tolerance that rounding hides: steps would become ever shorter.
+
+        Raises:
+            ScenarioError: says which tolerance is possible.
+        """
+        tolerance, reference = self._method.tolerance, self._reference
+        largest = max(abs(tolerance.low - reference), abs(tolerance.high - reference))
+        least = _ROUNDING_UNITS * UNIT_ROUNDOFF[self._problem.precision] * largest
+        if tolerance.kelvin < least:
+            message = (
+                f"got {tolerance.kelvin!r} K; {self._problem.precision} resolves errors of {least:.2g} K or more where "
+                f"temperatures differ by {largest:.6g} K from {reference:.6g} K; allow a larger tolerance"
+            )
+            if self._problem.precision == "float32":
+                message += ', or set solver.precision = "float64"'
+            raise ScenarioError(self._problem.scenario.path, [Mistake("time.tolerance", message)])
+
     def restart_point(self) -> RestartPoint:
         """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
         field, sums = self._substeps.restart(last=served and self._method.last is not None)
-        return RestartPoint(self.step, field, sums, self._values() if served else self._before)
+        return RestartPoint(self.step, field, sums, self.values() if served else self._before)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """What a checkpoint at the end of the last step keeps besides field and ledger."""
         return {_METHOD: json.dumps(self._method.save()), _ROUNDINGS: self.roundings}

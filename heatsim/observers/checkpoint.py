@@ -29,6 +29,11 @@ class Checkpoints(Observer):
         self._files = files
         self._written_at = time.monotonic()
 
+    @property
+    def files(self) -> Sequence[str]:
+        """The last checkpoint."""
+        return (folder.CHECKPOINT,)
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """The clock starts."""
         self._written_at = time.monotonic()

@@ -8,22 +8,15 @@ Patches and void surfaces have extra columns between the faces and the residual.
 of its face; the heat through void surfaces is not.
 """
 
-from contextlib import ExitStack
 from math import fsum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsim.grid import FACES
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import Value, Values
 from heatsim.observers.state import RunState
+from heatsim.observers.table import TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
-from heatsim.storage.tables import TableWriter
-
-_CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
@@ -48,59 +41,33 @@ def bound(state: RunState) -> float:
     return 0.0 if state.energy_bound is None else state.energy_bound.residual
 
 
-class Energy(Observer):
-    """Writes a row at 0, probe_every, 2·probe_every, … and the end."""
+class Energy(TableObserver):
+    """Writes energy.csv."""
 
-    _table: TableWriter
+    file = folder.ENERGY
+    saved_as = "energy"
+
     _bound: EnergyBound
 
-    def __init__(self) -> None:
-        self._open = ExitStack()
-
-    def due(self, state: RunState) -> NDArray[np.int64]:
-        """Steps at which a row is written."""
-        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
-
-    def check(self, state: RunState, saved: Values) -> None:
-        """Check that the rows of the checkpoint are still in the file, unchanged."""
-        path, names = state.folder / folder.ENERGY, columns(state.problem)
-        TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+    def columns(self, state: RunState) -> tuple[str, ...]:
+        """The time and the terms of the balance."""
+        return columns(state.problem)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or remove the rows after the checkpoint."""
-        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        """Open the table, and restore the bound of the residual."""
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         if saved is not None:
             self._bound.restore(saved)
-        if saved is None:
-            self._table = TableWriter.create(path, names)
-        else:
-            self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
-        self._open.callback(self._table.close)
+        super().start(state, saved)
 
-    def handle(self, state: RunState) -> None:
-        """Append a row."""
+    def row(self, state: RunState) -> list[float]:
+        """The time and the energy balance; adds them to the bound of the residual."""
         row, around = balance(state), state.statistics.deviations()
         turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
         heat = state.statistics.heat(absolute=True)
         self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
-        self._table.append(list(row.values()))
+        return list(row.values())
 
     def save(self) -> dict[str, Value]:
         """The number of rows in the table, and the state of the residual's bound."""
-        return {"energy_rows": self._table.rows, **self._bound.save()}
-
-    def record(self) -> dict[str, Pieces]:
-        """The running checksum of the table after each row."""
-        rows = self._table.rows
-        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
-
-    def flush(self) -> None:
-        """Write the table to the disk."""
-        self._table.flush()
-        if not self._table.is_in_place:
-            raise folder.removed(self._table.path)
-
-    def close(self) -> None:
-        """Close the table."""
-        self._open.close()
+        return {**super().save(), **self._bound.save()}

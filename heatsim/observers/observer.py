@@ -1,6 +1,6 @@
 """The interface of observers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ class Observer:
     ``due`` is known before the run, so kernels run without interruption between due steps. ``poll`` is called between
     batches of steps. It may use the clock only: no result may depend on where a batch ends.
     """
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The names of the files in the folder of the run that it has written when the run is complete."""
+        return ()
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The numbers of the steps after which :meth:`handle` is called, in ascending order."""

@@ -3,24 +3,17 @@
 heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
-from contextlib import ExitStack
 from math import isfinite
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsim.errors import NotFiniteError
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import RunState
+from heatsim.observers.table import TableObserver
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
-from heatsim.storage.tables import TableWriter
-
-_CHECKSUMS = "probe_checksums"
 
 
 def columns(problem: HeatProblem) -> list[str]:
@@ -28,25 +21,18 @@ def columns(problem: HeatProblem) -> list[str]:
     return ["time", *problem.scenario.probe_columns]
 
 
-class Probes(Observer):
-    """Writes a row at 0, probe_every, 2·probe_every, … and the end."""
+class Probes(TableObserver):
+    """Writes probes.csv."""
 
-    _table: TableWriter
+    file = folder.PROBES
+    saved_as = "probe"
 
-    def __init__(self) -> None:
-        self._open = ExitStack()
-
-    def due(self, state: RunState) -> NDArray[np.int64]:
-        """Steps at which a row is written."""
-        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
-
-    def check(self, state: RunState, saved: Values) -> None:
-        """Check that the rows of the checkpoint are still in the file, unchanged."""
-        path, names = state.folder / folder.PROBES, columns(state.problem)
-        TableWriter.check(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
+    def columns(self, state: RunState) -> list[str]:
+        """The time and the columns of the probes."""
+        return columns(state.problem)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or remove the rows after the checkpoint; find the cells around each point."""
+        """Open the table; find the cells around each point."""
         problem = state.problem
         probes = problem.scenario.probes
         self._regions = {
@@ -54,16 +40,10 @@ class Probes(Observer):
         }
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
+        super().start(state, saved)
 
-        path, names = state.folder / folder.PROBES, columns(problem)
-        if saved is None:
-            self._table = TableWriter.create(path, names)
-        else:
-            self._table = TableWriter.reopen(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
-        self._open.callback(self._table.close)
-
-    def handle(self, state: RunState) -> None:
-        """Append a row.
+    def row(self, state: RunState) -> list[float]:
+        """The time and the temperatures of the probes.
 
         Raises:
             NotFiniteError: the temperature of a face is not finite at this time.
@@ -82,23 +62,4 @@ class Probes(Observer):
                     f'probe "{column}" is {value!r} K at t = {time!r} s, but the field is finite: the face at the '
                     "probe has no finite temperature at that time; change the expression in t of that face"
                 )
-        self._table.append(row)
-
-    def save(self) -> dict[str, Value]:
-        """The number of rows in the table."""
-        return {"probe_rows": self._table.rows}
-
-    def record(self) -> dict[str, Pieces]:
-        """The running checksum of the table after each row."""
-        rows = self._table.rows
-        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
-
-    def flush(self) -> None:
-        """Write the table to the disk."""
-        self._table.flush()
-        if not self._table.is_in_place:
-            raise folder.removed(self._table.path)
-
-    def close(self) -> None:
-        """Close the table."""
-        self._open.close()
+        return row

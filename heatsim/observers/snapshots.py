@@ -1,6 +1,6 @@
 """Writes the whole field to fields.vtkhdf."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -28,6 +28,11 @@ class Snapshots(Observer):
 
     def __init__(self) -> None:
         self._open = ExitStack()
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The file of the fields."""
+        return (folder.FIELDS,)
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a field is written."""

@@ -42,11 +42,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.boundary import STEFAN_BOLTZMANN, Condition
+from heatsim.physics.boundary import NOTHING, STEFAN_BOLTZMANN, Condition, time_functions
 from heatsim.physics.link_weights import kinds_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import surrounding
-from heatsim.scenario import Constant, Convection, Flux, Radiation, Temperature, TimeFunction
+from heatsim.scenario import Temperature, TimeFunction
 
 Array = NDArray[np.float64]
 
@@ -210,19 +210,14 @@ class EnergyBound:
         """The largest power in W that the surroundings bring to a body at the reference temperature."""
         end, power = self._problem.scenario.time.end, 0.0
         for condition, area, conductance in self._areas:
-            match condition:
-                case Temperature():
-                    power += area * conductance * self._farthest(condition.value)
-                case Convection():
-                    film = condition.coefficient.extremes(end)[1] * self._farthest(condition.ambient)
-                    radiated = self._radiated(condition.emissivity, condition.surroundings)
-                    most = max(self._farthest(condition.ambient), self._farthest(condition.surroundings))
-                    power += area * min(film + radiated, conductance * most)
-                case Radiation():
-                    radiated = self._radiated(condition.emissivity, condition.ambient)
-                    power += area * min(radiated, conductance * self._farthest(condition.ambient))
-                case _:
-                    pass
+            film, ambient, _, emissivity, surroundings = time_functions(condition)
+            pairs = ((film, ambient), (emissivity, surroundings))
+            around = [self._farthest(temperature) for exchange, temperature in pairs if exchange != NOTHING]
+            most = conductance * max(around, default=0.0)
+            if not isinstance(condition, Temperature):
+                convected = film.extremes(end)[1] * self._farthest(ambient)
+                most = min(most, convected + self._radiated(emissivity, surroundings))
+            power += area * most
         return power
 
     def _farthest(self, temperature: TimeFunction) -> float:
@@ -249,8 +244,9 @@ class EnergyBound:
         """Power in W, by magnitude, of sources, beams and fluxes in steps of ``dt`` seconds from ``times``."""
         sources, materials, power = self._problem.sources, self._problem.materials, np.zeros(1)
         for condition, area, _ in self._areas:
-            if isinstance(condition, Flux) and condition.value != Constant(0.0):
-                power = power + area * np.abs(condition.value.mean(times, dt))
+            flux = time_functions(condition).flux
+            if flux != NOTHING:
+                power = power + area * np.abs(flux.mean(times, dt))
         heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
         power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
         return np.asarray(power + sources.absorbed(times, dt))

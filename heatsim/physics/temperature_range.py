@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary, time_functions
+from heatsim.physics.boundary import NOTHING, Boundary, time_functions
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Constant, Flux, Material, MaterialTable, Scenario, TimeFunction
+from heatsim.scenario import Material, MaterialTable, Scenario, TimeFunction
 
 Array = NDArray[np.float64]
 
@@ -133,7 +133,7 @@ def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
     for condition in conditions.conditions:
         film, ambient, _, emissivity, surroundings = time_functions(condition)
         for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
-            if exchange != Constant(0.0):
+            if exchange != NOTHING:
                 yield from temperature.extremes(end)
 
 
@@ -183,8 +183,7 @@ def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
 def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     """What fluxes, sources and beams bring, each as an amount and its factor in time."""
     for condition in conditions.conditions:
-        if isinstance(condition, Flux):
-            yield 1.0, condition.value
+        yield 1.0, time_functions(condition).flux
     for source in conditions.scenario.sources:
         power = source.power if source.beam is None else source.beam.power
         yield power or source.power_density or 0.0, source.scale
@@ -193,7 +192,7 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
 def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[bool, bool]:
     """Whether any source, beam or flux adds heat at t = 0, and whether any removes heat."""
     sources, start = Sources(scenario, materials), np.zeros(1)
-    given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
+    given = [float(time_functions(condition).flux.at(start)[0]) for condition in conditions.conditions]
     given += sources.powers(start, INSTANT)[0].tolist()
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
@@ -211,9 +210,10 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
     for number, condition in enumerate(conditions.conditions):
-        if not isinstance(condition, Flux):
+        flux = time_functions(condition).flux
+        if flux == NOTHING:
             continue
-        values = condition.value.at(condition.value.samples(end))
+        values = flux.at(flux.samples(end))
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         for face in faces if number != conditions.void else range(6):
             at = divmod(face, 2)

@@ -23,18 +23,9 @@ _PARTS_OF_WALL_TIME = (
 )
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-# A text for each file, in the order of interest to a reader.
-_CONTENTS = {
-    run_folder.SCENARIO: "the scenario, resolved",
-    run_folder.FIELDS: "temperature over time, for ParaView",
-    run_folder.PROBES: "probes over time",
-    run_folder.ENERGY: "energy balance over time",
-    run_folder.SUMMARY: "these numbers",
-    run_folder.CHECKPOINT: "the last state, for resume",
-}
 
 
-_STEADY_CONTENTS = _CONTENTS | {
+_STEADY_CONTENTS = run_folder.CONTENTS | {
     run_folder.FIELDS: "temperature, for ParaView",
     run_folder.PROBES: "probes",
     run_folder.ENERGY: "heat flows in W",
@@ -67,7 +58,7 @@ def summarise(folder: Path) -> "Group":
         if len(columns) > 1 and len(rows):
             parts.append(_probe_table(columns[1:], rows[:, 1:]))
     steady = summary.get("method") == "steady"
-    parts.append(_file_table(folder, _STEADY_CONTENTS if steady else _CONTENTS))
+    parts.append(_file_table(folder, _STEADY_CONTENTS if steady else run_folder.CONTENTS))
     return Group(*parts)
 
 

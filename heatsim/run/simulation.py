@@ -311,15 +311,8 @@ class Simulation:
                 "output.every, output.probe_every and output.checkpoint_wall make the run faster"
             )
         self.warnings += temperature_warnings(self.state)
-        written = {
-            folder.FIELDS: scenario.output.fields,
-            folder.PROBES: scenario.probes,
-            folder.ENERGY: scenario.output.energy,
-            folder.CHECKPOINT: not scenario.steady,
-        }
-        results = [name for name, wanted in written.items() if wanted]
-        folder.require_files(self.folder, [*input_files(scenario), *results])
+        folder.require_files(self.folder, [*input_files(scenario), *loop.files])
         summary = summarise(self.plan, self.state, self.timing, self._choice)
-        written_tables = [name for name in (folder.PROBES, folder.ENERGY) if written[name]]
+        written_tables = [name for name in loop.files if Path(name).suffix == ".csv"]
         summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
         folder.write_summary(self.folder, summary)

@@ -94,6 +94,11 @@ class TimeLoop:
         return self.state.finished
 
     @property
+    def files(self) -> list[str]:
+        """The names of the files that the observers write."""
+        return [name for observer in self._observers for name in observer.files]
+
+    @property
     def due(self) -> bool:
         """Whether an observer is due now."""
         return self.state.step == self._next

@@ -37,7 +37,16 @@ FAILURE = "failure.json"  # of a run in a study, instead of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
-FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
+# The files of a run that its report lists: their contents, in the order of interest to a reader.
+CONTENTS = {
+    SCENARIO: "the scenario, resolved",
+    FIELDS: "temperature over time, for ParaView",
+    PROBES: "probes over time",
+    ENERGY: "energy balance over time",
+    SUMMARY: "these numbers",
+    CHECKPOINT: "the last state, for resume",
+}
+FILES = (*CONTENTS, PREVIOUS)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 
 

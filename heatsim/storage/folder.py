@@ -266,13 +266,11 @@ def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
             found = sorted(path for path in (folder / sub).iterdir() if is_own_file(path))
             expected += [path for path in found if path.name.removesuffix(".part").endswith(suffixes)]
             expected.append(folder / sub)
-    expected += copies
     parents = {parent for copy in copies for parent in copy.parents if folder in parent.parents}
-    expected += sorted(parents, key=lambda path: len(path.parts), reverse=True)
+    expected += [*copies, *sorted(parents, key=lambda path: len(path.parts), reverse=True)]
     expected += [folder / name for name in names if is_own_file(folder / name)]
     ours = list(dict.fromkeys(expected))
-    others = sorted(path for path in walk(folder) if path not in ours)
-    return ours, others
+    return ours, sorted(path for path in walk(folder) if path not in ours)
 
 
 def _are_inputs(folder: Path, paths: Iterable[Path]) -> bool:

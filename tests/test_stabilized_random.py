@@ -26,7 +26,7 @@ def stabilized(text: str) -> str:
     return text.replace('rounding = "stochastic"', 'rounding = "nearest"')
 
 
-@settings(max_examples=25, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(case=cases())
 def test_temperatures_keep_within_their_range(case: Case) -> None:
     """Ends of steps leave it by the tolerance at most, and rows and fields between them by twice that."""

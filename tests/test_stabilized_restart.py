@@ -27,7 +27,7 @@ SWITCHED = runs.TEXT.replace("times = [0.0, 5.0]", "times = [0.0, 1.1, 5.7]").re
 CASES = {
     "rows within steps": (SWITCHED, ("output.probe_every=0.25",)),
     "steps within rows": (SWITCHED, ("output.probe_every=10", "output.every=10", "time.tolerance=0.05 K")),
-    "several materials": (EVERYTHING, ("solver.precision=float32", "output.probe_every=0.02")),
+    "several materials": (EVERYTHING, ("domain.cells=[10,8,6]", "solver.precision=float32", "output.probe_every=0.02")),
 }
 
 

@@ -258,7 +258,7 @@ def _compared(bench: _Bench, method: str, tolerance: float | None = None) -> Met
         simulation.run(watchers=[difference])
     except StorageError:
         raise
-    except RunError as failure:
+    except (ScenarioError, RunError) as failure:  # one of these says that rounding hides the tolerance
         return MethodResult(method, tolerance, skipped=f"failed: {failure}")
     error, place, at = difference.error, "field", difference.time
     if bench.scenario.probes:

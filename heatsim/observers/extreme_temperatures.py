@@ -60,11 +60,11 @@ class ExtremeTemperatures(Observer):
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
-        medium = state.problem.materials
+        materials = state.problem.materials
         for kind, ends in enumerate(self._ends):
             if ends is None or not present[kind]:
                 continue
-            name = medium.palette[medium.kinds[kind].material].name
+            name = materials.palette[materials.kinds[kind].material].name
             for side, sign, found, end in (("low", -1.0, low[kind], ends[0]), ("high", 1.0, high[kind], ends[1])):
                 before = state.beyond.get((name, side))
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):

@@ -124,14 +124,22 @@ class RunState:
             NotFiniteError: there is NaN or infinity in the field.
         """
         if self._total is None or self._total[0] != self.step:
-            total = self.field.total()
-            if not np.isfinite(total):
-                raise NotFiniteError(
-                    f"NaN or infinity in the field, seen {self.progress} (t = {self.time!r} s); nothing of it was "
-                    "saved. The files up to the step before are good, the last checkpoint too"
-                )
-            self._total = (self.step, total)
+            self._total = (self.step, self.finite_total(self.field))
         return self._total[1]
+
+    def finite_total(self, field: Field) -> float:
+        """Sum of the deviations of a field in K.
+
+        Raises:
+            NotFiniteError: there is NaN or infinity in it.
+        """
+        total = field.total()
+        if not np.isfinite(total):
+            raise NotFiniteError(
+                f"NaN or infinity in the field, seen {self.progress} (t = {self.time!r} s); nothing of it was saved. "
+                "The files up to the step before are good, the last checkpoint too"
+            )
+        return total
 
     def write(self, work: Callable[[FieldCopy], object]) -> None:
         """Have something done with the field as it is at this step; the run goes on in the meantime.

@@ -13,7 +13,7 @@ from heatsim.physics.cell_types import (
     MAXIMUM_KINDS,
     Array,
     CellType,
-    Medium,
+    CellTypes,
     Substance,
     TooManyKindsError,
     planes_at_once,
@@ -32,7 +32,7 @@ def build(
     periodic: tuple[bool, bool, bool] = (False, False, False),
     exposed: bool = False,
     surfaces: FaceAreas | None = None,
-) -> Medium:
+) -> CellTypes:
     """The cell types of a body.
 
     Args:
@@ -63,7 +63,7 @@ def build(
 
     half = np.ascontiguousarray(np.array([_half(grid, palette[cell_type.material]) for cell_type in types]).T)
     resistance = _resistances(types, contacts)
-    return Medium(
+    return CellTypes(
         grid=grid,
         palette=tuple(palette),
         kinds=types,

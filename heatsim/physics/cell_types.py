@@ -65,7 +65,7 @@ class CellType:
 
 
 @dataclass(frozen=True, eq=False)
-class Medium:
+class CellTypes:
     """The cell types of a body, and the conductances between its cells.
 
     Attributes:
@@ -116,7 +116,7 @@ class Medium:
         }
         return tuple(self.palette[kind.material].enthalpy or unchanging[kind.material] for kind in self.kinds)
 
-    def with_palette(self, palette: Sequence[Substance]) -> "Medium":
+    def with_palette(self, palette: Sequence[Substance]) -> "CellTypes":
         """A copy with other enthalpy tables of the same materials."""
         return replace(self, palette=tuple(palette))
 

@@ -178,27 +178,29 @@ class EnergyBound:
     def _within(self, row: Row) -> float:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
-        medium, ends = self._problem.materials, np.array([low, high])
-        largest = [np.abs(enthalpy.content_at(ends) if medium.varies else ends).max() for enthalpy in medium.enthalpies]
-        return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
+        materials, ends = self._problem.materials, np.array([low, high])
+        largest = [
+            np.abs(enthalpy.content_at(ends) if materials.varies else ends).max() for enthalpy in materials.enthalpies
+        ]
+        return float((materials.counts * materials.cell_heat_capacity) @ np.array(largest))
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
         """Each condition that lets heat through, its area in m², and the largest conductance of its half cells."""
-        problem, medium, found = self._problem, self._problem.materials, []
+        problem, materials, found = self._problem, self._problem.materials, []
         conditions, grid = problem.boundary, problem.grid
         across = [grid.cell_volume / d for d in grid.spacing]
-        best = [1.0 / float(half.min()) for half in medium.least_half]
+        best = [1.0 / float(half.min()) for half in materials.least_half]
         for face in range(6):
             axis, numbers = face // 2, conditions.maps[face]
             cells = grid.cell_count // grid.cells[axis]
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        if medium.exposed_cells and medium.exposure is not None:
+        if materials.exposed_cells and materials.exposure is not None:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            _, around = kinds_around(medium, medium.exposure.cells)
-            largest = np.where(around == medium.void, np.maximum(medium.exposure.area, 1.0), 0.0)
+            _, around = kinds_around(materials, materials.exposure.cells)
+            largest = np.where(around == materials.void, np.maximum(materials.exposure.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))
         return found
@@ -240,11 +242,11 @@ class EnergyBound:
 
     def _given_power(self, times: Array, dt: float) -> Array:
         """Power in W, by magnitude, of sources, beams and fluxes in steps of ``dt`` seconds from ``times``."""
-        sources, medium, power = self._problem.sources, self._problem.materials, np.zeros(1)
+        sources, materials, power = self._problem.sources, self._problem.materials, np.zeros(1)
         for condition, area, _ in self._areas:
             flux = time_functions(condition).flux
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
         heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
-        power = power + heat @ (medium.counts * medium.cell_heat_capacity) / dt
+        power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
         return np.asarray(power + sources.absorbed(times, dt))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 
@@ -34,8 +34,8 @@ def refuse_floating(scenario: Scenario, balance: SteadyBalance) -> None:
     if not names:
         raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body is {reason}")])
     shown = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
-    if floating.sum() == sum(balance.medium.counts) - (
-        0 if balance.medium.void is None else balance.medium.counts[balance.medium.void]
+    if floating.sum() == sum(balance.materials.counts) - (
+        0 if balance.materials.void is None else balance.materials.counts[balance.materials.void]
     ):
         raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body ({shown}) is {reason}")])
     z, y, x = (int(index[0]) for index in np.nonzero(floating))
@@ -49,23 +49,22 @@ def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
     Returns:
         A mask of shape (nz, ny, nx); None if there are no such cells.
     """
-    medium = balance.medium
-    grounded = [surface.cells for surface in balance.surfaces if surface.grounded]
-    if medium.void is None or medium.uniform:
+    materials = balance.materials
+    grounded = [surface for surface in balance.surfaces if surface.grounded]
+    if materials.void is None or materials.uniform:
         # The body is connected: the resistance between conducting neighbours is finite.
-        some = any(len(cells) for cells in grounded)
-        return None if some else np.ones(medium.grid.shape, dtype=bool)
-    conducts = (medium.cells & _KIND) != medium.void
-    reached = np.zeros(medium.grid.shape, dtype=bool)
-    for cells in grounded:
-        reached.reshape(-1)[cells] = True
-    _spread(reached, conducts, medium, balance.periodic)
+        return None if grounded else np.ones(materials.grid.shape, dtype=bool)
+    conducts = (materials.cells & _KIND) != materials.void
+    reached = np.zeros(materials.grid.shape, dtype=bool)
+    for surface in grounded:
+        surface.put(True, reached)
+    _spread(reached, conducts, materials, balance.periodic)
     floating = conducts & ~reached
     return floating if floating.any() else None
 
 
 def _spread(
-    reached: NDArray[np.bool_], conducts: NDArray[np.bool_], medium: Medium, periodic: tuple[bool, bool, bool]
+    reached: NDArray[np.bool_], conducts: NDArray[np.bool_], materials: CellTypes, periodic: tuple[bool, bool, bool]
 ) -> None:
     """Add conducting neighbours of reached cells to ``reached``, in sweeps along the axes, until nothing changes."""
     count = -1

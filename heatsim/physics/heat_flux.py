@@ -78,21 +78,21 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
 def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
     """Heat flux from a cell to its neighbour in W/m²; ``ratio``: smooth area of the contact / area of the face."""
     (kind_a, T_a), (kind_b, T_b) = one, other
-    medium = problem.materials
-    if not medium.varies:
+    materials = problem.materials
+    if not materials.varies:
         return np.asarray(
-            medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
+            materials.link[axis, kind_a, kind_b] * link_factor(materials, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
-    material = np.array([kind.material for kind in medium.kinds])
+    material = np.array([kind.material for kind in materials.kinds])
     potentials = (
-        medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
+        materials.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
     )
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
+        materials.half[axis, kind] / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
         for kind, T in (one, other)
     )
-    within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
-    resistance = medium.resistance[kind_a, kind_b]
+    within = materials.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
+    resistance = materials.resistance[kind_a, kind_b]
     with np.errstate(divide="ignore", invalid="ignore"):
         contact = np.where(resistance > 0.0, resistance / ratio, 0.0)
     between = (T_a - T_b) / (half_a + contact + half_b)
@@ -101,14 +101,16 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
     """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
-    time, medium = problem.timeline.time(step), problem.materials
+    time, materials = problem.timeline.time(step), problem.materials
     conditions = problem.boundary.unchecked_rows(time, 0.0)
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
     def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
-        conductance = 1.0 / medium.half[face // 2, kinds]
-        if medium.varies:
-            conductance = conductance * medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T - problem.reference)
+        conductance = 1.0 / materials.half[face // 2, kinds]
+        if materials.varies:
+            conductance = conductance * materials.by_enthalpy(
+                EnthalpyTable.conductivity_at, kinds, T - problem.reference
+            )
         beam = np.zeros(problem.grid.face_shape(face))
         for brought in beams:
             if brought.face == face:
@@ -121,12 +123,12 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             condition = np.moveaxis(conditions[number], -1, 0)
             rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
             passing = conductance * rise
-            if medium.varies:
+            if materials.varies:
                 potentials = (
-                    medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
+                    materials.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
-                held = (next(potentials) - next(potentials)) / medium.half[face // 2, kinds]
+                held = (next(potentials) - next(potentials)) / materials.half[face // 2, kinds]
                 passing = np.where(condition[FREE] > 0.0, passing, held)
             flux += fraction * passing
         return flux

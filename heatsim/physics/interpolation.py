@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
@@ -145,11 +145,11 @@ class Interpolation:
 
     def _contact(self, axis: int, kinds: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]) -> Array:
         """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
-        medium = self._problem.materials
-        contact = medium.resistance[kinds]
-        if medium.exposure is None:
+        materials = self._problem.materials
+        contact = materials.resistance[kinds]
+        if materials.exposure is None:
             return contact
-        ratio = medium.exposure.ratios(lower, 2 * axis + 1)
+        ratio = materials.exposure.ratios(lower, 2 * axis + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(contact > 0.0, contact / ratio, 0.0)
 
@@ -163,13 +163,13 @@ class Interpolation:
         temperatures: tuple[Array, Array],
     ) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them."""
-        medium = self._problem.materials
-        own, other = (medium.half[axis, kind] for kind in kinds)
-        material = np.array([kind.material for kind in medium.kinds])
+        materials = self._problem.materials
+        own, other = (materials.half[axis, kind] for kind in kinds)
+        material = np.array([kind.material for kind in materials.kinds])
         alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
-        if medium.varies:
+        if materials.varies:
             own, other = (
-                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
+                half / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
                 for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)
@@ -179,7 +179,7 @@ class Interpolation:
         return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
 
 
-def _kinds(materials: Medium, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _kinds(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The types of cells, and whether they conduct."""
     x, y, z = cells
     kinds = materials.kinds_of((z, y, x))

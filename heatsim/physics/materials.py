@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import Medium, Substance, TooManyKindsError
+from heatsim.physics.cell_types import CellTypes, Substance, TooManyKindsError
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
@@ -28,7 +28,7 @@ class Painted:
             material varies.
     """
 
-    materials: Medium
+    materials: CellTypes
     parts: Parts | None
     reference: float
 
@@ -87,15 +87,17 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
     )
 
 
-def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
+def _enthalpies(
+    scenario: Scenario, start: InitialField, boundary: Boundary, materials: CellTypes
+) -> tuple[Substance, ...]:
     """The materials with enthalpy tables over the temperatures that can occur."""
-    occurring = Occurring.in_run(scenario, start, boundary, medium)
+    occurring = Occurring.in_run(scenario, start, boundary, materials)
     temperature_range.check(scenario, occurring)
     return tuple(
         substance
         if material is None or not material.varies
         else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
-        for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
+        for (_, material), substance in zip(scenario.palette, materials.palette, strict=True)
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.boundary import NOTHING, Boundary, time_functions
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
@@ -47,26 +47,26 @@ class Occurring:
     cooled: bool = False
 
     @classmethod
-    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, medium: Medium) -> "Occurring":
+    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, materials: CellTypes) -> "Occurring":
         """The range from the initial field, the conditions and the sources of a run.
 
         Args:
             scenario: the scenario.
             start: its initial field.
             conditions: the conditions on faces, patches and void surfaces.
-            medium: the cell types, with heat capacities at the reference temperature.
+            materials: the cell types, with heat capacities at the reference temperature.
         """
         temperatures = _temperatures(start, conditions)
         low, high = min(temperatures), max(temperatures)
         if scenario.steady:
             # Heat collects until it flows away: only the resistances of the body bound the temperature.
-            heated, cooled = _gains_and_losses(scenario, conditions, medium)
+            heated, cooled = _gains_and_losses(scenario, conditions, materials)
             return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
-        gained, lost = _energies(scenario, conditions, medium)
-        materials = [material for _, material in scenario.palette if material is not None]
+        gained, lost = _energies(scenario, conditions, materials)
+        of_palette = [material for _, material in scenario.palette if material is not None]
         return cls(
-            low=max(0.0, low - _change(materials, low, -1.0, lost)) if lost else low,
-            high=high + _change(materials, high, 1.0, gained) if gained else high,
+            low=max(0.0, low - _change(of_palette, low, -1.0, lost)) if lost else low,
+            high=high + _change(of_palette, high, 1.0, gained) if gained else high,
             heated=gained > 0.0,
             cooled=lost > 0.0,
         )
@@ -189,23 +189,23 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
         yield power or source.power_density or 0.0, source.scale
 
 
-def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[bool, bool]:
+def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[bool, bool]:
     """Whether any source, beam or flux adds heat at t = 0, and whether any removes heat."""
-    sources, start = Sources(scenario, medium), np.zeros(1)
+    sources, start = Sources(scenario, materials), np.zeros(1)
     given = [float(time_functions(condition).flux.at(start)[0]) for condition in conditions.conditions]
     given += sources.powers(start, INSTANT)[0].tolist()
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
-def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[float, float]:
+def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[float, float]:
     """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
-    end, sources = scenario.time.end, Sources(scenario, medium)
+    end, sources = scenario.time.end, Sources(scenario, materials)
     gained = lost = 0.0
     if sources.volumetric:
         for start, stop in pairwise((0.0, *scenario.switching_times, end)):
             dt = (stop - start) / _PARTS
-            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * medium.heat_capacity
+            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * materials.heat_capacity
             gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
@@ -217,7 +217,7 @@ def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         for face in faces if number != conditions.void else range(6):
             at = divmod(face, 2)
-            largest = 1.0 if number != conditions.void or medium.exposure is None else medium.exposure.most[face]
+            largest = 1.0 if number != conditions.void or materials.exposure is None else materials.exposure.most[face]
             inwards[at] = max(inwards[at], largest * float(values.max()))
             outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)

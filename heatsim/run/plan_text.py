@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from math import isfinite
 
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
@@ -174,10 +174,11 @@ def _coefficients(material: Survey, dt: float) -> list[str]:
     return [f"{' = '.join(f'c{number}' for number in numbers)} = {values}" for values, numbers in alike.items()]
 
 
-def _surfaces(medium: Medium, contacts: Iterable[Contact]) -> list[str]:
+def _surfaces(materials: CellTypes, contacts: Iterable[Contact]) -> list[str]:
     """The smooth areas of void surfaces that exchange heat, and of contacts."""
     areas = {
-        frozenset(medium.palette[place].name for place in pair): area for pair, area in medium.surface_areas.items()
+        frozenset(materials.palette[place].name for place in pair): area
+        for pair, area in materials.surface_areas.items()
     }
     lines = []
     for pair, area in areas.items():

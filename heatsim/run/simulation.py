@@ -89,13 +89,18 @@ class Simulation:
         return cls._assemble(scenario, target, overwrite=overwrite)
 
     @classmethod
-    def from_model(cls, scenario: Scenario, output: str | Path) -> "Simulation":
-        """A simulation of a scenario that has been read already, with output folder ``output``.
+    def from_model(cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False) -> "Simulation":
+        """A simulation of a scenario that has been read already.
+
+        Args:
+            scenario: from :func:`heatsim.scenario.load`.
+            output: the output folder.
+            overwrite: as for :meth:`from_scenario`.
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
-        return cls._assemble(scenario, Path(output))
+        return cls._assemble(scenario, Path(output), overwrite=overwrite)
 
     @classmethod
     def resume(cls, path: str | Path) -> "Simulation":

@@ -297,12 +297,18 @@ class Scenario(BaseModel):
             return document
         return {**document, "domain": {**domain, "material": next(iter(materials))}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _default_first_guess(cls, document: Any) -> Any:
+        """The search for a steady state can begin anywhere."""
+        time = document.get("time") if isinstance(document, Mapping) else None
+        if not isinstance(time, Mapping) or time.get("method") != "steady" or "initial" in document:
+            return document
+        return {**document, "initial": {"temperature": FIRST_GUESS}}
+
     @field_validator("initial", mode="before")
     @classmethod
-    def _guess(cls, initial: object, info: ValidationInfo) -> object:
-        time = (info.data or {}).get("time")
-        if initial is None and time is not None and time.method == "steady":
-            return {"temperature": FIRST_GUESS}
+    def _check_initial(cls, initial: object) -> object:
         if initial is None:
             raise ValueError(missing_key(_INITIAL_EXAMPLE))
         return initial

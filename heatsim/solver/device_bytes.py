@@ -37,12 +37,14 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     """The bytes of a run of a problem, including the tables of ``kernel`` if it is not None."""
     materials, boundary = problem.materials, problem.boundary
     sums = sum(prod(shape) for shape in shapes_of_sums(problem).values()) * problem.scenario.output.energy
-    carried = problem.timeline.last_step >= STEPS_TO_CARRY
+    copies = 2 if problem.timeline.last_step >= STEPS_TO_CARRY else 1
     body = materials.nbytes + sum(numbers.nbytes for numbers in boundary.maps)
     if len(boundary.mixed.places):
         body += boundary.mixed.nbytes
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
-    fields = 5 if problem.scenario.time.method == "stabilized" else 2
-    return DeviceBytes(field, 8 * sums * (2 if carried else 1), body, fields)
+    if not problem.timeline.adaptive:
+        return DeviceBytes(field, 8 * sums * copies, body, 2)
+    # Both ends of a step have sums and flows; those shown and those under way are two more.
+    return DeviceBytes(field, 8 * sums * 6, body, 5)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 
 Array = NDArray[Any]
@@ -38,12 +38,12 @@ class EnthalpyTables:
         return bool(self.bases.size)
 
 
-def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
+def make_enthalpy_tables(materials: CellTypes, precision: str) -> EnthalpyTables:
     """The tables of a body's cell types."""
-    if not medium.varies:
+    if not materials.varies:
         nothing = np.zeros((0, 0), dtype=precision)
         return EnthalpyTables(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    enthalpies = medium.enthalpies
+    enthalpies = materials.enthalpies
     starts = _starts(list(dict.fromkeys(enthalpies)))
     return EnthalpyTables(
         places=np.array(
@@ -58,7 +58,7 @@ def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
                 _entries(starts, lambda enthalpy: enthalpy.conductivities),
             )
         ).astype(precision),
-        resistances=medium.resistance.astype(precision),
+        resistances=materials.resistance.astype(precision),
     )
 
 

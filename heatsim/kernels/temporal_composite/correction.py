@@ -21,7 +21,7 @@ from heatsim.device import Device
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch import Build, CudaKernel, Launch
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.
 CORRECTION = KernelSpec(
@@ -74,19 +74,19 @@ class CorrectedKernel(CudaKernel):
 
 
 def correct(
-    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
+    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
 ) -> CudaKernel | None:
     """07 compiled with the correction for a composite body; None if single steps are faster.
 
     Args:
         build: the build of 07.
-        medium: the cell types.
+        materials: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
     """
     memory = device.block_memory()
-    found = boxes(build, medium, periodic, open_faces, memory, device.multiprocessors())
+    found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors())
     if found is None:
         return None
     kernel = launch.compile_kernel(build)
@@ -116,7 +116,7 @@ def correction_build(build: Build, block_memory: int) -> Build:
 
 def boxes(
     build: Build,
-    medium: Medium,
+    materials: CellTypes,
     periodic: tuple[bool, bool, bool],
     open_faces: tuple[bool, ...],
     block_memory: int,
@@ -127,7 +127,7 @@ def boxes(
 
     Args:
         build: the build of 07.
-        medium: the cell types.
+        materials: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         block_memory: shared memory of a block in bytes.
@@ -137,20 +137,20 @@ def boxes(
     from heatsim.kernels.temporal_composite.box_cells import Body
     from heatsim.kernels.temporal_composite.box_contents import contents
 
-    grid = medium.grid
+    grid = materials.grid
     second = correction_build(build, block_memory)
-    table = cover(build, medium, periodic, open_faces, second.room)
+    table = cover(build, materials, periodic, open_faces, second.room)
     if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None
     if not len(table):
         return ()
     body = Body(
-        cells=medium.cells,
+        cells=materials.cells,
         shape=grid.shape,
         wraps=(periodic[2], periodic[1], periodic[0]),
         open_faces=np.array(open_faces),
-        void=-1 if medium.void is None or not medium.exposed_cells else medium.void,
-        bits=np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
+        void=-1 if materials.void is None or not materials.exposed_cells else materials.void,
+        bits=np.zeros(0, dtype=np.uint32) if materials.exposure is None else materials.exposure.bits,
         vector=build.access,
     )
     most_pairs = _KEPT[build.precision] * _threads(build)
@@ -235,14 +235,14 @@ def _vectors(build: Build, room: int) -> int:
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
 
 
-def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
+def table_bytes(materials: CellTypes, open_faces: tuple[bool, ...]) -> int:
     """Approximate device memory of the boxes and their lists, in bytes; an entry can be in the halos of several boxes.
 
     0 if more cells need a correction than the boxes may have: then single steps are used.
     """
-    nz, ny, nx = medium.grid.shape
-    special = 0 if medium.uniform else int(np.count_nonzero(medium.cells < INTERIOR))
-    if special > MOST * medium.grid.cell_count:
+    nz, ny, nx = materials.grid.shape
+    special = 0 if materials.uniform else int(np.count_nonzero(materials.cells < INTERIOR))
+    if special > MOST * materials.grid.cell_count:
         return 0
     special += sum(
         side for face, side in enumerate((ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)) if open_faces[face]
@@ -251,7 +251,7 @@ def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
 
 
 def cover(
-    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
+    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
 ) -> NDArray[np.int32]:
     """Disjoint boxes over all cells that are wrong after a sweep of 07.
 
@@ -261,12 +261,12 @@ def cover(
     from heatsim.kernels.temporal_composite import boxes
     from heatsim.kernels.temporal_composite.boxes import BRICK
 
-    shape, steps = medium.grid.shape, build.spec.steps
+    shape, steps = materials.grid.shape, build.spec.steps
     bricks = tuple(ceil(n / BRICK) for n in shape)
     needed = np.zeros(bricks, dtype=np.bool_)
     wraps = (periodic[2], periodic[1], periodic[0])
-    if not medium.uniform:
-        boxes.mark(medium.cells, build.vector, build.spec.rows, steps, wraps, needed)
+    if not materials.uniform:
+        boxes.mark(materials.cells, build.vector, build.spec.rows, steps, wraps, needed)
     for face, is_open in enumerate(open_faces):
         if is_open and not periodic[face // 2]:
             axis = 2 - face // 2

@@ -26,7 +26,7 @@ def stabilized(text: str) -> str:
     return text.replace('rounding = "stochastic"', 'rounding = "nearest"')
 
 
-@settings(max_examples=40, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(case=cases())
 def test_temperatures_keep_within_their_range(case: Case) -> None:
     """Ends of steps leave it by the tolerance at most, and rows and fields between them by twice that."""
@@ -55,7 +55,7 @@ def test_temperatures_keep_within_their_range(case: Case) -> None:
         assert np.abs(energy[:, -1]).max() <= summary["energy_bound"]
 
 
-@settings(max_examples=12, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(text=scenarios())
 def test_every_row_of_the_energy_balance_closes(text: str) -> None:
     watched(stabilized(text))

@@ -23,7 +23,8 @@ _PARTS_OF_WALL_TIME = (
 )
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-# Contents of the files of a steady state.
+
+
 _STEADY_CONTENTS = run_folder.CONTENTS | {
     run_folder.FIELDS: "temperature, for ParaView",
     run_folder.PROBES: "probes",

@@ -57,7 +57,7 @@ def test_signals_stop_a_run_early_and_resume_completes_it(tmp_path: Path) -> Non
         code, out, err = stopped(parts, number, *arguments)
         assert (code, out) == (130, "")
         assert len(err.splitlines()) == 1
-        assert f"a checkpoint is saved: go on with `heatsim resume '{parts}'`" in err
+        assert f"a checkpoint is saved: continue with `heatsim resume '{parts}'`" in err
         saved, warnings = checkpoint.read_last_good(parts)
         assert saved is not None
         assert warnings == []
@@ -84,7 +84,7 @@ def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
         patch.setattr(Stepper, "prepare", prepare)
         assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130
     err = capsys.readouterr().err
-    assert err.startswith("heatsim: interrupted while the kernel was compiled, at step 0; go on with `heatsim resume ")
+    assert err.startswith("heatsim: interrupted while the kernel was compiled, at step 0; continue with `heatsim resume ")
     assert not (target / folder.FIELDS).exists()
     compiled.set()
     assert main(["resume", str(target), "--quiet"]) == 0

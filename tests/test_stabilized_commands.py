@@ -75,7 +75,7 @@ def test_an_interruption_names_time_steps_and_the_command(
     assert out == ""
     assert re.fullmatch(
         rf"heatsim: interrupted at t = [\d.]+ s, after [\d,]+ steps of [\d,]+ stages; "
-        rf"a checkpoint is saved: go on with `heatsim resume '?{re.escape(str(target))}'?`\n",
+        rf"a checkpoint is saved: continue with `heatsim resume '?{re.escape(str(target))}'?`\n",
         err,
     )
 

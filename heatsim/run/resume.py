@@ -82,7 +82,7 @@ def check_scenario(path: Path, before: str, now: str) -> None:
     changes = differences(json.loads(before), json.loads(now), read_document(path))
     if changes:
         raise FolderError(
-            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to continue the run. "
             f"What is changed, a longer time.end too, needs a run of its own from the start: "
             f"`heatsim run {shlex.quote(str(path))} --output …`"
         )

@@ -18,7 +18,7 @@ from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.run.capacity import check_room
-from heatsim.run.initial_state import initial_state, saved_state, warnings_on_resume
+from heatsim.run.initial_state import find_steady_state, initial_state, saved_state, warnings_on_resume
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
@@ -28,12 +28,9 @@ from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import StabilizedStepper
-from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
-
-_OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
 @dataclass
@@ -238,7 +235,7 @@ class Simulation:
         scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
             raise FolderError(
-                f"{self.folder}: the run failed {self.state.progress}; go on from its last checkpoint with "
+                f"{self.folder}: the run failed {self.state.progress}; continue from its last checkpoint with "
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
@@ -248,7 +245,9 @@ class Simulation:
             write_resolved(scenario, self.folder)
             self._resuming = True
         if scenario.steady:
-            self._find_steady_state(stop)
+            with self.timing.timed("stepping"):
+                find_steady_state(self.state, stop)
+            self.state.wall_time = self.timing.stepping
         observers = make_observers(scenario, identity(self.plan, self.folder), progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
@@ -270,21 +269,10 @@ class Simulation:
         stack.enter_context(self.state.writer)
         return TimeLoop(self.state, observers, self.timing, self._saved)
 
-    def _find_steady_state(self, stop: Stop) -> None:
-        """Replace the first guess in the field by the steady state."""
-        state = self.state
-        with self.timing.timed("stepping"):
-            try:
-                state.steady = find_steady_state(self.plan.problem, state.field, lambda: stop.requested)
-            except Interrupted as error:
-                raise Interrupted(f"{error}; start it over with `{resume_command(self.folder)}`") from None
-        state.wall_time = self.timing.stepping
-        state.initial_heat = state.statistics.heat()
-
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""
         return Interrupted(
-            f"interrupted while the kernel was compiled, {self.state.progress}; go on with "
+            f"interrupted while the kernel was compiled, {self.state.progress}; continue with "
             f"`{resume_command(self.folder)}`"
         )
 
@@ -298,20 +286,13 @@ class Simulation:
         self._saved = loop.save()
         raise Interrupted(
             f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
-            f"go on with `{resume_command(self.folder)}`"
+            f"continue with `{resume_command(self.folder)}`"
         )
 
     def end(self, loop: TimeLoop) -> None:
         """Write the last checkpoint and the summary, after the last step."""
-        scenario = self.plan.problem.scenario
-        stepping, observing = loop.end()
-        if not scenario.steady and observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
-            self.warnings.append(
-                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
-                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
-            )
-        self.warnings += temperature_warnings(self.state)
-        folder.require_files(self.folder, [*input_files(scenario), *loop.files])
+        self.warnings += loop.end() + temperature_warnings(self.state)
+        folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
         summary = summarise(self.plan, self.state, self.timing, self._choice)
         written_tables = [name for name in loop.files if Path(name).suffix == ".csv"]
         summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}

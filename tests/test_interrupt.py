@@ -84,7 +84,9 @@ def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
         patch.setattr(Stepper, "prepare", prepare)
         assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130
     err = capsys.readouterr().err
-    assert err.startswith("heatsim: interrupted while the kernel was compiled, at step 0; continue with `heatsim resume ")
+    assert err.startswith(
+        "heatsim: interrupted while the kernel was compiled, at step 0; continue with `heatsim resume "
+    )
     assert not (target / folder.FIELDS).exists()
     compiled.set()
     assert main(["resume", str(target), "--quiet"]) == 0

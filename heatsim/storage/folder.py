@@ -3,8 +3,8 @@
 heatsim removes only files of these names, pictures in figures/, exported fields in export/ and the copies of input
 files that the run's scenario.toml names. It never removes or follows symbolic links.
 
-scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed: it is the first file
-written and the last removed. After a kill in between, the next `heatsim run` may use the folder.
+scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed. It is the first
+file written and the last removed. After a kill in between, the next `heatsim run` may use the folder.
 """
 
 import errno

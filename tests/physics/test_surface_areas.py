@@ -15,12 +15,12 @@ from heatsim.physics.problem import HeatProblem
 OFF = (0.5123, 0.4871, 0.5057)
 
 
-def voxels(of: HeatProblem, *materials: str) -> float:
+def voxels(of: HeatProblem, *between: str) -> float:
     """The area in m² of the cells' faces between two materials."""
     materials = of.materials
     names = [substance.name for substance in materials.palette]
     wanted = np.zeros((len(names), len(names)), dtype=bool)
-    one, other = (names.index(name) for name in materials)
+    one, other = (names.index(name) for name in between)
     wanted[one, other] = wanted[other, one] = True
     assert of.parts is not None
     faces = cell_faces.between(materials.grid, of.parts.material, wanted, of.periodic)

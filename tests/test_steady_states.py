@@ -15,6 +15,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.scenario import load
 from heatsim.solver import steady
+from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
 
@@ -160,6 +161,16 @@ def test_one_material_and_one_cell(tmp_path: Path) -> None:
     solver = { device = "cpu" }
     """
     assert run(tmp_path, text=text).temperature.item() == pytest.approx(350.0 + 100.0 * 0.05, rel=1e-6)
+
+
+def test_no_kernel_for_steps_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU the choice tries kernels with the length of a step. A steady state has none."""
+
+    def choose(self: CpuStepper) -> None:
+        raise AssertionError("chosen")
+
+    monkeypatch.setattr(CpuStepper, "choice", property(choose))
+    run(tmp_path)
 
 
 def test_values_in_time_are_those_of_the_start_and_it_is_said(tmp_path: Path) -> None:

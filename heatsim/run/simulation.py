@@ -259,13 +259,10 @@ class Simulation:
         with self.timing.timed("preparing"):
             for observer in observers:
                 observer.prepare()
-            if (
-                choice is None
-                and not scenario.steady
-                and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop)
-            ):
-                raise self.interrupted_early()
-            self._choice = choice or stepper.choice
+            if not scenario.steady:
+                if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+                    raise self.interrupted_early()
+                self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
         return TimeLoop(self.state, observers, self.timing, self._saved)
 

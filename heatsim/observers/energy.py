@@ -1,8 +1,8 @@
 """The energy balance, written to energy.csv.
 
 All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
-face, and the residual = stored − sources − Σ faces, which is rounding and nothing else. How large it can be is derived
-in heatsim/physics/energy_bound.py.
+face, and the residual = stored − sources − Σ faces, which is rounding and, with implicit steps, what the solver of
+their equations left. How large rounding can be is derived in heatsim/physics/energy_bound.py.
 
 Patches on faces and surfaces towards void have columns of their own, between the faces and the residual; a patch's heat
 is among its face's, that towards void is not.
@@ -43,8 +43,20 @@ def balance(state: RunState) -> dict[str, float]:
 
 
 def bound(state: RunState) -> float:
-    """How large the residual in J may be at the last row."""
-    return 0.0 if state.energy_bound is None else state.energy_bound.residual
+    """How large the residual in J may be at the last row: rounding, and what a solver of equations left."""
+    return 0.0 if state.energy_bound is None else state.energy_bound.residual + state.imbalance
+
+
+def imbalance(state: RunState) -> dict[str, float]:
+    """For methods that solve equations the heat in J that their solver left at most, and as a part of what flowed.
+
+    What flowed is half of the sum of the magnitudes of all heats since the start.
+    """
+    if state.problem.scenario.time.method != "implicit":
+        return {}
+    row = balance(state)
+    flowed = sum(abs(row[name]) for name in ("stored", "sources", *FACES, "void") if name in row) / 2.0
+    return {"imbalance": state.imbalance, "imbalance_part": state.imbalance / flowed if flowed > 0.0 else 0.0}
 
 
 class Energy(Observer):

@@ -1,4 +1,4 @@
-"""Surfaces that exchange heat in a steady state: faces of the box, and what borders on void, at t = 0.
+"""Surfaces that exchange heat: faces of the box, and what borders on void, at one moment.
 
 By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by the temperature T of the cell behind,
 
@@ -8,8 +8,8 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 :mod:`heatsim.physics.link_weights`. All arrays are the device's.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from heatsim.physics.cell_types import INTERIOR, Medium
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
+from heatsim.scenario import Insulated, Periodic, radiates
 
 Array = NDArray[np.float64]
 
@@ -55,7 +56,11 @@ class SteadySurface:
         number: of the condition.
         grounded: whether what passes depends on the temperature of the cell.
         radiates: whether the condition radiates.
+        face: number of the face, −1 towards void.
         cells: by their index in the flattened grid; shape (n,).
+        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,).
+        parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
+            no cell is shared.
         kinds: what they are, shape (n,).
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
@@ -70,7 +75,10 @@ class SteadySurface:
     number: int
     grounded: bool
     radiates: bool
+    face: int
     cells: Any
+    places: Any
+    parts: Any
     kinds: Any
     area: Any
     half: Any
@@ -99,7 +107,9 @@ class SteadySurface:
         return self.area * passing, self.area * half * film / (free * half * self.weight + film)
 
 
-def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tuple[SteadySurface, ...]:
+def find_surfaces(
+    xp: Any, body: Balanced, types: Any, reference: float, *, changing: bool = False
+) -> tuple[SteadySurface, ...]:
     """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
 
     Args:
@@ -107,18 +117,46 @@ def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tupl
         body: its conditions and beams are taken at t = 0.
         types: the bytes of its cells, flattened, on the device; not looked at if it is uniform.
         reference: the temperature in K that deviations are counted from.
+        changing: whether surfaces count that let nothing through at t = 0 but may do so later.
 
     Raises:
         ScenarioError: a value is not finite then.
     """
-    return tuple(_Finder(xp, body, types, reference).find())
+    return tuple(_Finder(xp, body, types, reference, changing).find())
+
+
+def at_stage(
+    surfaces: Sequence[SteadySurface], grid: Grid, conditions: Array, beams: Sequence[BeamRows]
+) -> tuple[SteadySurface, ...]:
+    """The same surfaces with other conditions and beams.
+
+    Args:
+        surfaces: those of :func:`find_surfaces`.
+        grid: the cells.
+        conditions: the six numbers of every condition, shape (conditions, 6).
+        beams: what each beam brings, in rows of which the first counts.
+    """
+    fluxes: dict[int, Any] = {}
+    for face in {beam.face for beam in beams}:
+        flux = _flux([beam for beam in beams if beam.face == face], _cells_at(np, grid, face).shape)
+        fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
+    rows = [tuple(row) for row in conditions.tolist()]
+    return tuple(
+        replace(
+            surface,
+            condition=rows[surface.number],
+            beam=fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0,
+        )
+        for surface in surfaces
+    )
 
 
 class _Finder:
     """Looks for the surfaces of a body; see :func:`find_surfaces`."""
 
-    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float) -> None:
+    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float, changing: bool) -> None:
         self._xp, self._body, self._types, self._reference = xp, body, types, reference
+        self._changing = changing
         self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
 
     def find(self) -> Iterator[SteadySurface]:
@@ -135,10 +173,18 @@ class _Finder:
         cells = _cells_at(xp, body.materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
-        for number, places, fractions in _conditions_on(xp, body.boundary, face):
-            if beams or self._rows[number, [FILM, FLUX, EMISSION]].any():
-                beam = _taken(flux, places)
-                yield from self._surface(FACES[face], number, axis, _taken(cells, places), fractions, 1.0, beam)
+        for number, places, fractions, parts in _conditions_on(xp, body.boundary, face):
+            if beams or self._passes(number):
+                places = xp.arange(len(cells)) if places is None else places
+                at = _Places(face, cells[places], places, parts)
+                beam = flux if isinstance(flux, float) else flux[places]
+                yield from self._surface(FACES[face], number, axis, at, fractions, 1.0, beam)
+
+    def _passes(self, number: int) -> bool:
+        """Whether a condition lets heat through."""
+        if self._changing:
+            return not isinstance(self._body.boundary.conditions[number], Insulated | Periodic)
+        return bool(self._rows[number, [FILM, FLUX, EMISSION]].any())
 
     def _towards_void(self) -> Iterator[SteadySurface]:
         xp, medium, condition = self._xp, self._body.materials, self._body.boundary.void
@@ -157,30 +203,49 @@ class _Finder:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
             some = xp.flatnonzero(passes)
-            yield from self._surface(VOID, condition, axis, exposed[some], 1.0, 1.0 / ratios[some], 0.0)
+            at = _Places(-1, exposed[some], some, None)
+            yield from self._surface(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
 
     def _surface(
-        self, name: str, number: int, axis: int, cells: Any, fractions: Any, weight: Any, beam: Any
+        self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any
     ) -> Iterator[SteadySurface]:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
         xp, medium, row = self._xp, self._body.materials, self._rows[number]
-        half = 1.0 / medium.half[axis]
+        half, radiating = 1.0 / medium.half[axis], bool(row[EMISSION] > 0.0)
+        if self._changing:
+            radiating = radiates(self._body.boundary.conditions[number])
         if medium.uniform:
-            kinds = xp.zeros(len(cells), dtype=np.uint8)
+            kinds = xp.zeros(len(at.cells), dtype=np.uint8)
         else:
-            kinds = self._types[cells] & _KIND
+            kinds = self._types[at.cells] & _KIND
             if medium.void is not None:
                 some = xp.flatnonzero(kinds != medium.void)
-                cells, kinds = cells[some], kinds[some]
+                kinds, at = kinds[some], at.taken(some)
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else xp.asarray(half)[kinds]
-        if len(cells):
+        if len(at.cells):
             yield SteadySurface(
-                *(xp, name, number, bool(row[FILM] > 0.0 or row[EMISSION] > 0.0), bool(row[EMISSION] > 0.0)),
-                *(cells, kinds, fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
+                *(xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+                *(at.face, at.cells, at.places, at.parts, kinds),
+                *(fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
                 *(tuple(row.tolist()), beam, self._reference),
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Cells of a surface; see :class:`SteadySurface`."""
+
+    face: int
+    cells: Any
+    places: Any
+    parts: Any
+
+    def taken(self, some: Any) -> "_Places":
+        """Some of them."""
+        parts = None if self.parts is None else self.parts[some]
+        return _Places(self.face, self.cells[some], self.places[some], parts)
 
 
 def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
@@ -200,23 +265,25 @@ def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
     return flux
 
 
-def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any]]:
-    """Each condition on a face with the places of its cells, None for all, and the fractions of their faces."""
+def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Each condition on a face with the places of its cells, None for all, the fractions of their faces, the parts."""
     if not boundary.maps[face].size:
-        yield face, None, 1.0
+        yield face, None, 1.0, None
         return
     numbers = xp.asarray(boundary.maps[face].reshape(-1))
     parts, places = boundary.mixed.on_face(face)
     part_numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
+    shared = np.arange(len(boundary.mixed.numbers))[parts]
     for number in boundary.on_face(face):
         whole, some = xp.flatnonzero(numbers == number), part_numbers == number
         yield (
             number,
             xp.concatenate((whole, xp.asarray(places[some]))),
             xp.concatenate((xp.ones(len(whole)), xp.asarray(fractions[some]))),
+            xp.concatenate((xp.full(len(whole), -1), xp.asarray(shared[some]))) if some.any() else None,
         )
 
 
 def _taken(values: Any, places: Any) -> Any:
-    """Values at some places, None for all; a number that holds for all stays one."""
-    return values if places is None or isinstance(values, float) else values[places]
+    """Values at some places; a number that holds for all stays one."""
+    return values if isinstance(values, float) else values[places]

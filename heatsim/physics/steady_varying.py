@@ -93,6 +93,16 @@ def contents(xp: Any, medium: Medium, types: Any, T: Any) -> Any:
     return medium.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, medium, types, T.shape), T, xp)
 
 
+def temperatures(xp: Any, medium: Medium, types: Any, held: Any) -> Any:
+    """T as deviations in K where the field holds these contents; arguments as for :func:`linearise`."""
+    return medium.by_enthalpy(EnthalpyTable.temperature_of, _kinds(xp, medium, types, held.shape), held, xp)
+
+
+def content_slopes(xp: Any, medium: Medium, types: Any, T: Any) -> Any:
+    """dθ/dT at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
+    return medium.by_enthalpy(EnthalpyTable.content_slope_at, _kinds(xp, medium, types, T.shape), T, xp)
+
+
 def _kinds(xp: Any, medium: Medium, types: Any, shape: tuple[int, int, int]) -> Any:
     return xp.zeros(shape, dtype=np.uint8) if medium.uniform else types & _KIND
 

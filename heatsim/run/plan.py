@@ -15,6 +15,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import ADVICE, size
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
+from heatsim.solver.implicit import field_stages
 from heatsim.storage.folder import bytes_on_disk, check_names
 
 # Values that a step moves between the processor and its memory, at the least: one read, one write.
@@ -64,6 +65,8 @@ class Plan:
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         needed = device_bytes.of_run(problem, kernel)
         solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
+        if scenario.time.method == "implicit":
+            solver_bytes = field_stages.device_bytes(problem)
         # The CPU's fast kernel keeps the potentials of a step.
         varies = problem.materials.varies
         field_bytes = needed.field

@@ -9,7 +9,8 @@ from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
 from heatsim.run.method_choice import WorkEstimate, count_work
 from heatsim.run.plan import Plan
-from heatsim.scenario import Contact
+from heatsim.scenario import ADAPTIVE, Contact
+from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
 _MANY_STEPS = 10_000
@@ -19,8 +20,8 @@ def describe(plan: Plan) -> str:
     """The plan as text."""
     if plan.problem.scenario.steady:
         return _describe_steady(plan)
-    if plan.problem.scenario.time.method == "stabilized":
-        return _describe_stabilized(plan)
+    if plan.problem.scenario.time.method in ADAPTIVE:
+        return _describe_adaptive(plan)
     problem, timeline = plan.problem, plan.problem.timeline
     end = float(timeline.times[-1])
     lines = [
@@ -50,6 +51,8 @@ def _heading(plan: Plan) -> list[str]:
     x, y, z = limit.cell
     cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
+    if problem.scenario.time.method == "implicit":
+        kernel = METHOD
     return [
         problem.scenario.title,
         f"grid         {cells} cells of {spacing} m",
@@ -58,15 +61,20 @@ def _heading(plan: Plan) -> list[str]:
     ]
 
 
-def _describe_stabilized(plan: Plan) -> str:
+def _describe_adaptive(plan: Plan) -> str:
     problem, work = plan.problem, count_work(plan.problem)
-    seconds = plan.seconds_of_sweep()
-    first, last = (f"{stages * seconds:.2g}" for stages in work.stages)
+    method, stages, seconds = problem.scenario.time.method, [], []
+    if method == "stabilized":
+        stages = [
+            f"stages       about {_rounded(work.stages[0])} to {_rounded(work.stages[1])} to t = "
+            f"{problem.scenario.time.end:.6g} s; Euler's method would take about {_rounded(work.euler)} steps"
+        ]
+        first, last = (f"{count * plan.seconds_of_sweep():.2g}" for count in work.stages)
+        seconds = [f"time         {first} to {last} s of stages if the kernel ran at the speed of a copy here"]
     lines = [
         *_heading(plan),
-        f"method       stabilized steps, each with an error of {_tolerance(problem, work)}",
-        f"stages       about {_rounded(work.stages[0])} to {_rounded(work.stages[1])} to t = "
-        f"{problem.scenario.time.end:.6g} s; Euler's method would take about {_rounded(work.euler)} steps",
+        f"method       {method} steps, each with an error of {_tolerance(problem, work)}",
+        *stages,
         f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
     ]
     if problem.scenario.composite:
@@ -77,7 +85,7 @@ def _describe_stabilized(plan: Plan) -> str:
             f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more to write a copy from "
             f"meanwhile, {size(plan.host_bytes)} on the host",
             f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-            f"time         {first} to {last} s of stages if the kernel ran at the speed of a copy here",
+            *seconds,
         ]
     )
 

@@ -27,7 +27,7 @@ from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
@@ -194,7 +194,7 @@ class Simulation:
                 loop.advance(stepper, batch)
             self.end(loop)
 
-    def stepper(self) -> Stepper | StabilizedStepper:
+    def stepper(self) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step."""
         if self.state.method is not None:
             return self.state.method
@@ -208,7 +208,7 @@ class Simulation:
     def begin(
         self,
         stack: ExitStack,
-        stepper: Stepper | StabilizedStepper,
+        stepper: Stepper | AdaptiveStepper,
         stop: Stop,
         *,
         progress: bool = False,

@@ -8,6 +8,7 @@ import numpy as np
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
+from heatsim.scenario import ADAPTIVE
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, shapes_of_sums
 
 
@@ -19,7 +20,7 @@ class DeviceBytes:
         field: of one buffer of the field; a copy for writing takes another one where there is room.
         ledger: of the sums of heat, those that are carried over among them.
         body: of cell types, conditions on faces with patches, and a kernel's tables.
-        fields: number of buffers of the field. Stabilized steps keep the fields and the rates of both ends of a step.
+        fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.
     """
 
     field: int
@@ -44,5 +45,5 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
-    fields = 5 if problem.scenario.time.method == "stabilized" else 2
+    fields = 5 if problem.scenario.time.method in ADAPTIVE else 2
     return DeviceBytes(field, 8 * sums * (2 if carried else 1), body, fields)

@@ -27,6 +27,7 @@ class Linear:
     b: Array
     x: Array
     xp: Any = np
+    sought: str = "steady state"
 
     @property
     def shape(self) -> Shape:

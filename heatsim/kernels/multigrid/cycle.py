@@ -83,14 +83,15 @@ class VCycle:
                 vectors = (self._xp.empty(coarse.shape, dtype="float32") for _ in range(3))
                 self._levels[depth:] = [Level(factors, coarse, *vectors)]
             level = self._levels[depth]
-            self._coarsen(operator, level.operator, factors)
+            self.coarsen(operator, level.operator, factors)
             work += 2.0 * STEPS * operator.size / self._operator.size
             operator, depth = level.operator, depth + 1
         del self._levels[depth:]
         self.applications = work
         self._inverse = self._xp.asarray(_inverse(operator, sweeps.to_host))
 
-    def _coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
+    def coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
+        """Write the operator of merged cells to ``coarse``; the capacity adds up, apart from the rest of the ground."""
         if operator.capacity is None:
             self._sweeps.coarsen(operator, coarse, factors)
             return

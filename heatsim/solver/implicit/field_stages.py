@@ -145,11 +145,18 @@ class FieldStages(FieldEnds):
         counts["cycles"] += found.cycles
         counts["newton_steps"] += found.newton_steps
         counts["applications"] += found.applications
+        _, slopes, left = self._look(sigma, begun)
+        equations.shift(-left, slopes)
+        K, _, left = self._look(sigma, begun)
+        return K, self._flows(self._heats), left
+
+    def _look(self, sigma: float, begun: Any) -> tuple[Any, list[Any], float]:
+        """K in K/s, slopes of the surfaces in W/K, and Σ C·K − Σ exchange − Σ sources in W at the present solution."""
+        equations = self._equations
         K = (equations.contents() - begun) * sigma
-        self._heats, _ = equations.exchange()
-        flows = self._flows(self._heats)
+        self._heats, slopes = equations.exchange()
         through = sum(float(heat.sum()) for heat in self._heats)
-        return K, flows, float((equations.capacity * K).sum()) - through - flows.sources
+        return K, slopes, float((equations.capacity * K).sum()) - through - self._balance.source_power
 
     def _finish(self, at: FieldEnd, moment: Rows) -> None:
         """Make the rate of the last stage that of the end, whose sources and beams are not averaged."""

@@ -102,6 +102,23 @@ class StageEquations(Equations):
         found = [self._balance.exchange(surface, T[surface.cells]) for surface in self._balance.surfaces]
         return [heat for heat, _ in found], [self.xp.asarray(slope) for _, slope in found]
 
+    def shift(self, power: float, slopes: list[Any]) -> None:
+        """Change all temperatures alike, so that the equations of all cells together gain a power.
+
+        The search leaves an error in each cell. The sum of the equations is the balance of energy: this makes it hold.
+
+        Args:
+            power: in W.
+            slopes: those of :meth:`exchange`, in W/K, one number for each surface or one for each of its cells.
+        """
+        xp, surfaces = self.xp, self._balance.surfaces
+        passing = sum(
+            float(slope.sum()) * (len(surface.cells) if slope.ndim == 0 else 1)
+            for surface, slope in zip(surfaces, slopes, strict=True)
+        )
+        change = power / (self._sigma * self._stored_per_kelvin() + passing)
+        self.temperature += xp.where(xp.asarray(self.capacity) > 0.0, change, 0.0)
+
     def rate(self, stage: Rows, contents: Any) -> Any:
         """dθ/dt in K/s at some contents, with the conditions and sources of a stage, float64."""
         xp = self.xp
@@ -110,6 +127,11 @@ class StageEquations(Equations):
         self._enter(self.exchange()[0])
         capacity = xp.asarray(self.capacity)
         return xp.where(capacity > 0.0, self._b * self._scale / xp.where(capacity > 0.0, capacity, 1.0), 0.0)
+
+    def _stored_per_kelvin(self) -> float:
+        """Heat in J that all cells store for each kelvin more."""
+        medium = self._balance.medium
+        return float(medium.cell_heat_capacity @ medium.counts)
 
     def _make_operator(self, slopes: list[Any]) -> None:
         operator = self._operator
@@ -154,6 +176,9 @@ class VaryingStageEquations(StageEquations):
 
     def _set_contents(self, contents: Any) -> None:
         self.temperature[...] = self._balance.temperatures(contents)
+
+    def _stored_per_kelvin(self) -> float:
+        return float((self.capacity * self._balance.content_slopes(self.temperature)).sum())
 
     def _gains(self) -> Any:
         self._linearised = self._balance.linearise(self.temperature)

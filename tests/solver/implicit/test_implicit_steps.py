@@ -60,11 +60,10 @@ def test_decay_is_over_after_a_long_step() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_the_ledger_misses_what_the_solver_left(precision: str) -> None:
-    """With every kind of surface and source. The part that is left falls with the tolerance."""
+def test_the_ledger_closes_whatever_the_tolerance(precision: str) -> None:
+    """With every kind of surface and source: within what the solver states, and that is far below the tolerance."""
     text = bodies.EVERYTHING.replace("end = 0.2", 'end = 0.2\nmethod = "implicit"')
     problem = problem_of(text.replace('"float64"', f'"{precision}"'))
-    left = []
     for tolerance in (1.0, 1e-4):
         stages = backend_of(problem, np.linspace(0.0, 80.0, 20)[None, None, :] * np.ones((12, 15, 1)), 300.0)
         capacities = problem.materials.cell_heat_capacity[problem.materials.cells & 0x7F]
@@ -86,9 +85,8 @@ def test_the_ledger_misses_what_the_solver_left(precision: str) -> None:
         rounding = 3 * 2 * unit * float((capacities * np.abs(T)).sum())
         # The first step was not counted; it is like the others.
         assert abs(residual) <= 3.0 * stated + rounding + 1e-9
-        left.append(stated)
-    assert left[0] < 1e-2
-    assert left[1] < 1e-2 * left[0] + 1e-6
+        # A tolerance of 1 K allows the solver 0.1 K: Σ C·0.1 K is 0.6 J.
+        assert stated < 1e-4
 
 
 def test_an_interval_between_rows_closes_like_its_ends() -> None:

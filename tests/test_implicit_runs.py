@@ -159,6 +159,13 @@ def test_thin_layers_cost_no_more_steps(tmp_path: Path) -> None:
     assert abs(steps[1] - steps[0]) <= 0.35 * steps[0]
 
 
+def test_a_kernel_that_is_not_used_is_named(tmp_path: Path) -> None:
+    simulation = Simulation.from_scenario(
+        runs.write(tmp_path), [IMPLICIT, "solver.kernel=numpy"], output=tmp_path / "run"
+    )
+    assert simulation.warnings == ["implicit steps do not use solver.kernel"]
+
+
 def test_plan_shows_memory_and_no_stages(tmp_path: Path) -> None:
     simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
     text = describe(Plan.of(simulation.plan.problem))

@@ -16,7 +16,7 @@ from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_notes import notes_on_steady
+from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.run.capacity import check_room
 from heatsim.run.initial_state import initial_state, saved_state, warnings_on_resume
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
@@ -142,6 +142,8 @@ class Simulation:
             simulation.warnings.extend(warnings_on_resume(plan, saved))
         if scenario.steady:
             simulation.warnings.extend(notes_on_steady(scenario))
+        if scenario.time.method == "implicit":
+            simulation.warnings.extend(notes_on_implicit(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 

@@ -96,6 +96,11 @@ class StageEquations(Equations):
         else:
             self._move_to(self.temperature + system.x)
 
+    @property
+    def largest_change(self) -> float:
+        """The largest change in K that the last system was solved for; of potentials where materials change."""
+        return float(abs(self._change).max())
+
     def exchange(self) -> tuple[list[Any], list[Any]]:
         """The heat through each surface into its cells in W, and the slopes in W/K."""
         T = self.temperature.reshape(-1)

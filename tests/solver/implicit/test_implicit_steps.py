@@ -53,7 +53,7 @@ def test_decay_is_over_after_a_long_step() -> None:
     problem = problem_of(slab(HELD))
     ripple = 50.0 * (-1.0) ** np.arange(12).reshape(1, 1, 12)
     slowest = 0.2 * 30.0 / (2000.0 * 500.0 * 0.12**2)  # 1/s: less than (π/2)²·α/L²
-    for h in (1e4, 1e8):
+    for h in (1e4, 1e6, 1e8):
         allowed = 150.0 * 5.0 / (slowest * h)
         rest = steps(backend_of(problem, ripple), 0.0, h, 1, 1e-4)
         assert np.abs(rest + 100.0).max() <= allowed + 1e-3  # the 300 K of both sides
@@ -100,6 +100,21 @@ def test_an_interval_between_rows_closes_like_its_ends() -> None:
     gained = capacity * float(stages._first.F.sum())
     assert gained == pytest.approx(capacity * through + flows.sources, abs=1e-4)
     assert abs(gained) > 1.0
+
+
+@pytest.mark.parametrize("name", ["swinging surroundings", "radiation"])
+def test_a_first_guess_far_off_does_not_count(name: str) -> None:
+    """Where steps are far too long F_n leads anywhere; right-hand sides in float32 alone would be off by kelvins then."""
+    problem = problem_of(BODIES[name])
+    found = []
+    for factor in (1.0, -1e7):
+        stages = backend_of(problem, 0.0)
+        stages.rate(End.FIRST, 0.0, Side.AFTER)
+        stages._first.F *= factor
+        stages.advance(stages.choose(5.0, 1e-4), 0.0, 5.0)
+        stages.accept()
+        found.append(end_of(stages))
+    assert np.abs(found[1] - found[0]).max() <= 1e-4
 
 
 def test_a_step_without_a_solution_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,12 +28,13 @@ from heatsim.solver.steady_state import make_sweeps
 
 # A stage that needs more cycles is given up: a shorter step has easier equations.
 _MOST_CYCLES = 100
-# The largest weight of a rate between the ends of a step, in parts of its length; see interpolation.hermite.
-_BETWEEN = 4.0 / 27.0
+# The largest weight of a rate between the ends of a step, in parts of its length (see interpolation.hermite), for this
+# step and for the next one, which may be five times as long.
+_BETWEEN = 6.0 * 4.0 / 27.0
 # Roundings of a step, in parts of u·H: its end is stored in the field's precision, and so is the rate.
 _ROUNDINGS = 2.0
-# A right-hand side in float32 makes an error of this part of the change that is solved for. A larger error than a part of
-# the tolerance is solved for once more: it comes from a first guess that is far off.
+# A right-hand side in float32 makes an error of this part of the change that is solved for. If that is more than a part
+# of the tolerance, because the first guess was far off, the stage is solved once more.
 _ROUNDED, _LEFT = 1e-6, 0.1
 # Arrays in float64 of an iteration; more where materials change with temperature.
 _DOUBLES, _VARYING = 9, 20
@@ -139,7 +140,7 @@ class FieldStages(FieldEnds):
         K, flows, left = self._solve(stages, sigma, begun)
         last.T[...], last.F[...] = equations.contents(), K
         last.sums = HeatSums.combined([(1.0, first.sums), ((1.0 - GAMMA) * h, flows_of_one), (GAMMA * h, flows)])
-        self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + (GAMMA + 2.0 * _BETWEEN) * abs(left))
+        self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + (GAMMA + _BETWEEN) * abs(left))
         self._end_of_step = rows[2:3]
         self._field.changed()
 

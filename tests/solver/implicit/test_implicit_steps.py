@@ -104,7 +104,7 @@ def test_an_interval_between_rows_closes_like_its_ends() -> None:
 
 @pytest.mark.parametrize("name", ["swinging surroundings", "radiation"])
 def test_a_first_guess_far_off_does_not_count(name: str) -> None:
-    """Where steps are far too long F_n leads anywhere; right-hand sides in float32 alone would be off by kelvins then."""
+    """Where steps are far too long F_n leads anywhere; right-hand sides in float32 would be off by kelvins then."""
     problem = problem_of(BODIES[name])
     found = []
     for factor in (1.0, -1e7):

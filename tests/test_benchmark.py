@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim import benchmark as benchmarks
 from heatsim import device
 from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
-from heatsim.benchmark.stopwatch import KernelTiming, Work
+from heatsim.benchmark.stopwatch import KernelTiming, TimedWork
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import autotune, cuda_graphs, launch
@@ -227,16 +227,16 @@ def test_medians_and_spreads() -> None:
 def test_repeats_are_whole_units_within_what_can_be_done_at_once() -> None:
     asked: list[int] = []
     host = device.choose("cpu")
-    count = stopwatch.enough(host, Work(asked.append, unit=4, most=18))
+    count = stopwatch.enough(host, TimedWork(asked.append, unit=4, most=18))
     assert count == 16
     assert all(times % 4 == 0 and times <= 16 for times in asked)
-    assert stopwatch.enough(host, Work(lambda count: time.sleep(1e-3 * count), unit=4)) == 4
+    assert stopwatch.enough(host, TimedWork(lambda count: time.sleep(1e-3 * count), unit=4)) == 4
 
 
 def test_repeats_are_long_however_long_work_takes_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopwatch, "elapsed", lambda device, work, count: 0.05 + 1e-4 * count)
     monkeypatch.setattr(stopwatch, "_LONG_ENOUGH", {"cpu": 0.1})
-    assert 0.1 <= 0.05 + 1e-4 * stopwatch.enough(device.choose("cpu"), Work(lambda count: None)) < 0.2
+    assert 0.1 <= 0.05 + 1e-4 * stopwatch.enough(device.choose("cpu"), TimedWork(lambda count: None)) < 0.2
 
 
 def test_cuda_kernels_are_measured_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:

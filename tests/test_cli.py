@@ -73,6 +73,9 @@ def test_a_run_without_all_of_its_pictures_is_done(
             (run / folder.FIGURES / name).touch()
         raise InputError("3-D views need OpenGL")
 
+    # The process that would draw them fails to start.
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(render, "render", draw)
     scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))
     assert main(["run", str(scenario), "--output", str(tmp_path / "run"), "--quiet"]) == 0

@@ -57,7 +57,7 @@ def test_signals_stop_a_run_early_and_resume_completes_it(tmp_path: Path) -> Non
         code, out, err = stopped(parts, number, *arguments)
         assert (code, out) == (130, "")
         assert len(err.splitlines()) == 1
-        assert f"a checkpoint is saved: go on with `heatsim resume '{parts}'`" in err
+        assert f"a checkpoint is saved: continue with `heatsim resume '{parts}'`" in err
         saved, warnings = checkpoint.read_last_good(parts)
         assert saved is not None
         assert warnings == []
@@ -84,7 +84,9 @@ def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
         patch.setattr(Stepper, "prepare", prepare)
         assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130
     err = capsys.readouterr().err
-    assert err.startswith("heatsim: interrupted while the kernel was compiled, at step 0; go on with `heatsim resume ")
+    assert err.startswith(
+        "heatsim: interrupted while the kernel was compiled, at step 0; continue with `heatsim resume "
+    )
     assert not (target / folder.FIELDS).exists()
     compiled.set()
     assert main(["resume", str(target), "--quiet"]) == 0
@@ -210,7 +212,7 @@ def test_a_face_without_a_finite_value_at_one_moment_spoils_no_row(tmp_path: Pat
     # The expression is tried out at many times when the file is read, but hardly at exactly 5 s.
     scenario = runs.write(tmp_path, runs.TEXT.replace("300 + 20*sin(t)", "300 + min(20, 1/abs(t-5) - 1/abs(t-5))"))
     target = tmp_path / "run"
-    with pytest.raises(NotFiniteError, match=r'nan K at probe "warm, side" at t = 5\.0 s'):
+    with pytest.raises(NotFiniteError, match=r'probe "warm, side" is nan K at t = 5\.0 s'):
         Simulation.from_scenario(scenario, output=target).run()
     for name, rows in ((folder.PROBES, 4), (folder.ENERGY, 4)):
         _, table = tables.read(target / name)

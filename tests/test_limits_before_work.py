@@ -11,7 +11,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics import cell_types, materials
+from heatsim.physics import cell_type_map, cell_types, materials
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load
@@ -157,7 +157,7 @@ def test_interior_cells_have_neighbours_of_their_own_kind(
             same &= material == beside
     for at_once in (1, 25, 2**18):
         monkeypatch.setattr(cell_types, "_CELLS_AT_ONCE", at_once)
-        found = cell_types.build(grid, palette, material, periodic=periodic)
+        found = cell_type_map.build(grid, palette, material, periodic=periodic)
         if not found.uniform:
             np.testing.assert_array_equal((found.cells & INTERIOR) > 0, same)
 

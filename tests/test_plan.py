@@ -16,7 +16,7 @@ from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
-from heatsim.run.plan_text import describe, rounding_note
+from heatsim.run.plan_text import describe, duration, rounding_note
 from heatsim.scenario import load
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
@@ -139,7 +139,9 @@ def test_a_run_that_goes_on_needs_no_room_for_what_it_has_written(
     with pytest.raises(CapacityError, match="are free;"):
         Simulation.from_scenario(scenario, large, output=tmp_path / "elsewhere")
     free -= 1
-    with pytest.raises(CapacityError, match=r"are free beside the .* that the run there holds; make output\.every"):
+    with pytest.raises(
+        CapacityError, match=r"are free in addition to the .* of the run in that folder; make output\.every"
+    ):
         Simulation.resume(target)
 
 
@@ -248,3 +250,23 @@ def test_painted_regions_are_counted_as_memory(tmp_path: Path) -> None:
     painted = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu"])))
     bare = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu", "regions=[]"])))
     assert painted.host_bytes - bare.host_bytes >= 2 * 8 * 6 * 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "less than 1 s"),
+        (41.0, "about 41 s"),
+        (2470.0, "about 41 min"),
+        (9000.0, "about 2.5 h"),
+        (1e6, "about 12 days"),
+    ],
+)
+def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_plan_says_what_its_time_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(tmp_path)
+    monkeypatch.setattr(Plan, "estimate_seconds", lambda self: 2470.0)
+    assert "time         about 41 min of stepping, if a step takes as long as a copy of the field" in describe(planned)

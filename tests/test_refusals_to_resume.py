@@ -1,5 +1,6 @@
 """A resumed run first looks at what it relies on: it names what differs, and changes nothing before it refuses."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.cli import main
-from heatsim.errors import Interrupted
+from heatsim.errors import FolderError, Interrupted
 from heatsim.run import resume
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_file import FieldFile
@@ -219,3 +220,22 @@ def test_folders_in_the_way_cost_no_run(tmp_path: Path, monkeypatch: pytest.Monk
     runs.after_step(monkeypatch, STOPPED_AT, block)
     runs.run(tmp_path, *overrides, output=target)
     assert runs.results(target) == runs.results(whole)
+
+
+def test_a_setting_that_is_new_in_this_heatsim_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    before = json.dumps({"solver": {"precision": "float64"}, "patches": [{"name": "a"}]})
+    now = json.dumps({"solver": {"precision": "float64", "new": 1}, "patches": [{"name": "a", "new": 2}], "new": {}})
+    file.write_text('solver.precision = "float64"\npatches = [{ name = "a" }]\n', encoding="utf-8")
+    resume.check_scenario(file, before, now)
+    file.write_text('solver.new = 1\npatches = [{ name = "a", new = 2 }]\n', encoding="utf-8")
+    with pytest.raises(FolderError) as refused:
+        resume.check_scenario(file, before, now)
+    assert "solver.new is 1, was not given; patches.0.new is 2, was not given; put it back" in str(refused.value)
+
+
+def test_a_setting_that_is_gone_is_a_change(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(FolderError, match=r"patches\.1 is not given, was"):
+        resume.check_scenario(file, json.dumps({"patches": [{"n": 1}, {"n": 2}]}), json.dumps({"patches": [{"n": 1}]}))

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 from run_folders import gaussian, uniform, write_run
 
+from heatsim.commands.pictures import BackgroundRenderer
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.render import render
@@ -214,6 +215,31 @@ def test_without_opengl_the_reason_is_given_and_the_process_goes_on(
     monkeypatch.setattr("heatsim.render.start_trial", crash)
     with pytest.raises(InputError, match=r"energy\.png drawn.*OpenGL.*no EGL here.*apt install.*heatsim render"):
         render(folder)
+
+
+def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    with BackgroundRenderer(folder, in_three_dimensions=True) as pictures:
+        write_run(folder, BLOCK, probes=())
+        # It needs no help.
+        monkeypatch.delattr("heatsim.render.render")
+        pictures.render()
+    assert {path.name for path in (folder / "figures").iterdir()} >= {
+        "slices_t0000.png",
+        "isosurface.png",
+        "energy.png",
+    }
+
+
+def test_pictures_are_drawn_here_if_the_process_beside_the_run_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_run(tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)), probes=())
+    (tmp_path / "pyvista.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with BackgroundRenderer(folder, in_three_dimensions=True) as pictures:
+        pictures.render()
+    assert (folder / "figures" / "energy.png").exists()
 
 
 def test_sections_are_linear_in_between_and_at_the_right_place(tmp_path: Path) -> None:

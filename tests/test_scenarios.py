@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.regions import paint
+from heatsim.physics.regions import are_painted, paint
 from heatsim.physics.survey import survey
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -22,8 +22,8 @@ from heatsim.storage import tables
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 # Studies have tests of their own.
 FILES = sorted(path for path in SCENARIOS.glob("*.toml") if not path.stem.endswith("_study"))
-PLAIN = [path for path in FILES if not load(path).composite]
-COMPOSITE = [path for path in FILES if path not in PLAIN]
+PAINTED = [path for path in FILES if are_painted(load(path))]
+NOT_PAINTED = [path for path in FILES if path not in PAINTED]
 ZERO_CELSIUS = 273.15
 
 Columns = Mapping[str, NDArray[np.float64]]
@@ -47,13 +47,13 @@ def test_scenario_opens_with_a_comment_and_can_be_planned(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert "What to look for" in text.split("\n\n", 1)[0]
-    if path in PLAIN:
+    if path in NOT_PAINTED:
         problem = HeatProblem.from_scenario(load(path))
         assert problem.scenario.title in describe(Plan.of(problem))
 
 
-@pytest.mark.parametrize("path", COMPOSITE, ids=lambda path: path.stem)
-def test_regions_of_a_composite_scenario_are_all_there(path: Path) -> None:
+@pytest.mark.parametrize("path", PAINTED, ids=lambda path: path.stem)
+def test_all_regions_of_a_scenario_have_cells(path: Path) -> None:
     scenario = load(path)
     if any(region.stl for region in scenario.regions):
         pytest.importorskip("pyvista", reason="PyVista is not installed")
@@ -63,7 +63,7 @@ def test_regions_of_a_composite_scenario_are_all_there(path: Path) -> None:
     assert all(material.limit > 0.0 for material in survey(scenario))
 
 
-@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOT_PAINTED, ids=lambda path: path.stem)
 def test_scenario_runs_to_its_first_rows(path: Path, tmp_path: Path) -> None:
     soon = load(path).output.probe_every
     simulation, _ = run(path.stem, tmp_path, f"time.end={soon!r}")

@@ -15,13 +15,14 @@ from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.verification import CASES, Case, choose, verdict, verify
 from heatsim.verification.case import FOLDER, Comparison
+from heatsim.verification.exact import held_series
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = "order_held"
 KEYS = {
     *("name", "source", "scenario", "reference", "computed", "error", "tolerance", "order", "least_order", "passed"),
-    *("failure", "device", "kernel", "precision", "cells", "steps", "seconds"),
+    *("failure", "device", "kernel", "precision", "cells", "steps", "seconds", "method", "step_tolerance", "stages"),
 }
 
 
@@ -79,6 +80,62 @@ def test_a_case_that_settles_is_right_when_it_is_solved_for(name: str) -> None:
     assert found.kernel == "multigrid"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("slab_bi_10", "order_flux", "order_contact", "order_radiation", "radiating_body"),
+        *("heater_patch", "order_varying", "warming_block"),
+    ],
+)
+def test_a_case_is_right_with_stabilized_steps(name: str) -> None:
+    """A case of each kind of condition and material; the command runs all of them."""
+    (found,) = verify([name], ["solver.device=cpu"], "stabilized")
+    assert found.passed
+    assert found.method == "stabilized"
+    assert found.step_tolerance is not None
+    assert found.step_tolerance <= 0.05 * found.tolerance
+    assert found.stages is not None
+    assert found.stages >= 6 * found.steps
+
+
+def test_the_error_of_stabilized_steps_is_the_error_in_space() -> None:
+    """0.0571 K follows from the sines of the grid and their rates; Euler's steps take away most of it."""
+    (found,) = verify(["held_cube"], ["solver.device=cpu"], "stabilized")
+    assert found.error == pytest.approx(held_cube_in_space(), rel=0.02)
+
+
+def held_cube_in_space() -> float:
+    """The largest error in K that the 40 cells an axis of the case have in space."""
+    n, fourier = 40, 0.04
+    x, modes = (np.arange(n) + 0.5) / n, np.arange(1, n, 2)
+    rates = (2.0 * n * np.sin(modes * np.pi / (2 * n))) ** 2
+    amplitudes = 2.0 / n / np.sin(modes * np.pi / (2 * n))
+    on_grid = (amplitudes * np.exp(-rates * fourier)) @ np.sin(np.pi * np.outer(modes, x))
+    exact = held_series(x, fourier)
+    cubes = (np.einsum("i,j,k", along, along, along) for along in (on_grid, exact))
+    return float(100.0 * np.abs(np.subtract(*cubes)).max())
+
+
+def test_cases_that_only_euler_answers_are_left_out_with_the_reason(
+    empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["verify", "discrete_cosine", "steady_plate", "order_held", "--method"]
+    assert main([*chosen, "stabilized", "--json", "report.json"]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 passed" in out
+    assert "discrete_cosine did not run with --method stabilized: its answer is that of Euler's steps" in out
+    wave, steady = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    assert (wave["method"], steady["method"]) == ("stabilized", "steady")
+    assert steady["stages"] is None
+    assert main(["verify", "discrete_cosine", "--method", "stabilized"]) == 2
+    assert "answers none of these cases (discrete_cosine: its answer" in capsys.readouterr().err
+
+
+def test_the_method_euler_is_that_of_the_cases() -> None:
+    as_it_is, euler = (verify([QUICK], ["solver.device=cpu"], method)[0] for method in (None, "euler"))
+    assert (euler.error, euler.order, euler.steps) == (as_it_is.error, as_it_is.order, as_it_is.steps)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> None:
     comment = case.path.read_text(encoding="utf-8").split("\n\n")[0]
@@ -86,7 +143,8 @@ def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> N
     assert re.search(r"^# Compared: ", comment, re.MULTILINE)
     assert case.source
     for precision in ("float32", "float64"):
-        assert 0.0 < case.allowed(precision) <= 0.005 * case.range
+        for method in ("euler", "stabilized"):
+            assert 0.0 < case.allowed(precision, method) <= 0.005 * case.range
     scenario = load(case.path)
     assert not case.order or scenario.time.dt != "auto"
 

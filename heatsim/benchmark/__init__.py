@@ -9,7 +9,7 @@ from heatsim import device as devices
 from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
 from heatsim.benchmark.measure import AUTO, measure
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
-from heatsim.benchmark.results import KernelResult, Measurement, Stages
+from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 from heatsim.device import Device
 from heatsim.errors import CapacityError, DeviceError, FolderError, InputError
 from heatsim.kernels import catalog
@@ -21,7 +21,7 @@ __all__ = [
     "KernelResult",
     "Measurement",
     "ReductionMeasurement",
-    "Stages",
+    "StageTimings",
     "benchmark",
     "benchmark_ensembles",
     "benchmark_reductions",

@@ -10,7 +10,7 @@ import numpy as np
 from heatsim import device as devices
 from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.measure import AUTO
-from heatsim.benchmark.stopwatch import Work, time_in_turn
+from heatsim.benchmark.stopwatch import TimedWork, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
@@ -124,8 +124,8 @@ def measure_ensembles(
         upload(field, random_field(large.grid, precision, _SEED))
         alone = Stepping(_alone(shape), field, large, new_ledger(device, large, energy), _MOST_STEPS)
         works = [
-            Work(together.advance, unit=together.reach, most=_MOST_STEPS),
-            Work(alone.advance, unit=alone.reach, most=_MOST_STEPS),
+            TimedWork(together.advance, unit=together.reach, most=_MOST_STEPS),
+            TimedWork(alone.advance, unit=alone.reach, most=_MOST_STEPS),
         ]
         timing, alone_timing = time_in_turn(device, works, repeats)
         speed = members * together.case.grid.cell_count / timing.seconds / 1e9

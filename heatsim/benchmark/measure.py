@@ -11,8 +11,8 @@ import numpy as np
 from heatsim import device as devices
 from heatsim.benchmark import check
 from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
-from heatsim.benchmark.results import KernelResult, Measurement, Stages
-from heatsim.benchmark.stopwatch import KernelTiming, Work, elapsed, enough, time_in_turn
+from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
+from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, elapsed, enough, time_in_turn
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
@@ -110,7 +110,7 @@ def _verify(
 
 
 def _time_with_copy(
-    field: Field, works: Mapping[str, Work], repeats: int
+    field: Field, works: Mapping[str, TimedWork], repeats: int
 ) -> tuple[KernelTiming, dict[str, KernelTiming]]:
     """The times of the fastest copy of the field and of each work, all measured in turn."""
     copying = copies(field)
@@ -164,11 +164,11 @@ def _stepping(shape: Shape, field: Field, case: BenchmarkCase, energy: bool, rec
     return Stepping(shape, field, case, new_ledger(field.device, case, energy), _MOST_STEPS, recorded=recorded)
 
 
-def _work(stepping: Stepping) -> Work:
-    return Work(stepping.advance, unit=stepping.reach, most=_MOST_STEPS)
+def _work(stepping: Stepping) -> TimedWork:
+    return TimedWork(stepping.advance, unit=stepping.reach, most=_MOST_STEPS)
 
 
-def copies(field: Field) -> list[Work]:
+def copies(field: Field) -> list[TimedWork]:
     """Ways to copy the current values to the spare buffer; the fastest one defines the ceiling."""
     source, target, xp = field.deviation.reshape(-1), field.spare.reshape(-1), field.device.xp
 
@@ -181,7 +181,7 @@ def copies(field: Field) -> list[Work]:
             xp.positive(source, out=target)
 
     if field.device.backend == "cuda":
-        return [Work(copy_by_driver), Work(copy_by_kernel)]
+        return [TimedWork(copy_by_driver), TimedWork(copy_by_kernel)]
     cores = os.cpu_count() or 1
     parts = list(zip(np.array_split(target, cores), np.array_split(source, cores), strict=True))
 
@@ -194,10 +194,10 @@ def copies(field: Field) -> list[Work]:
         for _ in range(count):
             np.copyto(target, source)
 
-    return [Work(copy_on_all_cores), Work(copy_on_one_core)]
+    return [TimedWork(copy_on_all_cores), TimedWork(copy_on_one_core)]
 
 
-def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
+def _time_stages(kernel: str, work: TimedWork, field: Field, repeats: int) -> StageTimings:
     """Wall-clock times of four stages: make a field on the host, send it to the device, advance it, fetch it."""
     device = field.device
     steps = enough(device, work)
@@ -220,7 +220,7 @@ def _time_stages(kernel: str, work: Work, field: Field, repeats: int) -> Stages:
             for stage, duration in zip(times, (*np.diff(marks), marks[-1] - marks[0]), strict=True):
                 times[stage].append(float(duration))
     timings = {stage: KernelTiming.of(durations) for stage, durations in times.items()}
-    return Stages(
+    return StageTimings(
         kernel=kernel,
         steps=steps,
         seconds={stage: timing.seconds for stage, timing in timings.items()},

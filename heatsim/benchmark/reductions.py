@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heatsim import device as devices
 from heatsim.benchmark.case import random_field, upload
 from heatsim.benchmark.measure import copies
-from heatsim.benchmark.stopwatch import KernelTiming, Work, time_in_turn
+from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
@@ -161,12 +161,12 @@ def _result(candidate: _Candidate, timing: KernelTiming | None, nbytes: int, cei
     )
 
 
-def _repeated(queue: Callable[[], Any]) -> Work:
+def _repeated(queue: Callable[[], Any]) -> TimedWork:
     def do(count: int) -> None:
         for _ in range(count):
             queue()
 
-    return Work(do)
+    return TimedWork(do)
 
 
 def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Candidate]:
@@ -227,7 +227,7 @@ def _five(xp: Any, values: Any) -> None:
     xp.count_nonzero(~xp.isfinite(values))
 
 
-def _readings(device: Device, field: Field) -> list[Work]:
+def _readings(device: Device, field: Field) -> list[TimedWork]:
     """Plain reads of the field in whole vectors, with several numbers of blocks."""
     read = compiled.function("read.cu", "read", {"THREADS": fused.THREADS})
     vectors = int(field.deviation.nbytes) // 16
@@ -235,7 +235,7 @@ def _readings(device: Device, field: Field) -> list[Work]:
     kept = device.xp.empty(max(_READERS) * device.multiprocessors(), dtype=np.uint32)
     values = field.deviation.reshape(-1)
 
-    def reading(blocks: int) -> Work:
+    def reading(blocks: int) -> TimedWork:
         return _repeated(lambda: read((blocks,), (fused.THREADS,), (values, kept, np.uint64(vectors))))
 
     return [reading(min(most, readers * device.multiprocessors())) for readers in _READERS]

@@ -40,7 +40,7 @@ class KernelResult:
 
 
 @dataclass(frozen=True)
-class Stages:
+class StageTimings:
     """The stages of a whole computation: make a field on the host, send it to the device, advance it, fetch it.
 
     Attributes:
@@ -82,6 +82,6 @@ class Measurement:
     kernels: tuple[KernelResult, ...]
     copy_spread: float
     cpu_GCells: float | None
-    stages: Stages | None
+    stages: StageTimings | None
     energy: bool
     repeats: int

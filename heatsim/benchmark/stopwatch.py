@@ -33,7 +33,7 @@ class KernelTiming:
 
 
 @dataclass(frozen=True)
-class Work:
+class TimedWork:
     """Work that can be repeated.
 
     Attributes:
@@ -47,7 +47,7 @@ class Work:
     most: int = 1 << 16
 
 
-def elapsed(device: Device, work: Work, count: int) -> float:
+def elapsed(device: Device, work: TimedWork, count: int) -> float:
     """Seconds for ``count`` repetitions: between two events in the queue of a GPU, by wall clock on a CPU."""
     if device.backend == "cpu":
         started = time.perf_counter()
@@ -62,7 +62,7 @@ def elapsed(device: Device, work: Work, count: int) -> float:
     return milliseconds * 1e-3
 
 
-def enough(device: Device, work: Work) -> int:
+def enough(device: Device, work: TimedWork) -> int:
     """The number of repetitions that is long enough to time; the search also warms up the device.
 
     Some work takes long to start, such as an ensemble's tables, so one repetition does not predict the time of many.
@@ -78,7 +78,7 @@ def enough(device: Device, work: Work) -> int:
     return units * work.unit
 
 
-def time_in_turn(device: Device, works: Sequence[Work], repeats: int) -> list[KernelTiming]:
+def time_in_turn(device: Device, works: Sequence[TimedWork], repeats: int) -> list[KernelTiming]:
     """The time of one repetition of each work. Repeats alternate, so that a drifting clock affects all equally."""
     counts = [enough(device, work) for work in works]
     times: list[list[float]] = [[] for _ in works]

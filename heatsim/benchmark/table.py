@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from heatsim.benchmark.ensembles import EnsembleMeasurement
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.reductions import ReductionMeasurement
-from heatsim.benchmark.results import KernelResult, Measurement, Stages
+from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -165,7 +165,7 @@ def _launch(launch: dict[str, Any]) -> str:
     return f"{launch['kernel']}, {launch['steps_a_sweep']} steps per sweep{planes}, {launch['chosen']}"
 
 
-def _stage_table(stages: Stages) -> "Table":
+def _stage_table(stages: StageTimings) -> "Table":
     table = _new_table(f"{stages.kernel}, {stages.steps:,} steps", "ms", "spread")
     for stage, seconds in stages.seconds.items():
         table.add_row(stage.replace("_", " "), f"{seconds * 1e3:,.4g}", f"{stages.spread[stage]:.1%}")

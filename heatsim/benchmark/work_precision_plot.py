@@ -62,7 +62,7 @@ def _label(axes: Any, found: WorkPrecision) -> None:
     axes.set_ylabel("Largest error in K")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.margins(0.18)
+    axes.margins(x=0.25, y=0.15)  # room for the texts
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
         axis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -11,6 +11,8 @@ from heatsim.commands.options import Overrides
 from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
 
+_REPEATS = 7
+
 
 def bench(
     scenario: Annotated[Path | None, Parameter(help="With --methods: a TOML file.")] = None,
@@ -38,7 +40,7 @@ def bench(
     precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Measure only this precision.")] = None,
     kernel: Annotated[tuple[str, ...], Parameter(help="Measure only this kernel; may be repeated.", negative="")] = (),
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Device to measure.")] = "auto",
-    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = 7,
+    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = _REPEATS,
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Annotated[
         bool,
@@ -67,6 +69,7 @@ def bench(
             check_writable(path)
     if methods:
         kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
+        kernel_only["--repeats"] = repeats != _REPEATS
         return bench_methods(scenario, overrides, patience, device, kernel, precision, json, plot, kernel_only)
     if scenario is not None or overrides or patience is not None:
         raise InputError("a scenario, --set and --patience are for --methods: add --methods, or leave them out")

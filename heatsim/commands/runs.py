@@ -1,5 +1,7 @@
 """`heatsim run`, `resume` and `plan`."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,10 @@ from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
+    from heatsim.scenario import Scenario as ScenarioModel
+
+# Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
+_PREPARED = 2**22
 
 
 def run(
@@ -26,12 +32,15 @@ def run(
     quiet: Quiet = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
-    from heatsim.run.simulation import Simulation
+    from heatsim.scenario import load
 
-    simulation = Simulation.from_scenario(
-        scenario, all_overrides(overrides, device, kernel, precision), output=output, overwrite=overwrite
-    )
-    return _run(simulation, quiet)
+    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    target = output or Path("outputs") / scenario.stem
+    with ExitStack() as stack:
+        draw = _prepare_pictures(stack, read, target)
+        from heatsim.run.simulation import Simulation
+
+        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet)
 
 
 def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
@@ -43,7 +52,9 @@ def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
         if not quiet:
             print(f"{folder}: the run is complete; nothing to resume")
         return 0
-    return _run(simulation, quiet)
+    with ExitStack() as stack:
+        draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)
+        return _run(simulation, draw, quiet)
 
 
 def plan(
@@ -71,7 +82,21 @@ def plan(
     return 0
 
 
-def _run(simulation: "Simulation", quiet: bool) -> int:
+def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
+    """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
+    if not scenario.output.figures:
+        return lambda: None
+    if scenario.grid.cell_count > _PREPARED:
+        from heatsim.render import render
+
+        return lambda: render(folder)
+    from heatsim.commands.pictures import BackgroundRenderer
+
+    in_three_dimensions = scenario.output.fields and min(scenario.grid.cells) > 1
+    return stack.enter_context(BackgroundRenderer(folder, in_three_dimensions)).render
+
+
+def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> int:
     from heatsim.report.tables import summarise
 
     for warning in simulation.warnings:
@@ -80,16 +105,13 @@ def _run(simulation: "Simulation", quiet: bool) -> int:
     simulation.run(progress=not quiet)
     for warning in simulation.warnings[shown:]:
         warn(warning)
-    scenario = simulation.plan.problem.scenario
-    if scenario.output.figures:
-        from heatsim.render import render
+    try:
+        draw()
+    except HeatsimError as error:
         from heatsim.storage.folder import FIGURES
 
-        try:
-            render(simulation.folder)
-        except HeatsimError as error:
-            some = any((simulation.folder / FIGURES).glob("*.png"))
-            warn(f"{'not all' if some else 'no'} pictures: {error}")
+        some = any((simulation.folder / FIGURES).glob("*.png"))
+        warn(f"{'not all' if some else 'no'} pictures: {error}")
     if not quiet:
         show_table(summarise(simulation.folder))
     return 0

@@ -330,7 +330,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     wait_for_copies<AHEAD>();
 #if FACES
     const unsigned int arriving = own.byte;
-    own.byte = arriving_byte(all.medium, grid, place, p + 1);
+    own.byte = arriving_byte(all.cell_types, grid, place, p + 1);
     const Coefficients c = coefficients_of(all, own);
 #elif !STAGES
     const Coefficients& c = all;
@@ -500,7 +500,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         Patch centre[STEPS] = {}, begun[STEPS] = {};
         PatchKind own = {};
 #if FACES
-        own.byte = arriving_byte(c.medium, grid, place, p);
+        own.byte = arriving_byte(c.cell_types, grid, place, p);
 #endif
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)

@@ -1,16 +1,9 @@
 """Autotuning: find the fastest kernel and launch shape for a grid on a GPU by measurement, and keep the result on disk.
 
-All CUDA kernels give the same bits, so the choice affects only the time. Autotuning never makes a run fail: a kernel
-that does not compile is skipped, and a file that cannot be read or written is ignored.
-
-There is one small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme), in
-HEATSIM_CACHE_DIR or in the cache folder of the platform.
+All CUDA kernels give the same bits, so the choice affects only the time. A kernel that does not compile is skipped, so
+autotuning never makes a run fail.
 """
 
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,14 +16,14 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs, tiling
+from heatsim.kernels import autotune_cache, launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.physics.coefficients import Scheme
 
-# Shorter runs are not tuned: seconds of a run. Its time is estimated with the highest speed of any GPU in cells per
-# second, and the shortest possible step in seconds.
+# Runs shorter than this many seconds are not tuned. The time of a run is estimated from the highest speed of any GPU in
+# cells/s and the shortest time of a step in s.
 _WORTH_TRYING = 2.0
 _FASTEST_CELLS = 1e12
 _SHORTEST_STEP = 1e-6
@@ -48,7 +41,7 @@ _BOXES = (((16, 16, 8), 0, 1 << 22), ((8, 8, 8), 0, 1 << 18), ((32, 16, 16), 1 <
 _STREAMED_PLANES = (1, 2, 4, 8, 16, 32)
 
 _TRIAL_SECONDS = 3e-3
-_MOST_SWEEPS = 64  # of a trial
+_MOST_SWEEPS = 64  # per trial
 _ROUNDS = 3
 _HOPELESS = 3.0  # skip a shape whose first sweep takes more than this times the best one
 
@@ -95,7 +88,7 @@ class Task:
         device: a GPU.
         grid, periodic: the cells, and which axes wrap.
         precision, scheme: how steps are summed.
-        members: number of such grids that the same launches step.
+        members: number of grids that the same launches step.
     """
 
     device: Device
@@ -111,11 +104,11 @@ class Task:
         return self.members * self.grid.cell_count
 
     def suits(self, spec: KernelSpec) -> bool:
-        """Whether a kernel works on this grid and device, without falling back to single steps."""
+        """Whether a kernel works on this grid and device without falling back to single steps."""
         return self.builds(spec)[0].spec == spec
 
     def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
-        """The builds that together do any number of steps."""
+        """The builds that together can do any number of steps."""
         return launch.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
             members=self.members > 1,
@@ -133,7 +126,7 @@ def choose(
 
     Args:
         task: the work.
-        steps: number of steps of the run; inf to measure in any case.
+        steps: number of steps of the run; inf to measure always.
         T: the field on the device; it is read.
         T_new: a buffer like T; it is overwritten.
         coefficients: struct Coefficients.
@@ -148,7 +141,7 @@ def choose_for_members(task: Task, steps: float, turns: Sequence[MemberSteps], t
 
 
 def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
-    path = cache_folder() / "tuning" / f"{_key(task)}.json"
+    path = autotune_cache.path_of(_circumstances(task))
     shapes = candidates(task)
     remembered = _read(path, shapes)
     if remembered is not None:
@@ -175,8 +168,9 @@ def candidates(task: Task) -> tuple[Shape, ...]:
 
     streamed = [Shape(spec["streamed"])]
     streamed += [Shape(spec["streamed"], planes) for planes in _STREAMED_PLANES if planes <= task.grid.cells[2]]
-    each = task.grid.cell_count
-    variants = [replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= each <= most]
+    variants = [
+        replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= task.grid.cell_count <= most
+    ]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
@@ -216,16 +210,6 @@ def seconds(device: Device, work: Callable[[], None]) -> float:
     last.synchronize()
     milliseconds: float = device.xp.cuda.get_elapsed_time(first, last)
     return milliseconds * 1e-3
-
-
-def cache_folder() -> Path:
-    """The folder for files that heatsim can recreate: HEATSIM_CACHE_DIR, else the cache folder of the platform."""
-    named = os.environ.get("HEATSIM_CACHE_DIR")
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("heatsim", appauthor=False))
 
 
 def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
@@ -287,20 +271,11 @@ def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[],
         return repeat
     graph = record(task.device, repeat)
     graph.launch()  # the first launch takes longer
-
-    def launch_graph() -> None:
-        graph.launch()
-
-    return launch_graph
-
-
-def _key(task: Task) -> str:
-    """The name of the cache file: a digest of everything that the choice depends on."""
-    text = json.dumps([_circumstances(task), _kernels_digest()], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return lambda: graph.launch()
 
 
 def _circumstances(task: Task) -> dict[str, Any]:
+    """What the choice depends on besides the kernels, as JSON values."""
     return {
         "device": task.device.name,
         "software": task.device.software(),
@@ -312,39 +287,13 @@ def _circumstances(task: Task) -> dict[str, Any]:
     }
 
 
-def _kernels_digest() -> str:
-    """A digest of the kernels' text and of the code that launches them."""
-    digest = hashlib.sha256(repr([spec for spec in KERNELS if spec.backend == "cuda"]).encode())
-    for path in sorted(
-        [*launch.FOLDER.rglob("*.cu*"), *(launch.FOLDER / name for name in ("tiling.py", "autotune.py"))]
-    ):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
     """The shape in a cache file; None if there is none, or it is not among ``shapes``."""
-    try:
-        named = json.loads(path.read_text(encoding="utf-8"))["shape"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    named = autotune_cache.read(path)
     return next((shape for shape in shapes if shape.describe() == named), None)
 
 
 def _write(path: Path, task: Task, fastest: Shape, times: dict[Shape, float]) -> None:
-    """Write the cache file atomically: under another name first."""
-    content = {
-        "shape": fastest.describe(),
-        "for": _circumstances(task),
-        "microseconds_a_step": [
-            {**shape.describe(), "microseconds": round(time * 1e6, 3)} for shape, time in times.items()
-        ],
-    }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-        os.replace(name, path)
-    except OSError:
-        return
+    """Write the fastest shape, and the times of all shapes for information, to a cache file."""
+    microseconds = [{**shape.describe(), "microseconds": round(time * 1e6, 3)} for shape, time in times.items()]
+    autotune_cache.write(path, fastest.describe(), _circumstances(task), microseconds)

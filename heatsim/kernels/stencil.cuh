@@ -52,7 +52,7 @@ struct Grid {
 struct Coefficients {
     Real c0, c1, c2, c3, c4, c5, c6;
 #if FACES
-    Medium medium;
+    CellTypes cell_types;
 #endif
 };
 

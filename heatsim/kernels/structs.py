@@ -42,8 +42,8 @@ def part_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("number", np.int32), ("fraction", precision)], align=True)
 
 
-def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct Medium; ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells."""
+def cell_types_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
+    """The layout of struct CellTypes; ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells."""
     enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(
@@ -61,8 +61,8 @@ def medium_dtype(precision: str, varying: bool = False, mixed: bool = False) -> 
 
 
 def general_coefficients_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct Coefficients with a medium."""
-    return np.dtype([("c", precision, 7), ("medium", medium_dtype(precision, varying, mixed))], align=True)
+    """The layout of struct Coefficients with struct CellTypes."""
+    return np.dtype([("c", precision, 7), ("materials", cell_types_dtype(precision, varying, mixed))], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:

@@ -189,57 +189,17 @@ def segments(
     """The segments of each block: SEGMENT records of shape (blocks, most per block).
 
     In an ensemble, tiles are numbered member after member, and the bits of ``sides`` above the lowest four hold the
-    member. Blocks with fewer segments have empty ones at the end. Segments are dealt in rounds: each block takes the
-    next tile, or the rest of one, as far as its time allows; bisection finds the shortest time in which all are taken.
-    Blocks that record heat (``recorded``) take longer at faces and at the ends of the box.
+    member. Blocks with fewer segments have empty ones at the end. Blocks that record heat (``recorded``) take longer at
+    faces and at the ends of the box.
     """
-    plane_tiles, nz = tiles(cells, periodic, pipeline), cells[2]
-    enters = "correction" if pipeline.corrected else "itself" if recorded else "none"
-    beside_x, beside_y, beside_both, at_end = _FACE_COSTS[pipeline.itemsize, enters]
+    plane_tiles = tiles(cells, periodic, pipeline)
+    adds = "correction" if pipeline.corrected else "itself" if recorded else "none"
+    at_x, at_y, at_both, at_end = _FACE_COSTS[pipeline.itemsize, adds]
     costs = [
-        beside_both if t.sides & 3 and t.sides & 12 else beside_x if t.sides & 3 else beside_y if t.sides & 12 else 1.0
+        at_both if t.sides & 3 and t.sides & 12 else at_x if t.sides & 3 else at_y if t.sides & 12 else 1.0
         for t in plane_tiles
     ] * members
-    shortest = max(4, min(_SHORTEST, len(costs) * nz // multiprocessors))
-
-    def deal(time: float) -> list[list[tuple[int, int, int]]] | None:
-        dealt: list[list[tuple[int, int, int]]] = [[] for _ in range(multiprocessors)]
-        busy = [0.0] * multiprocessors
-        waiting = [(tile, 0) for tile in range(len(costs))]
-        taken = 0
-        while taken < len(waiting):
-            before = taken
-            for block in range(multiprocessors):
-                if taken == len(waiting):
-                    break
-                tile, z = waiting[taken]
-                begun = _FILL + at_end * (z == 0)
-                reach = int((time - busy[block]) / costs[tile]) - begun
-                end = nz if reach >= nz - z + at_end else min(z + reach, nz - shortest // 2)
-                if end < nz and (reach < shortest or end <= z):
-                    continue
-                taken += 1
-                dealt[block].append((tile, z, end))
-                busy[block] += costs[tile] * (end - z + begun + at_end * (end == nz))
-                if end < nz:
-                    waiting.append((tile, end))
-            if taken == before:
-                return None
-        return dealt
-
-    least = sum(costs) * nz / multiprocessors
-    most = least + 4 * (_FILL + at_end) + shortest
-    while (dealt := deal(most)) is None:
-        most = least + 2.0 * (most - least)
-    while most - least > 0.5:
-        middle = (least + most) / 2.0
-        attempt = deal(middle)
-        if attempt is None:
-            least = middle
-        else:
-            most, dealt = middle, attempt
-
-    busy_blocks = [block for block in dealt if block]
+    busy_blocks = [block for block in _distribute(costs, cells[2], at_end, multiprocessors) if block]
     table = np.zeros((len(busy_blocks), max(map(len, busy_blocks))), dtype=SEGMENT)
     for i, block in enumerate(busy_blocks):
         for j, (number, z, end) in enumerate(block):
@@ -247,3 +207,61 @@ def segments(
             sides = t.sides | member << 4
             table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, z, end, sides)
     return table
+
+
+# The segments of each block: (number of the tile, first plane, end).
+_Dealt = list[list[tuple[int, int, int]]]
+
+
+def _distribute(costs: list[float], nz: int, at_end: int, blocks: int) -> _Dealt:
+    """The segments of each block in the shortest time in which the blocks can take all tiles, found by bisection.
+
+    Args:
+        costs: relative time of an iteration of each tile.
+        nz: planes of the box.
+        at_end: extra iterations of a segment that begins or ends with the box in z.
+        blocks: number of blocks.
+    """
+    shortest = max(4, min(_SHORTEST, len(costs) * nz // blocks))
+    least = sum(costs) * nz / blocks
+    most = least + 4 * (_FILL + at_end) + shortest
+    while (dealt := _deal(most, costs, nz, at_end, blocks, shortest)) is None:
+        most = least + 2.0 * (most - least)
+    while most - least > 0.5:
+        middle = (least + most) / 2.0
+        attempt = _deal(middle, costs, nz, at_end, blocks, shortest)
+        if attempt is None:
+            least = middle
+        else:
+            most, dealt = middle, attempt
+    return dealt
+
+
+def _deal(time: float, costs: list[float], nz: int, at_end: int, blocks: int, shortest: int) -> _Dealt | None:
+    """Segments of at least ``shortest`` planes for each block, none busy for longer than ``time``; None if impossible.
+
+    Segments are dealt in rounds: each block takes the next tile, or the rest of one, as far as its time allows.
+    """
+    dealt: _Dealt = [[] for _ in range(blocks)]
+    busy = [0.0] * blocks
+    waiting = [(tile, 0) for tile in range(len(costs))]
+    taken = 0
+    while taken < len(waiting):
+        before = taken
+        for block in range(blocks):
+            if taken == len(waiting):
+                break
+            tile, z = waiting[taken]
+            begun = _FILL + at_end * (z == 0)
+            reach = int((time - busy[block]) / costs[tile]) - begun
+            end = nz if reach >= nz - z + at_end else min(z + reach, nz - shortest // 2)
+            if end < nz and (reach < shortest or end <= z):
+                continue
+            taken += 1
+            dealt[block].append((tile, z, end))
+            busy[block] += costs[tile] * (end - z + begun + at_end * (end == nz))
+            if end < nz:
+                waiting.append((tile, end))
+        if taken == before:
+            return None
+    return dealt

@@ -29,6 +29,11 @@ class Checkpoints(Observer):
         self._files = files
         self._written_at = time.monotonic()
 
+    @property
+    def files(self) -> Sequence[str]:
+        """The last checkpoint."""
+        return (folder.CHECKPOINT,)
+
     def start(self, state: RunState, saved: Values | None) -> None:
         """The clock starts."""
         self._written_at = time.monotonic()
@@ -51,8 +56,12 @@ class Checkpoints(Observer):
             NotFiniteError: the field is not finite; the checkpoints that were there stay.
             StorageError: the disk refused what was to be written before.
         """
-        state.total()  # nothing is saved unchecked
         point = state.restart_point()
+        # Nothing is saved unchecked.
+        if point.field is state.field:
+            state.total()
+        else:
+            state.finite_total(point.field)
         values: dict[str, Value] = {
             **self._identity,
             "step": point.step,

@@ -1,32 +1,27 @@
 """The energy balance, written to energy.csv.
 
-All columns are heat in J since t = 0, positive into the body: what is stored, what sources gave, what passed each
-face, and the residual = stored − sources − Σ faces, which is rounding and, with implicit steps, what the solver of
-their equations left. How large rounding can be is derived in heatsim/physics/energy_bound.py.
+All columns are heat in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face,
+and the residual = stored − sources − Σ faces − void, which consists of rounding and, with implicit steps, of
+what the solver of their equations left. heatsim/physics/energy_bound.py
+derives how large it can be.
 
-Patches on faces and surfaces towards void have columns of their own, between the faces and the residual; a patch's heat
-is among its face's, that towards void is not.
+Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
+of its face; the heat through void surfaces is not.
 """
 
 from math import fsum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsim.grid import FACES
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import Value, Values
 from heatsim.observers.state import RunState
+from heatsim.observers.table import TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
-from heatsim.storage.tables import TableWriter
-
-_CHECKSUMS = "energy_checksums"
 
 
 def columns(problem: HeatProblem) -> tuple[str, ...]:
-    """The columns of energy.csv: after the faces one for each patch, whose heat is among its face's, and "void"."""
+    """The names of the columns of energy.csv; "void" only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
     void = ("void",) if problem.materials.exposed_cells else ()
     return ("time", "stored", "sources", *FACES, *patches, *void, "residual")
@@ -59,56 +54,33 @@ def imbalance(state: RunState) -> dict[str, float]:
     return {"imbalance": state.imbalance, "imbalance_part": state.imbalance / flowed if flowed > 0.0 else 0.0}
 
 
-class Energy(Observer):
-    """At 0, probe_every, 2·probe_every, … and the end."""
+class Energy(TableObserver):
+    """Writes energy.csv."""
 
-    _table: TableWriter
+    file = folder.ENERGY
+    saved_as = "energy"
+
     _bound: EnergyBound
 
-    def due(self, state: RunState) -> NDArray[np.int64]:
-        """Steps at which a row is written."""
-        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
-
-    def check(self, state: RunState, saved: Values) -> None:
-        """See that the rows that the checkpoint counts are as they were written."""
-        path, names = state.folder / folder.ENERGY, columns(state.problem)
-        TableWriter.check(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+    def columns(self, state: RunState) -> tuple[str, ...]:
+        """The time and the terms of the balance."""
+        return columns(state.problem)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or cut it back to what the checkpoint knows."""
-        path, names = state.folder / folder.ENERGY, columns(state.problem)
+        """Open the table, and restore the bound of the residual."""
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         if saved is not None:
             self._bound.restore(saved)
-        if saved is None:
-            self._table = TableWriter.create(path, names)
-        else:
-            self._table = TableWriter.reopen(path, names, int(saved["energy_rows"]), saved[_CHECKSUMS])
+        super().start(state, saved)
 
-    def handle(self, state: RunState) -> None:
-        """Append a row."""
+    def row(self, state: RunState) -> list[float]:
+        """The time and the energy balance; adds them to the bound of the residual."""
         row, around = balance(state), state.statistics.deviations()
         turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
         heat = state.statistics.heat(absolute=True)
         self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
-        self._table.append(list(row.values()))
+        return list(row.values())
 
     def save(self) -> dict[str, Value]:
-        """How many rows are in the table, and what the bound of the residual needs."""
-        return {"energy_rows": self._table.rows, **self._bound.save()}
-
-    def record(self) -> dict[str, Pieces]:
-        """The running checksum of the table after each row."""
-        rows = self._table.rows
-        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
-
-    def flush(self) -> None:
-        """Bring the table to disk."""
-        self._table.flush()
-        if not self._table.is_in_place:
-            raise folder.removed(self._table.path)
-
-    def close(self) -> None:
-        """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        """The number of rows in the table, and the state of the residual's bound."""
+        return {**super().save(), **self._bound.save()}

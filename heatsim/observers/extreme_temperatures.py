@@ -1,4 +1,4 @@
-"""Remembers the lowest temperature of a run, and where materials left the temperatures that their tables cover."""
+"""The lowest temperature of a run, and the temperatures at which materials left the range of their tables."""
 
 import json
 
@@ -10,14 +10,14 @@ from heatsim.observers.state import Record, RunState
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
 
-ROUNDING = 0.01  # K; rounding does not carry a temperature so far beyond a limit
+ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
 class ExtremeTemperatures(Observer):
-    """At every step at which anything is due.
+    """Checks the field at all due times.
 
-    The lowest and highest values that the buffer holds are known there already. They bound the temperatures of all
-    materials, so the field is read again only where a bound says that there may be something new.
+    The lowest and highest values in the buffer are known then. They bound the temperatures of all materials, so the
+    field is read again only if the bounds allow a new extreme.
     """
 
     def due(self, state: RunState) -> NDArray[np.int64]:
@@ -25,7 +25,7 @@ class ExtremeTemperatures(Observer):
         return state.problem.timeline.steps
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Take back what the checkpoint remembers."""
+        """Restore the records of the checkpoint."""
         if saved is not None:
             lowest, beyond = json.loads(str(saved["extreme_temperatures"]))
             state.lowest = lowest and _record(lowest)
@@ -37,7 +37,7 @@ class ExtremeTemperatures(Observer):
         self._ends = [_ends(palette[kind.material]) for kind in materials.kinds]
 
     def handle(self, state: RunState) -> None:
-        """Compare the field with what was seen before."""
+        """Compare the field with the records."""
         found, kinds = state.field.statistics(), len(self._ends)
         low, high = (self._temperatures(state, np.full(kinds, end)) for end in (found.lowest, found.highest))
         known = np.inf if state.lowest is None else state.lowest.temperature
@@ -48,7 +48,7 @@ class ExtremeTemperatures(Observer):
             self._look(state, known)
 
     def save(self) -> dict[str, Value]:
-        """What is remembered, as text."""
+        """The records as text."""
         lowest = self._state.lowest
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
         return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
@@ -60,29 +60,29 @@ class ExtremeTemperatures(Observer):
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
-        medium = state.problem.materials
+        materials = state.problem.materials
         for kind, ends in enumerate(self._ends):
             if ends is None or not present[kind]:
                 continue
-            name = medium.palette[medium.kinds[kind].material].name
+            name = materials.palette[materials.kinds[kind].material].name
             for side, sign, found, end in (("low", -1.0, low[kind], ends[0]), ("high", 1.0, high[kind], ends[1])):
                 before = state.beyond.get((name, side))
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
                     state.beyond[name, side] = Record(float(found), state.time)
 
     def _temperatures(self, state: RunState, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Temperatures in K of a content of each kind."""
+        """Temperatures in K from one content for each cell type."""
         return np.asarray(self._thermometer(contents, np.arange(len(contents))) + state.field.reference)
 
 
 def temperature_warnings(state: RunState) -> list[str]:
-    """What the user should know of the temperatures that a run came to."""
+    """Warnings about the temperatures of a run: below absolute zero, or beyond a material's tables."""
     warnings = []
     lowest = state.lowest
     if lowest is not None and lowest.temperature < -ROUNDING:
         warnings.append(
             f"the lowest temperature is {lowest.temperature:.6g} K, below absolute zero, at t = {lowest.time:.6g} s in "
-            f"cell {list(lowest.cell or ())}: given fluxes or sources take out more heat than there is; make them "
+            f"cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
             "smaller or shorter"
         )
     materials = dict(state.problem.scenario.palette)
@@ -97,14 +97,15 @@ def temperature_warnings(state: RunState) -> list[str]:
             if (record.temperature > end + ROUNDING if high else record.temperature < end - ROUNDING)
         ]
         warnings.append(
-            f'material "{name}" came to {record.temperature:.6g} K at t = {record.time:.6g} s, but its '
-            f"{' and its '.join(passed)}: the value there was used beyond; extend the table or the temperature_range"
+            f'material "{name}" reached {record.temperature:.6g} K at t = {record.time:.6g} s, but its '
+            f"{' and its '.join(passed)}: outside, the run used the nearest known value; extend the table or the "
+            "temperature_range"
         )
     return warnings
 
 
 def _ends(material: Material | None) -> tuple[float, float] | None:
-    """The nearest ends of a material's tables and temperature_range in K; None where nothing ends."""
+    """The range in K that all tables and the temperature_range of a material cover; None if it has no end."""
     if material is None or not material.table_ends:
         return None
     return max(low for _, low, _ in material.table_ends), min(high for _, _, high in material.table_ends)

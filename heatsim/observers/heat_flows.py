@@ -1,19 +1,19 @@
 """The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
 
-Columns are the sources by their names, the six faces, patches, surfaces towards void, and what is left: the imbalance
-in W, and in % of the heat that flows through the body, which is half of the sum of all magnitudes. A patch's heat is
-among its face's. What a beam brings is a source's, not its face's.
+Columns: sources, the six faces, patches, void surfaces, and the imbalance in W and in % of the heat flow through the
+body, which is half of the sum of all magnitudes. The heat of a patch is included in that of its face. The heat of a
+beam is in the column of its source, not in that of the face.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, Values
+from heatsim.observers.observer import Values
 from heatsim.observers.state import RunState
+from heatsim.observers.table import TableObserver
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage import folder
-from heatsim.storage.tables import TableWriter
 
 IMBALANCE, RELATIVE = "imbalance (W)", "imbalance (%)"
 
@@ -31,26 +31,26 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}
 
 
-class HeatFlows(Observer):
+class HeatFlows(TableObserver):
     """Writes the row."""
 
-    _table: TableWriter
+    file = folder.ENERGY
+    saved_as = "heat_flows"
 
     def due(self, state: RunState) -> NDArray[np.int64]:
-        """At once."""
+        """The only step."""
         return state.problem.timeline.steps
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table."""
-        assert state.steady is not None, "found before observers start"
+        """Find the heat flows and create the table."""
+        assert state.steady is not None, "the steady state is solved before observers start"
         self._row = row(state.problem, state.steady)
-        self._table = TableWriter.create(state.folder / folder.ENERGY, ["time", *self._row])
+        super().start(state, saved)
 
-    def handle(self, state: RunState) -> None:
-        """Append the row."""
-        self._table.append([state.time, *self._row.values()])
+    def columns(self, state: RunState) -> list[str]:
+        """The time and the heat flows."""
+        return ["time", *self._row]
 
-    def close(self) -> None:
-        """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+    def row(self, state: RunState) -> list[float]:
+        """The time and the heat flows."""
+        return [state.time, *self._row.values()]

@@ -1,6 +1,6 @@
-"""What every observer is."""
+"""The interface of observers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,63 +10,70 @@ from heatsim.observers.state import RunState
 from heatsim.storage.checkpoint import Pieces
 
 Value = int | float | str | bool
-# What a checkpoint says: values, and arrays about the files that it counts on.
+# The data of a checkpoint: values, and arrays that describe the files of the run.
 Values = Mapping[str, Any]
 
 
 class Observer:
-    """Something that looks at a run. Methods that a kind of observer has no use for do nothing.
+    """Reads or writes during a run. Every method does nothing unless a subclass overrides it.
 
-    ``due`` is known in whole steps beforehand, so that kernels run uninterrupted in between; ``poll`` is called between
-    batches, where only the clock may be looked at: nothing that is calculated may depend on where a batch ended.
+    ``due`` is known before the run, so kernels run without interruption between due steps. ``poll`` is called between
+    batches of steps. It may use the clock only: no result may depend on where a batch ends.
     """
 
+    @property
+    def files(self) -> Sequence[str]:
+        """The names of the files in the folder of the run that it has written when the run is complete."""
+        return ()
+
     def due(self, state: RunState) -> NDArray[np.int64]:
-        """The steps, ascending, after which :meth:`handle` is to be called."""
+        """The numbers of the steps after which :meth:`handle` is called, in ascending order."""
         return np.empty(0, dtype=np.int64)
 
     def prepare(self) -> None:
-        """The kernel is about to be compiled, which can take some seconds; called before :meth:`start`."""
+        """Called before the kernel is compiled, which can take some seconds, and before :meth:`start`."""
 
     def check(self, state: RunState, saved: Values) -> None:
-        """See that the files hold what the checkpoint counts, before :meth:`start` changes any of them.
+        """Check that the files hold the data of the checkpoint. No file has been changed yet.
 
         Raises:
-            StorageError: one does not; says which, where, and what to do.
+            StorageError: data are missing or changed; the message says in which file, where, and what to do.
         """
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Open what is needed.
+        """Open files.
 
-        ``saved`` is what :meth:`save` and :meth:`record` gave to the checkpoint that the run resumes from, or None.
+        Args:
+            state: the run.
+            saved: the values of :meth:`save` and :meth:`record` in the checkpoint; None if the run does not resume.
         """
 
     def handle(self, state: RunState) -> None:
-        """Look at the field; called after each due step, step 0 included."""
+        """Read the field. Called after each due step, including step 0."""
 
     def poll(self, state: RunState) -> None:
-        """Look at the clock."""
+        """Act by the clock, such as showing progress."""
 
     def save(self) -> dict[str, Value]:
-        """What a checkpoint has to keep for this observer, under names of its own."""
+        """Values for the checkpoint. No other observer may use the same names."""
         return {}
 
     def record(self) -> dict[str, Pieces]:
-        """Arrays that a checkpoint keeps about this observer's files, under names of its own.
+        """Arrays for the checkpoint that describe this observer's files. No other observer may use the same names.
 
-        They are read in a thread of the writer's, after all that was handed to the writer before is on the disk.
+        They are read in a thread of the writer, when all earlier writes are on the disk.
         """
         return {}
 
     def flush(self) -> None:
-        """Bring to disk what a checkpoint is about to rely on; called in a thread of the writer's, beside the run.
+        """Write to the disk everything that the next checkpoint relies on. Called in a thread of the writer.
 
         Raises:
-            StorageError: the disk refused, or a file was removed.
+            StorageError: writing failed, or a file was removed.
         """
 
     def finish(self, state: RunState) -> None:
-        """The run is complete."""
+        """Called when the run is complete."""
 
     def close(self) -> None:
-        """Let go of files and terminal, whatever happened."""
+        """Close files and release the terminal. Always called, also after an error."""

@@ -1,25 +1,19 @@
 """Temperatures at points, along lines and of regions, written to probes.csv.
 
-How temperatures at points follow from those of cells: heatsim/physics/interpolation.py.
+heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
 from math import isfinite
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heatsim.errors import NotFiniteError
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import RunState
+from heatsim.observers.table import TableObserver
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
-from heatsim.storage.tables import TableWriter
-
-_CHECKSUMS = "probe_checksums"
 
 
 def columns(problem: HeatProblem) -> list[str]:
@@ -27,22 +21,18 @@ def columns(problem: HeatProblem) -> list[str]:
     return ["time", *problem.scenario.probe_columns]
 
 
-class Probes(Observer):
-    """At 0, probe_every, 2·probe_every, … and the end."""
+class Probes(TableObserver):
+    """Writes probes.csv."""
 
-    _table: TableWriter
+    file = folder.PROBES
+    saved_as = "probe"
 
-    def due(self, state: RunState) -> NDArray[np.int64]:
-        """Steps at which a row is written."""
-        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
-
-    def check(self, state: RunState, saved: Values) -> None:
-        """See that the rows that the checkpoint counts are as they were written."""
-        path, names = state.folder / folder.PROBES, columns(state.problem)
-        TableWriter.check(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
+    def columns(self, state: RunState) -> list[str]:
+        """The time and the columns of the probes."""
+        return columns(state.problem)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the table, or cut it back to what the checkpoint knows; find the cells around each point."""
+        """Open the table; find the cells around each point."""
         problem = state.problem
         probes = problem.scenario.probes
         self._regions = {
@@ -50,18 +40,13 @@ class Probes(Observer):
         }
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
+        super().start(state, saved)
 
-        path, names = state.folder / folder.PROBES, columns(problem)
-        if saved is None:
-            self._table = TableWriter.create(path, names)
-        else:
-            self._table = TableWriter.reopen(path, names, int(saved["probe_rows"]), saved[_CHECKSUMS])
-
-    def handle(self, state: RunState) -> None:
-        """Append a row.
+    def row(self, state: RunState) -> list[float]:
+        """The time and the temperatures of the probes.
 
         Raises:
-            NotFiniteError: a face's own temperature is not finite at this very time.
+            NotFiniteError: the temperature of a face is not finite at this time.
         """
         time = state.time
         points = self._points.of(self._cells.temperatures(), surfaces_at(state.problem, state.step))
@@ -74,27 +59,7 @@ class Probes(Observer):
         for column, value in zip(state.problem.scenario.probe_columns, row[1:], strict=True):
             if not isfinite(value):
                 raise NotFiniteError(
-                    f'{value!r} K at probe "{column}" at t = {time!r} s, where the field is finite: a face that it '
-                    f"lies at has no finite value at that time; change the expression in t on that face"
+                    f'probe "{column}" is {value!r} K at t = {time!r} s, but the field is finite: the face at the '
+                    "probe has no finite temperature at that time; change the expression in t of that face"
                 )
-        self._table.append(row)
-
-    def save(self) -> dict[str, Value]:
-        """How many rows are in the table."""
-        return {"probe_rows": self._table.rows}
-
-    def record(self) -> dict[str, Pieces]:
-        """The running checksum of the table after each row."""
-        rows = self._table.rows
-        return {_CHECKSUMS: Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
-
-    def flush(self) -> None:
-        """Bring the table to disk."""
-        self._table.flush()
-        if not self._table.is_in_place:
-            raise folder.removed(self._table.path)
-
-    def close(self) -> None:
-        """Close the table."""
-        if hasattr(self, "_table"):
-            self._table.close()
+        return row

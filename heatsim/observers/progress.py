@@ -9,7 +9,7 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 
 _SECONDS_BETWEEN_LINES = 5.0
-_COMPILING = "compiling the kernel …"
+COMPILING = "compiling the kernel …"
 
 
 class Progress(Observer):
@@ -24,11 +24,11 @@ class Progress(Observer):
         if sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status(_COMPILING)
+            self._status = Console(stderr=True).status(COMPILING)
             self._status.start()
         else:
             self._timer = threading.Timer(
-                _SECONDS_BETWEEN_LINES, print, [_COMPILING], {"file": sys.stderr, "flush": True}
+                _SECONDS_BETWEEN_LINES, print, [COMPILING], {"file": sys.stderr, "flush": True}
             )
             self._timer.daemon = True
             self._timer.start()

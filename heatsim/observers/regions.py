@@ -13,14 +13,14 @@ _CELLS_AT_ONCE = 2**24
 
 
 class RegionStatistic:
-    """The mean, maximum or minimum over the cells that a region owns and that conduct.
+    """The mean, maximum or minimum over the conducting cells of a region.
 
-    The box around the region is looked at, a few planes at a time.
+    Only the box around the region is read, a few planes at a time.
     """
 
     def __init__(self, probe: Probe, problem: HeatProblem, field: Field) -> None:
         assert probe.region is not None, "a probe of a region"
-        assert problem.parts is not None, "with regions the body is painted"
+        assert problem.parts is not None, "a scenario with regions is painted"
         mask = region_mask(probe.region, problem.scenario, problem.parts)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
         self._block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)

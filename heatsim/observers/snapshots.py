@@ -1,6 +1,7 @@
 """Writes the whole field to fields.vtkhdf."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -20,38 +21,47 @@ _PREFIX = "fields_"
 
 
 class Snapshots(Observer):
-    """At 0, every, 2·every, … and the end."""
+    """Writes the field at 0, every, 2·every, … and the end."""
 
     _writer: FieldWriter
     _finished = False
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The file of the fields."""
+        return (folder.FIELDS,)
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which a field is written."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.every)
 
     def check(self, state: RunState, saved: Values) -> None:
-        """Read the fields that the checkpoint counts and compare their checksums."""
+        """Compare the checksums of the fields of the checkpoint with the file."""
         path, field = state.folder / folder.FIELDS, state.field
         FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved))
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Create the file, with room for all fields of the run, or cut it back to what the checkpoint knows."""
+        """Create the file with space for all fields of the run, or remove the fields after the checkpoint."""
         self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
+        materials = state.problem.materials
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            materials = state.problem.materials
             names = () if materials.uniform else tuple(substance.name for substance in materials.palette)
             self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
-            if not materials.uniform:
-                self._writer.write_materials(materials.materials())
         else:
             self._writer = FieldWriter.reopen(
                 path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
             )
+        self._open.callback(lambda: self._writer.close(give_back=self._finished))
+        if saved is None and not materials.uniform:
+            self._writer.write_materials(materials.materials())
 
     def handle(self, state: RunState) -> None:
-        """Have the field appended while the run goes on."""
+        """Queue the field for writing; the run continues."""
         problem, step, time = state.problem, state.step, state.time
         vectors = problem.scenario.output.heat_flux
 
@@ -63,11 +73,11 @@ class Snapshots(Observer):
         self._count += 1
 
     def save(self) -> dict[str, int | float | str | bool]:
-        """How many fields are in the file once the last of them is written."""
+        """The number of fields in the file when all queued ones are written."""
         return {"snapshots": self._count}
 
     def record(self) -> dict[str, Pieces]:
-        """Structure of the file, times and checksums of its fields."""
+        """The structure of the file, and the times and checksums of its fields."""
         count = self._count
 
         def pieces(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Pieces:
@@ -77,28 +87,27 @@ class Snapshots(Observer):
         return {_PREFIX + name: pieces(name, *shape_and_type) for name, shape_and_type in shapes.items()}
 
     def flush(self) -> None:
-        """Bring the file to disk."""
+        """Write the file to the disk."""
         self._writer.flush()
         if not self._writer.is_in_place:
             raise folder.removed(self._writer.path)
 
     def finish(self, state: RunState) -> None:
-        """No more fields come: room for more of them can be given back."""
+        """Remember that no more fields follow, so that :meth:`close` can release unused space."""
         self._finished = True
 
     def close(self) -> None:
-        """Close the file; that of a run that goes on later keeps its room."""
-        if hasattr(self, "_writer"):
-            self._writer.close(give_back=self._finished)
+        """Close the file. If the run is not complete, the file keeps its space for further fields."""
+        self._open.close()
 
 
 def _record(saved: Values) -> dict[str, Any]:
-    """What :meth:`Snapshots.record` gave."""
+    """The arrays of :meth:`Snapshots.record` by their names there."""
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
 
 
 def _heat_flux(problem: HeatProblem, step: int, field_copy: FieldCopy) -> Iterator[NDArray[np.float64]]:
-    """Heat-flux vectors in W/m² from the bottom up, a few planes at a time."""
+    """Heat-flux vectors in W/m², a few planes at a time, from the bottom up."""
     nz, ny, nx = problem.grid.shape
     planes = max(1, _CELLS_AT_ONCE // (nx * ny))
     for first in range(0, nz, planes):

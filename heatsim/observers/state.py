@@ -103,6 +103,11 @@ class RunState:
         return self.time if self.method is None else self.method.reached
 
     @property
+    def progress(self) -> str:
+        """The steps done so far, as text."""
+        return f"at step {self.step:,}" if self.method is None else f"after {self.method.describe()}"
+
+    @property
     def roundings(self) -> float:
         """The weighted roundings of a method that chooses its own steps; 0 for others."""
         return 0.0 if self.method is None else self.method.roundings
@@ -124,14 +129,22 @@ class RunState:
             NotFiniteError: there is NaN or infinity in the field.
         """
         if self._total is None or self._total[0] != self.step:
-            total = self.field.total()
-            if not np.isfinite(total):
-                raise NotFiniteError(
-                    f"NaN or infinity in the field, seen at step {self.step} (t = {self.time!r} s); nothing of it was "
-                    "saved. The files up to the step before are good, the last checkpoint too"
-                )
-            self._total = (self.step, total)
+            self._total = (self.step, self.finite_total(self.field))
         return self._total[1]
+
+    def finite_total(self, field: Field) -> float:
+        """Sum of the deviations of a field in K.
+
+        Raises:
+            NotFiniteError: there is NaN or infinity in it.
+        """
+        total = field.total()
+        if not np.isfinite(total):
+            raise NotFiniteError(
+                f"NaN or infinity in the field, seen {self.progress} (t = {self.time!r} s); nothing of it was saved. "
+                "The files up to the step before are good, the last checkpoint too"
+            )
+        return total
 
     def write(self, work: Callable[[FieldCopy], object]) -> None:
         """Have something done with the field as it is at this step; the run goes on in the meantime.
@@ -146,10 +159,11 @@ class RunState:
             self.writer.submit(partial(work, field_copy))
 
     def restart_point(self) -> RestartPoint:
-        """Where a run goes on that is resumed from a checkpoint written now."""
-        if self.method is not None:
+        """Where a run goes on that is resumed from a checkpoint written now. A finished run has what it shows."""
+        if self.method is not None and not self.finished:
             return self.method.restart_point()
-        return RestartPoint(self.step, self.field, self.ledger.save(), {})
+        values = {} if self.method is None else self.method.values()
+        return RestartPoint(self.step, self.field, self.ledger.save(), values)
 
     def write_beside(self, field: Field, work: Callable[[FieldCopy, Callable[[], None]], object]) -> None:
         """Have something done with a field beside what was handed over before.

@@ -1,4 +1,4 @@
-"""Ends a run when no cell changes fast any more."""
+"""Ends a run when all cells change more slowly than ``time.stop_below``."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ _CELLS_AT_ONCE = 2**24
 
 
 class Steady(Observer):
-    """At 0, probe_every, 2·probe_every, …: compares the field with that of the time before.
+    """Compares the field at 0, probe_every, 2·probe_every, … with the field at the time before.
 
-    What a cell changes in a step may be less than float32 can tell apart; from row to row it is not lost. Of a material
-    that changes with temperature it is the heat in kelvins that is compared: one that melts changes, however slowly its
-    temperature does.
+    The change of a cell in one step may be below the resolution of float32; the change from row to row is not. For
+    materials that vary with temperature the contents are compared, so a melting cell counts as changing although its
+    temperature hardly does.
 
-    What acts on the body must have changed for the last time before the rows that are compared: a source that is
-    switched on later leaves a field quiet until then.
+    The run ends only if conditions and sources have changed for the last time before both rows: until a source is
+    switched on, a field may be at rest.
     """
 
     def due(self, state: RunState) -> NDArray[np.int64]:
@@ -28,28 +28,28 @@ class Steady(Observer):
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
 
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Remember the field; a resumed run has it from its checkpoint."""
+        """Store the field, unless the checkpoint has one."""
         self._last_change = last_change(state.problem.scenario)
         if state.compared is None:
             state.compared = (state.step, state.field.deviation.copy())
 
     def handle(self, state: RunState) -> None:
-        """Ask for the end if nothing changes from outside and the field changed more slowly than ``stop_below``."""
+        """Stop the run if conditions stay constant and the field changed more slowly than ``stop_below``."""
         stop_below, compared = state.problem.scenario.time.stop_below, state.compared
-        assert stop_below is not None, "asked for"
-        assert compared is not None, "remembered at the start"
+        assert stop_below is not None, "the observer exists only with stop_below"
+        assert compared is not None, "stored at the start"
         step, before = compared
         if step == state.step:
             return
         since = state.problem.timeline.time(step)
         slow = largest_difference(state.field.deviation, before) / (state.time - since) < stop_below
         state.stopped = slow and since >= self._last_change
-        # Not into the array that is there: a checkpoint may be on its way that holds it.
+        # A new array: a checkpoint that is being written may hold the old one.
         state.compared = (state.step, state.field.deviation.copy())
 
 
 def largest_difference(one: Any, other: Any) -> float:
-    """The largest magnitude of a difference between two device arrays [z, y, x], a few planes at a time."""
+    """The largest magnitude of the difference between two device arrays [z, y, x]."""
     planes = max(1, _CELLS_AT_ONCE // one[0].size)
     return max(
         float(abs(one[first : first + planes] - other[first : first + planes]).max())

@@ -1,4 +1,4 @@
-"""Stops a run whose field is no longer finite, before anybody writes it down."""
+"""Stops a run whose field is not finite, before the field is written."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,16 +8,16 @@ from heatsim.observers.state import RunState
 
 
 class Watchdog(Observer):
-    """Comes first at every step at which anything is due, and at every checkpoint."""
+    """Runs at all due times and at every checkpoint, before all other observers."""
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
         return state.problem.timeline.steps
 
     def handle(self, state: RunState) -> None:
-        """Summing the field shows NaN and infinity.
+        """Sum the field: the sum is not finite if a cell is not.
 
         Raises:
-            NotFiniteError: there is one; names the step.
+            NotFiniteError: a cell is NaN or infinite; the message names the step.
         """
         state.total()

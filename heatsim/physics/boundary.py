@@ -16,9 +16,9 @@ The film and the half cell are in series (Incropera, *Fundamentals of Heat and M
 the balance is linear, and one step gives the cell f − g·(T − T_ref): :func:`linear_terms`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,28 +27,18 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
-from heatsim.scenario import (
-    Constant,
-    Convection,
-    Flux,
-    Insulated,
-    Periodic,
-    Radiation,
-    Scenario,
-    Temperature,
-    TimeFunction,
-    radiates,
-)
+from heatsim.scenario import Constant, Scenario, TimeFunction
+from heatsim.scenario.boundaries import Convection, Face, Flux, Insulated, Periodic, Radiation, Temperature, radiates
 
 Array = NDArray[np.float64]
-Condition = Temperature | Flux | Convection | Radiation | Insulated | Periodic
+Condition = Face  # of patches and surfaces towards void too
 
 STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
 # The numbers of a condition, in the order of struct Condition.
 FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
 # A byte holds a condition's number on a face with patches; one number says that several conditions share a cell.
 MAXIMUM_PATCHES = 248
-_NONE = Constant(0.0)
+NOTHING = Constant(0.0)
 NEWTON_STEPS = 16  # at the most
 # A change that is smaller, relative to the rise, leaves an error whose square is below rounding.
 TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
@@ -197,15 +187,14 @@ class Boundary:
         physical = np.ones(rows.shape[:2], dtype=bool)
         for number, condition in enumerate(self.conditions):
             row = rows[:, number]
-            film, ambient, flux, emissivity, surroundings = (
-                function.at(times) for function in time_functions(condition)
-            )
+            functions = time_functions(condition)
+            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
             row[:, FREE] = not isinstance(condition, Temperature)
             row[:, FILM] = film
             row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
             row[:, FLUX] = flux
-            if means is not None and isinstance(condition, Flux):
-                row[:, FLUX] = condition.value.mean(means.starts, means.lengths)
+            if means is not None and functions.flux != NOTHING:
+                row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
             row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
             row[:, SURROUNDINGS] = surroundings - reference
             physical[:, number] = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
@@ -226,19 +215,42 @@ class Boundary:
         return films
 
 
-def time_functions(condition: Condition) -> Sequence[TimeFunction]:
-    """Film conductance, ambient, flux, emissivity and surroundings of a condition."""
+class Functions(NamedTuple):
+    """The terms of a condition as functions of time; a term that it does not have is 0.
+
+    Attributes:
+        film: conductance in W/(m² K) between the surface and ``ambient``.
+        ambient: in K.
+        flux: into the body in W/m².
+        emissivity: of the surface, which radiates to ``surroundings``.
+        surroundings: in K.
+    """
+
+    film: TimeFunction = NOTHING
+    ambient: TimeFunction = NOTHING
+    flux: TimeFunction = NOTHING
+    emissivity: TimeFunction = NOTHING
+    surroundings: TimeFunction = NOTHING
+
+
+def time_functions(condition: Condition) -> Functions:
+    """The terms of a condition; kernels, time steps, temperature ranges and the energy bound use nothing else of it."""
     match condition:
         case Temperature():
-            return Constant(1.0), condition.value, _NONE, _NONE, _NONE
+            return Functions(film=Constant(1.0), ambient=condition.value)
         case Flux():
-            return _NONE, _NONE, condition.value, _NONE, _NONE
+            return Functions(flux=condition.value)
         case Convection():
-            return condition.coefficient, condition.ambient, _NONE, condition.emissivity, condition.surroundings
+            return Functions(
+                film=condition.coefficient,
+                ambient=condition.ambient,
+                emissivity=condition.emissivity,
+                surroundings=condition.surroundings,
+            )
         case Radiation():
-            return _NONE, _NONE, _NONE, condition.emissivity, condition.ambient
-        case _:
-            return (_NONE,) * 5
+            return Functions(emissivity=condition.emissivity, surroundings=condition.ambient)
+        case Insulated() | Periodic():
+            return Functions()
 
 
 def linear_terms(

@@ -1,4 +1,4 @@
-"""Faces between cells: how they are numbered, and which lie between two materials."""
+"""Faces between cells: their numbers, and those between two materials."""
 
 from dataclasses import dataclass
 
@@ -18,8 +18,8 @@ class FaceAreas:
     """Smooth areas of faces between cells.
 
     Attributes:
-        faces: 3·cell + axis, where cell is the one with the smaller coordinate in the flattened grid (on a periodic
-            axis the last one for the face at its ends); ascending.
+        faces: 3·cell + axis, ascending; cell is the index in the flattened grid of the cell below the face. A face
+            between the two ends of a periodic axis has its last cell below.
         areas: in m².
     """
 
@@ -27,7 +27,7 @@ class FaceAreas:
     areas: Array
 
     def of(self, faces: Indices) -> Array:
-        """The areas of faces in m², 0 for those that no surface belongs to."""
+        """The areas of faces in m²; 0 for faces that are not listed."""
         if not len(self.faces):
             return np.zeros(len(faces))
         place = np.minimum(np.searchsorted(self.faces, faces), len(self.faces) - 1)
@@ -37,7 +37,7 @@ class FaceAreas:
 def between(
     grid: Grid, material: NDArray[np.uint8], wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
 ) -> Indices:
-    """All faces between cells of certain materials, numbered as in :class:`FaceAreas`; ascending."""
+    """All faces between materials a and b with ``wanted[a, b]``, numbered as in :class:`FaceAreas`; ascending."""
     nz, ny, nx = grid.shape
     found = []
     planes = max(1, _SLAB // (nx * ny))
@@ -60,7 +60,7 @@ def between(
 
 
 def voxel_areas(grid: Grid, faces: Indices) -> Array:
-    """The areas in m² of faces as they are."""
+    """The areas in m² of the faces of voxels."""
     dx, dy, dz = grid.spacing
     return np.array([dy * dz, dx * dz, dx * dy])[faces % 3]
 
@@ -76,7 +76,7 @@ def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:
 
 
 def total_areas(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8]) -> dict[frozenset[int], float]:
-    """The area in m² of all surfaces between two materials, by their numbers."""
+    """The total area in m² of surfaces between materials; keys are pairs of their numbers."""
     low, high = cells_beside(grid, surfaces.faces)
     one, other = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
     pairs, place = np.unique(256 * np.minimum(one, other) + np.maximum(one, other), return_inverse=True)

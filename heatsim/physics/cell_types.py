@@ -1,18 +1,18 @@
-"""What conducts: the kinds of cells of a composite body, and what passes between them.
+"""Cell types, and the conductances between cells.
 
-A kind is a material together with the set of sources that heat it. The conductance between two neighbouring centres is
-two half cells in series, with a contact's resistance between them (Incropera, *Fundamentals of Heat and Mass Transfer*,
-§3.1.4), so that a composite wall's interface is exact:
+A cell type is a material together with the sources that heat it. The conductance between the centres of two neighbours
+is that of two half cells in series, with the contact resistance R between them (Incropera, *Fundamentals of Heat and
+Mass Transfer*, §3.1.4), so that the interface of a composite wall is exact:
 
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 
 If a material varies with temperature, these numbers hold at the reference temperature, and its enthalpy table gives
-their change. Within one such material the potential drives heat, so the link is the same at all temperatures;
-between two of them the half cells have the conductivities of their own centres. The potential of a
-surface that is held at a temperature is known.
+their change. Within one such material the potential drives conduction, so the link is the same at all temperatures.
+Between two materials each half cell has the conductivity at its own centre. A surface held at a temperature has a known
+potential.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,21 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, void_surfaces, voxel_areas
-from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.enthalpy import EnthalpyTable, constant
 from heatsim.physics.void_surfaces import Exposure
 
 Array = NDArray[np.float64]
 
 INTERIOR = 0x80  # bit of a cell's byte
-MAXIMUM_KINDS = 127
+MAXIMUM_KINDS = 127  # cell types
 _KIND = np.uint8(INTERIOR - 1)
 _CELLS_AT_ONCE = 2**18
 
 
 class TooManyKindsError(ValueError):
-    """More combinations of materials and sources than a cell's byte can tell apart."""
+    """More cell types than a byte per cell can number."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,10 @@ class Substance:
     """A material as numbers.
 
     Attributes:
-        name: what the scenario calls it.
+        name: its name in the scenario.
         conductivity: (kx, ky, kz) in W/(m K); None for void.
         heat_capacity: ρ·cp in J/(m³ K); 0 for void.
-        enthalpy: how they change with temperature; None where they do not.
+        enthalpy: their change with temperature; None if the material is constant.
     """
 
     name: str
@@ -59,37 +57,36 @@ VOID = Substance("void", None, 0.0)
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A material, by its place in the palette, with the sources, by theirs in the list, that heat it."""
+class CellType:
+    """A material (index in the palette) and the sources that heat it (indices in the list of sources)."""
 
     material: int
     sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Medium:
-    """The cells of a body and what passes between them.
+class CellTypes:
+    """The cell types of a body, and the conductances between its cells.
 
     Attributes:
         grid: the cells.
         palette: the materials.
-        kinds: those without sources first, then void, then those with sources.
-        cells: a byte a cell, its kind, and INTERIOR where all neighbours that it has are of the same kind; shape
-            (nz, ny, nx), or empty where there is one kind.
-        counts: the number of cells of each kind.
+        kinds: the cell types: those without sources first, then void, then those with sources.
+        cells: one byte per cell: the index of its type, and the bit INTERIOR if all its neighbours have the same type;
+            shape (nz, ny, nx), empty if there is one type.
+        counts: the number of cells of each type.
         link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds).
         half: d/2k in m² K/W, infinite for void; shape (3, kinds).
         heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
-        resistance: of contacts between two kinds in m² K/W, shape (kinds, kinds).
-        void: the kind of void, or None.
-        exposure: the cells with surfaces that are weighted: towards void where heat passes them, and of contacts.
-        surface_areas: in m² between pairs of materials, by their places in the palette: towards void where heat passes,
-            and of contacts.
+        resistance: contact resistances in m² K/W, shape (kinds, kinds).
+        void: the index of void among the cell types; None if there is no void.
+        exposure: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
+        surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
     """
 
     grid: Grid
     palette: tuple[Substance, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CellType, ...]
     cells: NDArray[np.uint8]
     counts: NDArray[np.int64]
     link: Array
@@ -102,35 +99,35 @@ class Medium:
 
     @property
     def uniform(self) -> bool:
-        """Whether all cells are of one kind."""
+        """Whether all cells have one type."""
         return len(self.kinds) == 1
 
     @cached_property
     def varies(self) -> bool:
-        """Whether a material that some cell has changes with temperature."""
+        """Whether a material with cells varies with temperature."""
         return any(self.palette[kind.material].enthalpy is not None for kind in self.kinds)
 
     @cached_property
     def enthalpies(self) -> tuple[EnthalpyTable, ...]:
-        """The enthalpy of each kind; kinds of one material share theirs."""
+        """The enthalpy table of each cell type; types of one material share the table."""
         unchanging = {
             place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
             for place, substance in enumerate(self.palette)
         }
         return tuple(self.palette[kind.material].enthalpy or unchanging[kind.material] for kind in self.kinds)
 
-    def with_palette(self, palette: Sequence[Substance]) -> "Medium":
-        """The same cells of materials that differ in their enthalpies alone."""
+    def with_palette(self, palette: Sequence[Substance]) -> "CellTypes":
+        """A copy with other enthalpy tables of the same materials."""
         return replace(self, palette=tuple(palette))
 
     def by_enthalpy(
         self, of: Callable[[EnthalpyTable, Any, Any], Any], kinds: Any, deviation: Any, xp: Any = np
     ) -> Any:
-        """Something that the enthalpies of cells say of their temperatures.
+        """A quantity of cells from their temperatures, of the shape of ``kinds``.
 
         Args:
-            of: what, such as ``EnthalpyTable.content_at``.
-            kinds: of the cells.
+            of: a method of EnthalpyTable that returns the quantity, such as ``EnthalpyTable.content_at``.
+            kinds: the types of the cells.
             deviation: T − T_ref in K, of the same shape.
             xp: NumPy, or CuPy, of whose arrays both are.
         """
@@ -143,7 +140,7 @@ class Medium:
         return found
 
     def potentials_at(self, deviation: Array) -> Array:
-        """φ in K of every kind at T − T_ref in K, shape (*deviation.shape, kinds); kinds are 0 if nothing varies."""
+        """φ in K of each cell type at T − T_ref in K, shape (*deviation.shape, kinds); (…, 0) if nothing varies."""
         enthalpies = self.enthalpies if self.varies else ()
         found = {enthalpy: enthalpy.potential_at(deviation) for enthalpy in dict.fromkeys(enthalpies)}
         return np.moveaxis(
@@ -151,7 +148,7 @@ class Medium:
         )
 
     def contents(self, first: int, deviation: Array) -> Array:
-        """What the field holds in planes from ``first`` on, for T − T_ref in K of shape (planes, ny, nx)."""
+        """The contents in K of cells in planes from ``first`` on, for T − T_ref in K; both (planes, ny, nx)."""
         if not self.varies:
             return deviation
         if self.uniform:
@@ -161,12 +158,12 @@ class Medium:
 
     @cached_property
     def first_heated(self) -> int:
-        """The first of the kinds with sources; their number where there are none."""
+        """The index of the first cell type with sources; the number of types if no type has sources."""
         return next((number for number, kind in enumerate(self.kinds) if kind.sources), len(self.kinds))
 
     @property
     def diffusion_rates(self) -> tuple[float, float, float]:
-        """α/d² of the three axes in 1/s, in the first material of the palette that conducts and has cells."""
+        """α/d² along x, y, z in 1/s, for the first material of the palette that conducts and has cells."""
         materials = (self.palette[place] for place in sorted(kind.material for kind in self.kinds))
         conductivity, capacity = next(
             (found.conductivity, found.heat_capacity) for found in materials if found.conductivity is not None
@@ -176,7 +173,7 @@ class Medium:
 
     @property
     def cell_heat_capacity(self) -> Array:
-        """ρ·cp·V of a cell of each kind in J/K, shape (kinds,)."""
+        """ρ·cp·V of a cell of each type in J/K, shape (kinds,)."""
         return self.heat_capacity * self.grid.cell_volume
 
     @property
@@ -186,17 +183,17 @@ class Medium:
 
     @property
     def exposed_cells(self) -> int:
-        """The number of a ledger's sums of heat through surfaces towards void, 0 where no heat passes these."""
+        """Number of sums that a ledger needs for heat through void surfaces; 0 if they let no heat through."""
         return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
 
     def kinds_of(self, index: Any) -> NDArray[np.intp]:
-        """The kinds of the cells at an index of an array [z, y, x]."""
-        if self.uniform:  # an array of one value, seen as one of the grid's shape
+        """The types of the cells at an index [z, y, x]."""
+        if self.uniform:  # one value, broadcast to the shape of the grid
             return np.zeros(np.broadcast_to(np.uint8(0), self.grid.shape)[index].shape, dtype=np.intp)
         return np.asarray(self.cells[index] & _KIND, dtype=np.intp)
 
     def kinds_on_face(self, face: int) -> NDArray[np.intp]:
-        """The kinds of the cells at a face, of the shape that ``Grid.face_shape`` gives."""
+        """The types of the cells at a face, in the shape of ``Grid.face_shape``."""
         index: list[int | slice] = [slice(None)] * 3
         index[2 - face // 2] = -(face % 2)
         return self.kinds_of(tuple(index))
@@ -207,11 +204,11 @@ class Medium:
         return int(sum(count for kind, count in counts if self.palette[kind.material].name == name))
 
     def kind_at(self, x: int, y: int, z: int) -> int:
-        """The kind of a cell."""
+        """The type of a cell."""
         return 0 if self.uniform else int(self.cells[z, y, x] & _KIND)
 
     def materials(self) -> Iterator[NDArray[np.uint8]]:
-        """The cells' places in ``palette``, plane by plane from the bottom up, shape (1, ny, nx); not if uniform."""
+        """Indices in ``palette`` of the cells, plane by plane, shape (1, ny, nx). Not for uniform bodies."""
         places = np.array([kind.material for kind in self.kinds], dtype=np.uint8)
         return (places[self.cells[z : z + 1] & ~np.uint8(INTERIOR)] for z in range(self.grid.shape[0]))
 
@@ -220,18 +217,18 @@ class Medium:
         return self.palette[self.kinds[self.kind_at(x, y, z)].material]
 
     def coefficients(self, dt: float) -> Array:
-        """What a kelvin between a cell of kind a and its neighbour of kind b gives to a, shape (3, kinds, kinds)."""
+        """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, kinds, kinds)."""
         d = np.reshape(self.grid.spacing, (3, 1, 1))
         return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
 
     def half_cells(self, dt: float) -> Array:
-        """For each kind and axis 2k/d in W/(m² K), dt·2k/(ρ·cp·d²) and dt/(ρ·cp·d) in K m²/W; shape (kinds, 3, 3)."""
+        """2k/d in W/(m² K), dt·2k/(ρ·cp·d²), and dt/(ρ·cp·d) in K m²/W, for each type and axis; shape (kinds, 3, 3)."""
         gain = dt * self._per_heat_capacity[:, None] / self.grid.spacing
         conductance = 1.0 / self.half.T
         return np.stack((conductance, conductance * gain, gain), axis=2)
 
     def rates(self) -> Array:
-        """What a neighbour takes of a cell in 1/s, at the most, shape (3, kinds, kinds)."""
+        """Upper bound in 1/s of a cell's exchange with a neighbour, by both types; shape (3, kinds, kinds)."""
         rates = self.coefficients(1.0)
         if not self.varies:
             return rates
@@ -245,12 +242,12 @@ class Medium:
 
     @cached_property
     def least_half(self) -> Array:
-        """d/2k in m² K/W of each kind where it conducts best, shape (3, kinds)."""
+        """d/2k in m² K/W of each type at its largest conductivity, shape (3, kinds)."""
         return self.half / np.array([enthalpy.conducting for enthalpy in self.enthalpies]) if self.varies else self.half
 
     @cached_property
     def warming(self) -> Array:
-        """The most that a kelvin of heat, as cells count it, warms a cell of each kind by, in K; shape (kinds,)."""
+        """The largest dT/dθ of each type: temperature change per content; shape (kinds,)."""
         return np.array([enthalpy.warming for enthalpy in self.enthalpies]) if self.varies else np.ones(len(self.kinds))
 
     @cached_property
@@ -261,163 +258,5 @@ class Medium:
 
 
 def planes_at_once(shape: tuple[int, ...]) -> int:
-    """How many planes [y, x] of a grid of this shape to look at together: temporaries stay small, and loops short."""
+    """Number of planes [y, x] to process together in a grid of this shape, so that temporary arrays stay small."""
     return max(1, _CELLS_AT_ONCE // (shape[1] * shape[2]))
-
-
-def build(
-    grid: Grid,
-    palette: Sequence[Substance],
-    material: NDArray[np.uint8] | None,
-    *,
-    contacts: Mapping[frozenset[int], float] | None = None,
-    heated: Iterable[NDArray[np.bool_] | None] = (),
-    periodic: tuple[bool, bool, bool] = (False, False, False),
-    exposed: bool = False,
-    surfaces: FaceAreas | None = None,
-) -> Medium:
-    """Tell the kinds of cells apart.
-
-    Args:
-        grid: the cells.
-        palette: the materials; void, where there is any, is :data:`VOID`.
-        material: each cell's place in the palette, shape (nz, ny, nx); None where all are the first.
-        contacts: resistances in m² K/W between pairs of places in the palette.
-        heated: for each source the cells that it heats, None where it heats all that conduct.
-        periodic: which axes wrap.
-        exposed: whether surfaces towards void let heat through.
-        surfaces: all faces between :func:`weighted` materials, with their smooth areas; from the voxels if not given.
-
-    Raises:
-        TooManyKindsError: there are more than 127 kinds.
-    """
-    void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
-    sources = list(heated)
-    cells = np.zeros(
-        grid.shape if material is not None or any(mask is not None for mask in sources) else (0, 0, 0), dtype=np.uint8
-    )
-    kinds = [Kind(place) for place in range(len(palette) if material is not None else 1)]
-    if material is not None:
-        cells[...] = material
-    for number, mask in enumerate(sources):
-        cells = _heat(cells, kinds, number, mask, void)
-
-    # Those that no cell has are left out, the others put in order.
-    counts = np.bincount(cells.reshape(-1), minlength=len(kinds)) if cells.size else np.array([grid.cell_count])
-    order = sorted(
-        np.flatnonzero(counts).tolist() if cells.size else range(1),
-        key=lambda number: (bool(kinds[number].sources), kinds[number].material == void, number),
-    )
-    if len(order) > MAXIMUM_KINDS:
-        raise TooManyKindsError(f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} can be")
-    found = tuple(kinds[number] for number in order)
-    void_kind = next((number for number, kind in enumerate(found) if kind.material == void), None)
-    exposure_found, areas = None, dict[frozenset[int], float]()
-    if len(order) == 1:
-        cells = np.zeros((0, 0, 0), dtype=np.uint8)
-    else:
-        lookup = np.zeros(len(kinds), dtype=np.uint8)
-        lookup[order] = np.arange(len(order))
-        cells = lookup[cells]
-        if material is not None:
-            pairs = weighted(palette, contacts or {}, exposed)
-            if surfaces is None:
-                faces = cell_faces.between(grid, material, pairs, periodic)
-                surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            exposure_found = void_surfaces.expose(grid, surfaces, material, void)
-            areas = cell_faces.total_areas(grid, surfaces, material)
-        _mark_interior(cells, periodic)
-
-    half = np.ascontiguousarray(np.array([_half(grid, palette[kind.material]) for kind in found]).T)
-    resistance = np.zeros((len(found), len(found)))
-    for a, b in np.ndindex(*resistance.shape):
-        resistance[a, b] = (contacts or {}).get(frozenset((found[a].material, found[b].material)), 0.0)
-    return Medium(
-        grid=grid,
-        palette=tuple(palette),
-        kinds=found,
-        cells=cells,
-        counts=np.array(counts)[order].astype(np.int64),
-        link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
-        half=half,
-        heat_capacity=np.array([palette[kind.material].heat_capacity for kind in found]),
-        resistance=resistance,
-        void=void_kind,
-        exposure=exposure_found,
-        surface_areas=areas,
-    )
-
-
-def weighted(
-    palette: Sequence[Substance], contacts: Mapping[frozenset[int], float], exposed: bool
-) -> NDArray[np.bool_]:
-    """Between which materials the area of surfaces matters, shape (materials, materials).
-
-    Args:
-        palette: the materials.
-        contacts: resistances in m² K/W between pairs of places in the palette.
-        exposed: whether surfaces towards void let heat through.
-    """
-    pairs = np.zeros((len(palette), len(palette)), dtype=bool)
-    for pair, resistance in contacts.items():
-        if resistance > 0.0 and len(pair) == 2:
-            a, b = pair
-            pairs[a, b] = pairs[b, a] = True
-    for place, substance in enumerate(palette):
-        if substance.conductivity is None:
-            pairs[place] = pairs[:, place] = exposed
-            pairs[place, place] = False
-    return pairs
-
-
-def _half(grid: Grid, substance: Substance) -> list[float]:
-    if substance.conductivity is None:
-        return [np.inf] * 3
-    return [d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True)]
-
-
-def _heat(
-    cells: NDArray[np.uint8], kinds: list[Kind], number: int, mask: NDArray[np.bool_] | None, void: int | None
-) -> NDArray[np.uint8]:
-    """The cells with a source entered; ``kinds`` grows."""
-    if not cells.size:
-        kinds[0] = Kind(kinds[0].material, (*kinds[0].sources, number))
-        return cells
-    present = np.unique(cells if mask is None else cells[mask]).tolist()
-    lookup = np.arange(256, dtype=np.uint8)
-    for old in present:
-        if kinds[old].material == void:
-            continue
-        if len(kinds) == 256:
-            raise TooManyKindsError(f"more than {MAXIMUM_KINDS} combinations of materials and sources")
-        lookup[old] = len(kinds)
-        kinds.append(Kind(kinds[old].material, (*kinds[old].sources, number)))
-    if mask is None:
-        return lookup[cells]
-    cells[mask] = lookup[cells[mask]]
-    return cells
-
-
-def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
-    """Set INTERIOR, a few planes at a time."""
-    nz = len(cells)
-    count = planes_at_once(cells.shape)
-    for first in range(0, nz, count):
-        last = min(first + count, nz)
-        below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
-        above = last % nz if periodic[2] else min(last, nz - 1)
-        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
-        planes = column[1:-1]
-        same = (planes == column[:-2]) & (planes == column[2:])
-        for axis, wraps in ((2, periodic[0]), (1, periodic[1])):
-            if planes.shape[axis] == 1:
-                continue
-            kinds, along = np.moveaxis(planes, axis, 0), np.moveaxis(same, axis, 0)
-            steps = kinds[1:] == kinds[:-1]
-            along[1:] &= steps
-            along[:-1] &= steps
-            if wraps:
-                ends = kinds[0] == kinds[-1]
-                along[0] &= ends
-                along[-1] &= ends
-        cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))

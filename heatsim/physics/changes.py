@@ -1,4 +1,4 @@
-"""When what acts on a body changes for the last time."""
+"""When conditions, sources and beams change for the last time."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from heatsim.scenario.timefunction import TimeFunction
 
 
 def last_change(scenario: Scenario) -> float:
-    """The time in s from which on conditions, sources and beams stay what they are at the end of the run; 0 for none.
+    """The time in s after which conditions, sources and beams stay constant until the end of the run; 0 if always.
 
-    An expression counts as changing until its last sample that differs from its value at the end.
+    An expression changes until its last sample that differs from its value at the end.
     """
     end = scenario.time.end
     return max((min(time, end) for time in _last_changes(scenario)), default=0.0)
@@ -31,13 +31,13 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
 
 
 def _switched(source: Source, end: float) -> Iterator[float]:
-    """When a source is switched on and off, before the end."""
+    """Times before the end at which a source is switched on or off."""
     if source.during is not None:
         yield from (edge for edge in source.during if edge < end)
 
 
 def _moves(beam: Beam) -> Iterator[float]:
-    """When the spot of a beam sets out, and when it reaches the end of its path and goes out."""
+    """Times at which the spot of a beam starts, and at which it reaches the end of its path and is switched off."""
     passing = passing_times(beam)
     yield float(passing[0])
     if len(passing) > 1:

@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)  # numbered as in stencil.cuh
 
-# Pairs of coefficients on this grid of numbers make c0 = 1 − Σ exact in the precision, so that a uniform field stays
-# put and no heat is made. Beyond the tolerance (relative) the change would be a wrong diffusivity, and increments are
-# summed instead.
+# If coefficients are multiples of the quantum, c0 = 1 − Σ is exact, so a uniform field stays uniform and no heat is
+# created. If that changes a coefficient by more than the relative tolerance, the diffusivity would be wrong, and
+# increments are summed instead.
 _QUANTUM = {"float32": 2.0**-25, "float64": 2.0**-54}
 _TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 
@@ -37,8 +37,8 @@ class Coefficients:
     Attributes:
         dt: the time step in s.
         c: (c0, …, c6), each exactly representable in the run's precision.
-        exchange: α·dt/d² of the three axes, from which the faces' terms are made. On an axis of several cells these are
-            c1, c3, c5; an axis of one cell has no neighbours (its c are 0) but may exchange heat through its faces.
+        exchange: α·dt/d² along x, y, z, for the terms of faces. On an axis of several cells these are c1, c3, c5. On an
+            axis of one cell c1, c3 or c5 is 0, because there is no neighbour, but its faces may exchange heat.
     """
 
     dt: float
@@ -64,11 +64,11 @@ def choose_scheme(
 ) -> Scheme:
     """How a run sums its steps; see stencil.cuh.
 
-    The seven-term sum is the shortest. It is given up for increments where an axis' coefficient is so small that
-    rounding it would change the diffusivity: flat cells, or a time step far below the limit.
+    The seven-term sum is the fastest. Increments are used if rounding a coefficient would change the diffusivity: with
+    flat cells, or with a time step far below the limit.
     """
     if rounding == "stochastic" and precision == "float32":
-        return "stochastic"  # float64 does without
+        return "stochastic"  # float64 does not need it
     smallest = min((rate * smallest_dt for rate, n in zip(rates, grid.cells, strict=True) if n > 1), default=inf)
     return "seven_term" if smallest * _TOLERANCE[precision] >= _QUANTUM[precision] / 2.0 else "increments"
 
@@ -84,7 +84,7 @@ def derive(
         inside = [n > 1 for n in grid.cells]
         multiples = [round(c / quantum) if inner else 0 for c, inner in zip(exchange, inside, strict=True)]
         excess = 2 * sum(multiples) - round(1.0 / quantum)
-        if 0 < excess <= 6:  # at the stability limit, by rounding up: c0 is not to become negative
+        if 0 < excess <= 6:  # at the stability limit, by rounding up: c0 must not become negative
             multiples[multiples.index(max(multiples))] -= (excess + 1) // 2
         exchange = [m * quantum if inner else c for m, c, inner in zip(multiples, exchange, inside, strict=True)]
     exchange = [float(number(c)) for c in exchange]

@@ -1,36 +1,37 @@
-"""How large the residual of the energy balance can be: rounding, counted and weighted, and nothing else.
+"""Upper bound of the residual of the energy balance, from counted and weighted roundings.
 
 In exact arithmetic a step moves heat between neighbours and through faces, and the balance closes exactly. The ledger
-takes the rounded heat of a face, which errs by nothing. Left are the roundings of each cell's sum:
+takes the rounded heat of a face, which is the heat that the cell gets. Only the roundings of each cell's sum remain:
 
     |residual| ≤ r·u·Σ_steps H  +  1e-12·(|stored| + Σ_cells |heat through faces| + Σ |heat given|)
                  +  64·2⁻⁵³·(H_first + H_last)
 
 with the unit roundoff u, 2⁻⁵³ in float64 and 2⁻²⁴ in float32. The second term is for the sums of the ledger, each of
-which adds up to 8,192 terms before it is carried over; the third for adding up the field.
+which adds up to 8,192 terms before it is carried over. The third is for the sum over the field.
 
-**r, the roundings of a step.** A step makes T' = Σ c_j·T_j + heats, with c_j ≥ 0 and Σ c_j = 1. A rounding errs by at
-most u times the sum so far, which is at most Σ c_j·|T_j| and the heats so far. Each cell is also the neighbour of
-others, with coefficients whose sum is 1 (C_a·c_ab = C_b·c_ba). So over all cells each rounding errs by at most u·H,
-H = Σ C·|T − T_ref|, C the heat capacity of a cell.
+**r, the roundings of a step.** A step makes T' = Σ c_j·T_j + heats, with c_j ≥ 0 and Σ c_j = 1. The error of a rounding
+is at most u times the sum so far, which is at most Σ c_j·|T_j| plus the heats so far. Each cell is also the neighbour
+of others, with coefficients whose sum is 1 (C_a·c_ab = C_b·c_ba). So over all cells the error of each rounding is at
+most u·H with H = Σ C·|T − T_ref| and the heat capacity C of a cell.
 
     seven_term    7 for the seven products and sums, with fma or without, and 1 for each face and source added
-    increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. Where kinds of
-                  cells differ 1 for the difference and 2 for c_ab and c_ba, which are rounded apart; within one kind
-                  these are the same numbers on both sides. Where contacts are weighted 4 more, for the weights of both
-                  sides and the products with them. The sums are at most 2σ·H, since the neighbours'
-                  coefficients add up to σ = dt/limit at most. T + increments is 1 more, of H.
-    stochastic    the same, with 1 more of H for the number added before rounding and 1 for adding it
+    increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. If cell
+                  types differ, 1 for the difference and 2 for c_ab and c_ba, which are rounded separately; within one
+                  type both sides use the same numbers. If contacts are weighted, 4 more for the weights of both sides
+                  and the products with them. The sums are at most 2σ·H, because the neighbours' coefficients add up
+                  to at most σ = dt/limit. T + increments adds 1 of H.
+    stochastic    the same, plus 1 of H for the number added before rounding and 1 for adding it
 
-**H, from one row to the next.** A step is monotone: no new value is lower for a higher old one. That is what the limit
-on dt means. So it makes no new extremes and, because it moves heat only, it does not add to Σ C·|T − T_ref| (Crandall &
-Tartar, *Proc. Am. Math. Soc.* 78 (1980) 385). Between rows, from the row's H, lowest and highest temperature,
+**H, from one row to the next.** A step is monotone: a higher old value never gives a lower new one. The limit on dt
+guarantees this. So a step creates no new extremes and, because it only moves heat, does not increase Σ C·|T − T_ref|
+(Crandall & Tartar, *Proc. Am. Math. Soc.* 78 (1980) 385). Between rows, from the row's H, lowest and highest
+temperature,
 
     H ≤ min( H_row + E,  Σ C·max|T − T_ref| over the row's and the surroundings' temperatures ) + Q
 
-E is the most that the surroundings would bring to a body at T_ref in the time since the row, and Q what sources, beams
-and fluxes bring, by magnitude. Where materials change with temperature contents stand in place of T − T_ref
-(heatsim/physics/enthalpy.py), and the same holds for them.
+E is the largest heat that the surroundings can bring to a body at T_ref in the time since the row. Q is the heat that
+sources, beams and fluxes bring, by magnitude. For materials that vary with temperature the same holds with contents
+(heatsim/physics/enthalpy.py) instead of T − T_ref.
 """
 
 from collections.abc import Mapping
@@ -41,11 +42,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.boundary import STEFAN_BOLTZMANN, Condition
+from heatsim.physics.boundary import NOTHING, STEFAN_BOLTZMANN, Condition, time_functions
 from heatsim.physics.link_weights import kinds_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import surrounding
-from heatsim.scenario import Constant, Convection, Flux, Radiation, Temperature, TimeFunction
+from heatsim.scenario import Temperature, TimeFunction
 
 Array = NDArray[np.float64]
 
@@ -54,14 +55,14 @@ UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 _SUMMING = 64.0 * 2.0**-53
 # A row between the ends of a step: the rounding of its field, and of the fields and rates that it is made of.
 _INTERPOLATING = 4.0
-# For products of roundings, and for what rounding adds to H itself.
+# For products of roundings, and for the rounding of H itself.
 _SECOND_ORDER = 1.001
 _STEPS_AT_ONCE = 16_384
 
 
 @dataclass
 class Row:
-    """What a row knows of the field.
+    """The data of a row of energy.csv that the bound uses.
 
     Attributes:
         step: number of steps done.
@@ -101,7 +102,7 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
 
 
 class EnergyBound:
-    """The bound of one run, which grows from row to row.
+    """The bound of one run; it grows from row to row.
 
     Attributes:
         heat: the bound of H in J between the last two rows.
@@ -120,7 +121,7 @@ class EnergyBound:
         self._first_heat = 0.0
 
     def add(self, row: Row) -> None:
-        """Go on to the next row."""
+        """Add the next row."""
         if self.row is None:
             self._first_heat = row.heat
         else:
@@ -139,7 +140,7 @@ class EnergyBound:
 
     @property
     def residual(self) -> float:
-        """How large the residual in J may be at the last row."""
+        """Upper bound in J of the residual in the last row."""
         last = 0.0 if self.row is None else self.row.heat
         rounded = UNIT_ROUNDOFF[self._problem.precision] * self._rounded_heat
         if self._problem.timeline.adaptive:  # the row is a combination of fields, each rounded
@@ -177,49 +178,46 @@ class EnergyBound:
     def _within(self, row: Row) -> float:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
-        medium, ends = self._problem.materials, np.array([low, high])
-        largest = [np.abs(enthalpy.content_at(ends) if medium.varies else ends).max() for enthalpy in medium.enthalpies]
-        return float((medium.counts * medium.cell_heat_capacity) @ np.array(largest))
+        materials, ends = self._problem.materials, np.array([low, high])
+        largest = [
+            np.abs(enthalpy.content_at(ends) if materials.varies else ends).max() for enthalpy in materials.enthalpies
+        ]
+        return float((materials.counts * materials.cell_heat_capacity) @ np.array(largest))
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
-        """Each condition that passes heat, its area in m² and the largest conductance of the half cells behind it."""
-        problem, medium, found = self._problem, self._problem.materials, []
+        """Each condition that lets heat through, its area in m², and the largest conductance of its half cells."""
+        problem, materials, found = self._problem, self._problem.materials, []
         conditions, grid = problem.boundary, problem.grid
         across = [grid.cell_volume / d for d in grid.spacing]
-        best = [1.0 / float(half.min()) for half in medium.least_half]
+        best = [1.0 / float(half.min()) for half in materials.least_half]
         for face in range(6):
             axis, numbers = face // 2, conditions.maps[face]
             cells = grid.cell_count // grid.cells[axis]
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        if medium.exposed_cells and medium.exposure is not None:
-            # What passes a face is at most what the smooth surface lets pass, and what the voxel's half cell does.
-            _, around = kinds_around(medium, medium.exposure.cells)
-            largest = np.where(around == medium.void, np.maximum(medium.exposure.area, 1.0), 0.0)
+        if materials.exposed_cells and materials.exposure is not None:
+            # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
+            _, around = kinds_around(materials, materials.exposure.cells)
+            largest = np.where(around == materials.void, np.maximum(materials.exposure.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))
         return found
 
     @cached_property
     def _power(self) -> float:
-        """The most in W that the surroundings bring to a body at the reference temperature."""
+        """The largest power in W that the surroundings bring to a body at the reference temperature."""
         end, power = self._problem.scenario.time.end, 0.0
         for condition, area, conductance in self._areas:
-            match condition:
-                case Temperature():
-                    power += area * conductance * self._farthest(condition.value)
-                case Convection():
-                    film = condition.coefficient.extremes(end)[1] * self._farthest(condition.ambient)
-                    radiated = self._radiated(condition.emissivity, condition.surroundings)
-                    most = max(self._farthest(condition.ambient), self._farthest(condition.surroundings))
-                    power += area * min(film + radiated, conductance * most)
-                case Radiation():
-                    radiated = self._radiated(condition.emissivity, condition.ambient)
-                    power += area * min(radiated, conductance * self._farthest(condition.ambient))
-                case _:
-                    pass
+            film, ambient, _, emissivity, surroundings = time_functions(condition)
+            pairs = ((film, ambient), (emissivity, surroundings))
+            around = [self._farthest(temperature) for exchange, temperature in pairs if exchange != NOTHING]
+            most = conductance * max(around, default=0.0)
+            if not isinstance(condition, Temperature):
+                convected = film.extremes(end)[1] * self._farthest(ambient)
+                most = min(most, convected + self._radiated(emissivity, surroundings))
+            power += area * most
         return power
 
     def _farthest(self, temperature: TimeFunction) -> float:
@@ -227,7 +225,7 @@ class EnergyBound:
         return max(abs(T - self._reference) for T in temperature.extremes(self._problem.scenario.time.end))
 
     def _radiated(self, emissivity: TimeFunction, surroundings: TimeFunction) -> float:
-        """The most in W/m² between surroundings and a surface at the reference temperature."""
+        """The largest radiated flux in W/m² between surroundings and a surface at the reference temperature."""
         end = self._problem.scenario.time.end
         difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
         return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
@@ -243,11 +241,12 @@ class EnergyBound:
         return total
 
     def _given_power(self, times: Array, dt: float) -> Array:
-        """What is given in steps of ``dt`` seconds from ``times``, in W by magnitude."""
-        sources, medium, power = self._problem.sources, self._problem.materials, np.zeros(1)
+        """Power in W, by magnitude, of sources, beams and fluxes in steps of ``dt`` seconds from ``times``."""
+        sources, materials, power = self._problem.sources, self._problem.materials, np.zeros(1)
         for condition, area, _ in self._areas:
-            if isinstance(condition, Flux) and condition.value != Constant(0.0):
-                power = power + area * np.abs(condition.value.mean(times, dt))
+            flux = time_functions(condition).flux
+            if flux != NOTHING:
+                power = power + area * np.abs(flux.mean(times, dt))
         heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
-        power = power + heat @ (medium.counts * medium.cell_heat_capacity) / dt
+        power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
         return np.asarray(power + sources.absorbed(times, dt))

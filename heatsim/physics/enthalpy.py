@@ -1,16 +1,16 @@
-"""Materials that change with temperature: what is stored of them, and what follows from it.
+"""Enthalpy tables of materials that vary with temperature.
 
-Where the heat capacity varies it is heat that is conserved, not temperature (Voller & Cross, *Int. J. Heat Mass
-Transfer* 24 (1981) 545). What a cell holds is its enthalpy from the reference temperature on, in kelvins of a constant
-heat capacity C, that of the material at the reference temperature, and conduction is driven by Kirchhoff's potential
-(Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd ed., §1.6) in kelvins of a constant conductivity k, likewise:
+If the heat capacity varies, heat is conserved, not temperature (Voller & Cross, *Int. J. Heat Mass Transfer* 24 (1981)
+545). Each cell stores its content: its enthalpy above that at the reference temperature, in kelvins of the heat
+capacity C at the reference temperature. Kirchhoff's potential (Carslaw & Jaeger, *Conduction of Heat in Solids*, 2nd
+ed., §1.6) drives conduction, in kelvins of the conductivity k at the reference temperature:
 
     content    θ = 1/C ∫ ρ·cp dT  (+ ρ·L/C while it melts)        potential  φ = 1/k ∫ k(T) dT
 
-so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref where nothing varies. T and φ follow from θ by tables with
-equal steps in θ, linear in between and extrapolated linearly beyond their ends. All parts of the
-program use these tables, so energy is conserved whatever the tables approximate. Latent heat is absorbed evenly from
-solidus to liquidus.
+so that C·∂θ/∂t = ∇·(k∇φ) + q exactly, and θ = φ = T − T_ref for constant materials. Tables with equal steps in θ give T
+and φ, linear in between and extrapolated linearly beyond their ends. All parts of the program use the same tables, so
+the error of a table does not affect the conservation of energy. Latent heat is absorbed evenly from solidus to
+liquidus.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,30 +26,30 @@ from heatsim.scenario import Material, MaterialFunction
 
 Array = NDArray[np.float64]
 
-# At most so many steps of a table: over 500 K each is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1.
+# Most steps of a table: over 500 K a step is a quarter of a kelvin, and 16 KiB in float32 stay in a GPU's L1.
 STEPS = 2048
-_FEWEST = 6  # as a power of 2
-_PRECISION = 1e-6  # of the contents that a table spans; where functions bend sharply so many steps do not reach it
-# Temperatures among which properties are looked at and integrated.
+_FEWEST = 6  # fewest steps, as a power of 2
+_PRECISION = 1e-6  # of the span of contents; functions with sharp bends may not reach it with STEPS steps
+# Number of temperatures at which properties are sampled and integrated.
 _SAMPLES = 2**15
-_NARROWEST = 1e-3  # K; a enthalpy that is followed over less has steps of this all the same
+_NARROWEST = 1e-3  # K; a smaller span of contents counts as this
 
 
 @dataclass(frozen=True, eq=False)
 class EnthalpyTable:
-    """How temperature, potential and conductivity of a material follow from its content.
+    """Temperature, potential and conductivity of a material by its content.
 
     Attributes:
         conductivity: (kx, ky, kz) in W/(m K) at the reference temperature: the unit of the potential.
         heat_capacity: ρ·cp in J/(m³ K) at the reference temperature, without latent heat: the unit of the content.
-        step: K of content from one node to the next, a power of two, so that finding a content's place rounds nothing.
-        first: the content at the first node, in steps.
+        step: K of content between nodes, a power of two, so that dividing a content by it is exact.
+        first: content at the first node / step.
         temperatures: T − T_ref in K at the nodes, ascending.
         potentials: φ in K at the nodes, ascending.
         conductivities: k(T)/k at the nodes.
-        followed: the temperatures (lowest, highest) in K between which the material's functions are followed.
-        conductivity_range: (lowest, highest) of the largest of kx, ky, kz in W/(m K) between those.
-        specific_heat_range: the same of cp in J/(kg K), without latent heat.
+        followed: the range (lowest, highest) in K in which the table follows the material's functions.
+        conductivity_range: (lowest, highest) of the largest of kx, ky, kz in W/(m K) in that range.
+        specific_heat_range: (lowest, highest) cp in J/(kg K) in that range, without latent heat.
     """
 
     conductivity: tuple[float, float, float]
@@ -75,17 +75,17 @@ class EnthalpyTable:
 
     @cached_property
     def warming(self) -> float:
-        """The largest dT/dθ: C over the smallest heat capacity."""
+        """The largest dT/dθ: C / smallest heat capacity."""
         return float(np.diff(self.temperatures).max()) / self.step
 
     @cached_property
     def driving(self) -> float:
-        """The largest dφ/dθ: the largest diffusivity over that at the reference temperature."""
+        """The largest dφ/dθ: largest diffusivity / diffusivity at the reference temperature."""
         return float(np.diff(self.potentials).max()) / self.step
 
     @property
     def least_driving(self) -> float:
-        """The smallest dφ/dθ; small where a material melts."""
+        """The smallest dφ/dθ; small while a material melts."""
         return float(np.diff(self.potentials).min()) / self.step
 
     @cached_property
@@ -94,7 +94,7 @@ class EnthalpyTable:
         return float(self.conductivities.max())
 
     def content_at(self, temperature: Any, xp: Any = np) -> Any:
-        """θ in K for T − T_ref in K, of any shape; the same where nothing varies. ``xp``: the arrays' module."""
+        """θ in K at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents, xp=xp)
 
     def temperature_of(self, content: Any, xp: Any = np) -> Any:
@@ -110,33 +110,33 @@ class EnthalpyTable:
         return xp.asarray(self.step / np.diff(self.temperatures))[interval]
 
     def potential_at(self, temperature: Any, xp: Any = np) -> Any:
-        """φ in K that belong to T − T_ref in K, of any shape; ``xp``: the arrays' module."""
+        """φ in K at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return _along(temperature, self.temperatures, self.potentials, xp=xp)
 
     def temperature_at(self, potential: Any, xp: Any = np) -> Any:
-        """T − T_ref in K that belong to φ in K, of any shape; ``xp``: the arrays' module."""
+        """T − T_ref in K at φ in K, of the same shape; ``xp``: NumPy or CuPy."""
         return _along(potential, self.potentials, self.temperatures, xp=xp)
 
     def conductivity_at(self, temperature: Any, xp: Any = np) -> Any:
-        """k(T)/k that belong to T − T_ref in K, of any shape; ``xp``: the arrays' module."""
+        """k(T)/k at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return xp.interp(temperature, xp.asarray(self.temperatures), xp.asarray(self.conductivities))
 
 
 def constant(conductivity: tuple[float, float, float], heat_capacity: float) -> EnthalpyTable:
-    """The enthalpy of a material in which nothing varies, or of void: θ = φ = T − T_ref, without rounding."""
+    """The table of a constant material, or of void: θ = φ = T − T_ref, without rounding."""
     one = np.array([0.0, 1.0])
     nothing = (0.0, 0.0)
     return EnthalpyTable(conductivity, heat_capacity, 1.0, 0, one, one, np.ones(2), nothing, nothing, nothing)
 
 
 def tabulate(material: Material, reference: float, low: float, high: float) -> EnthalpyTable:
-    """The enthalpy of a material.
+    """The enthalpy table of a material.
 
     Args:
-        material: its functions are finite and positive between ``low`` and ``high``.
+        material: the material; its functions are finite and positive from ``low`` to ``high``.
         reference: T_ref in K, where content and potential are 0.
-        low: the temperature in K from which on the functions are followed; below it their values there hold.
-        high: that up to which they are followed, likewise.
+        low: lowest temperature in K at which the functions are followed; below it they are constant.
+        high: highest temperature in K at which the functions are followed; above it they are constant.
     """
     conductivity, specific_heat = material.conductivity_at(reference), material.specific_heat_at(reference)
     heat_capacity = material.density * specific_heat
@@ -170,20 +170,19 @@ def _tables(
 ) -> tuple[float, int, Array, Array]:
     """The step, the first node, and temperatures and potentials at the nodes.
 
-    Steps are as long as precision allows: the fewer there are, the fewer lines of a cache are looked at.
+    Steps are as long as the precision allows: a short table needs few cache lines.
 
     Args:
-        content: θ in K of some temperatures, ascending.
-        deviation: T − T_ref of these in K.
-        potential: φ of these in K.
+        content: θ in K at some temperatures, ascending.
+        deviation: T − T_ref in K at these.
+        potential: φ in K at these.
         warming: dT/dθ at the two ends.
         conducting: k(T)/k at the two ends.
     """
     span = max(float(content[-1] - content[0]), _NARROWEST)
     for steps in (2**power for power in range(_FEWEST, STEPS.bit_length())):
         step = 2.0 ** ceil(log2(span / (steps - 2)))
-        # A step more at each end, which lies beyond what is followed: going on straight from there holds the last
-        # values.
+        # One more step at each end, outside the followed range: its slope continues the last values.
         first, last = floor(float(content[0]) / step) - 1, ceil(float(content[-1]) / step) + 1
         nodes = np.arange(first, last + 1, dtype=np.float64) * step
         temperatures = _along(nodes, content, deviation, warming)
@@ -198,7 +197,7 @@ def _tables(
 
 
 def _samples(material: Material, low: float, high: float, reference: float) -> Array:
-    """Temperatures in K from ``low`` to ``high``: evenly spread, and wherever a function or its slope may jump."""
+    """Temperatures in K from ``low`` to ``high``: evenly spaced, and where a function or its slope may jump."""
     special = [np.linspace(low, high, _SAMPLES + 1), np.array([reference])]
     for function in (material.conductivity, material.specific_heat):
         if isinstance(function, MaterialFunction):
@@ -209,19 +208,19 @@ def _samples(material: Material, low: float, high: float, reference: float) -> A
 
 
 def _integral(T: Array, values: Array) -> Array:
-    """From the first of T on, by trapezia: exact for tables, whose nodes are among T."""
+    """The integral up to each T, by the trapezoidal rule: exact for tables, because T has their nodes."""
     return np.concatenate(([0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(T))))
 
 
 def _melted(material: Material, T: Array) -> Array:
-    """Latent heat in J/kg taken up at each of T."""
+    """Absorbed latent heat in J/kg at each T."""
     if material.latent_heat is None or material.solidus is None or material.liquidus is None:
         return np.zeros(len(T))
     return material.latent_heat * np.clip((T - material.solidus) / (material.liquidus - material.solidus), 0.0, 1.0)
 
 
 def _along(at: Any, x: Array, y: Array, slopes: Sequence[float] | Array | None = None, xp: Any = np) -> Any:
-    """y(x) linear between nodes, beyond them with given slopes, those of the first and last interval if not given."""
+    """y(x), linear between nodes; beyond them with ``slopes``, by default those of the first and last interval."""
     if slopes is None:
         slopes = ((y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2]))
     (first, last), (low, high) = ((float(values[0]), float(values[-1])) for values in (x, y))
@@ -235,8 +234,8 @@ class Thermometer:
 
     Args:
         xp: NumPy, or CuPy.
-        enthalpies: that of each kind of cell.
-        kinds: gives the kinds of the cells at an index of the field, on the device; 0 where all are of one.
+        enthalpies: the enthalpy table of each cell type.
+        kinds: a function from an index of the field to the types of its cells, on the device; 0 if there is one type.
     """
 
     def __init__(self, xp: Any, enthalpies: Sequence[EnthalpyTable], kinds: Callable[[Any], Any]) -> None:
@@ -253,7 +252,7 @@ class Thermometer:
         self._slopes = xp.asarray(np.concatenate([np.diff(enthalpy.temperatures) for enthalpy in enthalpies]))
 
     def __call__(self, contents: Any, place: Any) -> Any:
-        """T − T_ref in K, float64, of contents that stand at an index of the field; NaN stays NaN."""
+        """T − T_ref in K, float64, from the contents at an index of the field; NaN stays NaN."""
         xp, kinds = self._xp, self._kinds(place)
         x = contents.astype(np.float64) * self._per_kelvin[kinds]
         node = xp.floor(xp.where(xp.isfinite(x), x, 0.0))

@@ -1,7 +1,7 @@
-"""The surfaces of shapes as plane facets, each with the normal and the area of the smooth surface it stands for.
+"""The surfaces of shapes as plane facets, each with the normal and area of its part of the smooth surface.
 
-Curved surfaces are cut into facets of about a cell where they pass through the domain. Far outside they are left
-coarse, so that a sphere many times larger than the domain costs little.
+In the domain, facets of curved surfaces have about the size of a cell. Far outside they are coarse, so that a sphere
+much larger than the domain costs little.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,19 +18,19 @@ Array = NDArray[np.float64]
 
 _ARC = 0.5  # cells: the longest chord of a circle
 _PATCH = 2.0  # cells: the longest edge of a facet of a sphere
-_ARCS = 64  # of a circle, at the least
-_PATCHES = 32  # along each edge of the cube from which a sphere is projected, at the least
+_ARCS = 64  # of a circle, at least
+_PATCHES = 32  # along each edge of the cube that is projected onto a sphere, at least
 _AT_ONCE = 2**14  # facets
 
 
 @dataclass(frozen=True, eq=False)
 class Facets:
-    """Convex polygons of four corners; of a triangle the last one is repeated.
+    """Convex polygons of four corners. Triangles repeat the last corner.
 
     Attributes:
         corners: coordinates (x, y, z) in m, shape (n, 4, 3).
         normals: of the smooth surface, pointing out of the shape, of length 1; shape (n, 3).
-        factors: smooth area over that of the polygon; shape (n,).
+        factors: smooth area / area of the polygon; shape (n,).
     """
 
     corners: Array
@@ -45,7 +45,7 @@ class Facets:
 
 
 def facets(shape: Box | Sphere | Cylinder | Surface, grid: Grid) -> Iterator[Facets]:
-    """The facets of a shape's surface, a bounded number at a time; those outside the domain may be missing."""
+    """The facets of a shape's surface, a limited number at a time. Facets outside the domain may be missing."""
     if isinstance(shape, Sphere):
         found = _sphere(shape, grid)
     elif isinstance(shape, Cylinder):
@@ -59,7 +59,7 @@ def facets(shape: Box | Sphere | Cylinder | Surface, grid: Grid) -> Iterator[Fac
 
 
 def _triangles(surface: Surface) -> Facets:
-    """A closed surface's triangles; which side is outside follows from the volume that they enclose."""
+    """The triangles of a closed surface. The sign of the enclosed volume shows which side is outside."""
     corners = surface.points[surface.triangles]
     a, b, c = np.moveaxis(corners, 1, 0)
     doubled = np.cross(b - a, c - a)
@@ -124,7 +124,7 @@ def _projected(ring: Array, area: Array, centre: Array) -> Facets:
 
 
 def _cylinder(cylinder: Cylinder, grid: Grid) -> Facets:
-    """Strips along the side, and for each a triangle of both ends, all with the area of the arc that they stand for."""
+    """Strips along the side and triangles on both ends, each with the area of its arc or sector."""
     start, end, radius = np.array(cylinder.from_), np.array(cylinder.to), cylinder.radius
     axis = (end - start) / np.linalg.norm(end - start)
     u = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
@@ -149,7 +149,7 @@ def _cylinder(cylinder: Cylinder, grid: Grid) -> Facets:
     parts = [Facets(corners(arcs), normals, angle / 2.0 / np.sin(angle / 2.0))]
     for centre, outwards in ((start, -axis), (end, axis)):
         order = np.argsort(low)
-        # A triangle from the centre then has the area of its sector, so ends fill the cells inside of them exactly.
+        # A triangle from the centre then has the area of its sector, so cells within an end are covered exactly.
         least = np.minimum(angle, np.roll(angle[order], 1)[np.argsort(order)])
         rim = around(low, centre, radius * np.sqrt(least / np.sin(least)))[order]
         triangles = _convex(rim)
@@ -160,7 +160,7 @@ def _cylinder(cylinder: Cylinder, grid: Grid) -> Facets:
 
 
 def _convex(corners: Array) -> Array:
-    """Triangles of a convex polygon, few of them long and thin: every second corner is cut off until three are left."""
+    """Triangles of a convex polygon, few of them thin: every second corner is cut off until three are left."""
     triangles = []
     while len(corners) > 2:
         whole = len(corners) // 2 * 2
@@ -173,14 +173,14 @@ def _convex(corners: Array) -> Array:
 def _refined(
     pieces: Array, corners: Callable[[Array], Array], along: tuple[int, ...], longest: float, radius: float, grid: Grid
 ) -> Array:
-    """Pieces of a curved surface, halved where they may touch the domain until their edges are short.
+    """Pieces of a curved surface. Those that may touch the domain are halved until their edges are short.
 
     Args:
-        pieces: from where to where each reaches in each of its parameters, shape (n, parameters, 2).
-        corners: of pieces, in m, one after the other around them; shape (n, 4, 3).
-        along: the edges that are to be short, by their first corners; as many as parameters.
-        longest: of them, in cells.
-        radius: of the surface's curvature, in m.
+        pieces: range of each piece in each parameter, shape (n, parameters, 2).
+        corners: a function from pieces to their corners in m, in order around each piece; shape (n, 4, 3).
+        along: for each parameter the first corner of the edge that must be short.
+        longest: the longest edge in cells.
+        radius: radius of curvature of the surface in m.
         grid: the domain.
     """
     spacing, low = np.array(grid.spacing), np.array(grid.origin)
@@ -188,7 +188,7 @@ def _refined(
     while len(pieces):
         ring = corners(pieces)
         sides = np.stack([ring[:, first + 1] - ring[:, first] for first in along], axis=1)
-        # A piece rises at most so far above the plane of its corners.
+        # Upper bound of the height of a piece above the plane of its corners.
         bulge = (np.linalg.norm(sides, axis=2).sum(axis=1) ** 2 / radius / 4.0)[:, None]
         near = ((ring.max(axis=1) + bulge >= low) & (ring.min(axis=1) - bulge <= high)).all(axis=1)
         long = near & (np.linalg.norm(sides / spacing, axis=2) > longest).any(axis=1)

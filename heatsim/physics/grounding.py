@@ -1,6 +1,6 @@
-"""Whether a body has a steady state: each part that hangs together needs a surface whose heat depends on temperature.
+"""Whether a body has a steady state: each connected part needs a surface whose heat flux depends on temperature.
 
-Where every surface of a part is insulated or has a given flux, its temperature either never settles or could be any.
+If all surfaces of a part are insulated or have a given flux, its steady temperature does not exist or is not unique.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 
@@ -18,56 +18,55 @@ _MOST_NAMES = 4
 
 
 def refuse_floating(scenario: Scenario, balance: SteadyBalance) -> None:
-    """See that every part of a body has a temperature to settle at.
+    """Check that every connected part of a body has a steady temperature.
 
     Raises:
-        ScenarioError: names the regions of those that have none.
+        ScenarioError: some parts have none; the message names their regions.
     """
     floating = find_floating(balance)
     if floating is None:
         return
     reason = (
-        "insulated, or has a given flux, on all sides at t = 0, so it has no temperature to settle at; give some of "
-        "its surface a temperature, convection or radiation"
+        "insulated, or has a given flux, on all sides at t = 0, so it has no steady temperature; give a part of its "
+        "surface a temperature, convection or radiation"
     )
     names = list(_names(scenario, balance, floating))
     if not names:
         raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body is {reason}")])
     shown = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
-    if floating.sum() == sum(balance.medium.counts) - (
-        0 if balance.medium.void is None else balance.medium.counts[balance.medium.void]
+    if floating.sum() == sum(balance.materials.counts) - (
+        0 if balance.materials.void is None else balance.materials.counts[balance.materials.void]
     ):
         raise ScenarioError(scenario.path, [Mistake("boundaries", f"the body ({shown}) is {reason}")])
     z, y, x = (int(index[0]) for index in np.nonzero(floating))
-    message = f"{shown}: a part of the body that nothing else touches, with cell [{x}, {y}, {z}], is {reason}"
+    message = f"{shown}: a part that touches no other part of the body, with cell [{x}, {y}, {z}], is {reason}"
     raise ScenarioError(scenario.path, [Mistake("boundaries", message)])
 
 
 def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
-    """The cells that conduct but hang together with no surface that fixes their temperature.
+    """The conducting cells that are not connected to any surface that fixes their temperature.
 
     Returns:
-        Of shape (nz, ny, nx); None if there are none.
+        A mask of shape (nz, ny, nx); None if there are no such cells.
     """
-    medium = balance.medium
-    grounded = [surface.cells for surface in balance.surfaces if surface.grounded]
-    if medium.void is None or medium.uniform:
-        # Everything hangs together: between two materials that conduct no resistance is infinite.
-        some = any(len(cells) for cells in grounded)
-        return None if some else np.ones(medium.grid.shape, dtype=bool)
-    conducts = (medium.cells & _KIND) != medium.void
-    reached = np.zeros(medium.grid.shape, dtype=bool)
-    for cells in grounded:
-        reached.reshape(-1)[cells] = True
-    _spread(reached, conducts, medium, balance.periodic)
+    materials = balance.materials
+    grounded = [surface for surface in balance.surfaces if surface.grounded]
+    if materials.void is None or materials.uniform:
+        # The body is connected: the resistance between conducting neighbours is finite.
+        return None if grounded else np.ones(materials.grid.shape, dtype=bool)
+    conducts = (materials.cells & _KIND) != materials.void
+    reached = np.zeros(materials.grid.shape, dtype=bool)
+    for surface in grounded:
+        surface.put(True, reached)
+    _spread(reached, conducts, materials, balance.periodic)
     floating = conducts & ~reached
     return floating if floating.any() else None
 
 
 def _spread(
-    reached: NDArray[np.bool_], conducts: NDArray[np.bool_], medium: Medium, periodic: tuple[bool, bool, bool]
+    reached: NDArray[np.bool_], conducts: NDArray[np.bool_], materials: CellTypes, periodic: tuple[bool, bool, bool]
 ) -> None:
-    """Let what is reached spread to neighbours that conduct, in sweeps along the axes, until nothing changes."""
+    """Add conducting neighbours of reached cells to ``reached``, in sweeps along the axes, until nothing changes."""
     count = -1
     while count != (count := int(np.count_nonzero(reached))):
         for axis in range(3):
@@ -80,7 +79,7 @@ def _spread(
 
 
 def _names(scenario: Scenario, balance: SteadyBalance, floating: NDArray[np.bool_]) -> Iterator[str]:
-    """The regions that the cells belong to, in their order; the material for those that no region has painted."""
+    """The regions of the cells, in order; the domain's material for cells that no region paints."""
     parts = balance.body.parts
     if parts is None or not scenario.regions:
         return
@@ -88,4 +87,4 @@ def _names(scenario: Scenario, balance: SteadyBalance, floating: NDArray[np.bool
         if owner:
             yield f'region "{scenario.regions[owner - 1].name}"'
         else:
-            yield f'the domain\'s own material "{scenario.palette[0][0]}"'
+            yield f'the material "{scenario.palette[0][0]}" of the domain'

@@ -1,8 +1,8 @@
 """Heat-flux vectors at the centres of cells, from the conductances between them.
 
-What passes between two centres is the conductance between them times their difference, so that two cells of different
-materials agree on it; a cell's own vector is the mean of what passes its two faces along each axis. Within a material
-that changes with temperature it is their potentials that differ.
+The flux between two centres is their conductance times the temperature difference, so two cells of different materials
+agree on it. Each component of a cell's vector is the mean of the fluxes through its two faces along that axis. Within a
+material that varies with temperature, the difference of potentials replaces that of temperatures.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
-# Kinds of cells and their temperatures in K, of equal shapes.
+# Types of cells and their temperatures in K, of equal shapes.
 Cells = tuple[NDArray[np.intp], Array]
 
 
@@ -24,11 +24,12 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z.
 
     Args:
-        problem: whose conductivities and faces they are.
+        problem: the problem.
         step: number of steps done, for conditions that vary in time.
-        first: the lowest of the planes.
-        planes: gives temperatures in K of planes from … to below …, shape (planes, ny, nx), float64.
-        count: how many planes.
+        first: the lowest plane.
+        planes: a function (first, end) that returns the temperatures in K of planes ``first`` to ``end`` − 1, shape
+            (planes, ny, nx), float64.
+        count: number of planes.
     """
     nz = problem.grid.cells[2]
     wraps = problem.periodic
@@ -64,7 +65,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
 
 
 def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
-    """Smooth over voxel area of cells' contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
+    """Ratio of smooth to voxel area of contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
     nx, ny, _ = problem.grid.cells
     ratios = np.ones((last - first, ny, nx))
     exposure = problem.materials.exposure
@@ -75,23 +76,23 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
 
 
 def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
-    """What passes from one of two neighbours to the other in W/m²; ``ratio`` is a contact's area over the face's."""
+    """Heat flux from a cell to its neighbour in W/m²; ``ratio``: smooth area of the contact / area of the face."""
     (kind_a, T_a), (kind_b, T_b) = one, other
-    medium = problem.materials
-    if not medium.varies:
+    materials = problem.materials
+    if not materials.varies:
         return np.asarray(
-            medium.link[axis, kind_a, kind_b] * link_factor(medium, axis, kind_a, kind_b, ratio) * (T_a - T_b)
+            materials.link[axis, kind_a, kind_b] * link_factor(materials, axis, kind_a, kind_b, ratio) * (T_a - T_b)
         )
-    material = np.array([kind.material for kind in medium.kinds])
+    material = np.array([kind.material for kind in materials.kinds])
     potentials = (
-        medium.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
+        materials.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
     )
     half_a, half_b = (
-        medium.half[axis, kind] / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
+        materials.half[axis, kind] / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
         for kind, T in (one, other)
     )
-    within = medium.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
-    resistance = medium.resistance[kind_a, kind_b]
+    within = materials.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
+    resistance = materials.resistance[kind_a, kind_b]
     with np.errstate(divide="ignore", invalid="ignore"):
         contact = np.where(resistance > 0.0, resistance / ratio, 0.0)
     between = (T_a - T_b) / (half_a + contact + half_b)
@@ -99,15 +100,17 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
-    """What flows into the body in W/m²: of a face's number, the rows of it, and their cells' temperatures and kinds."""
-    time, medium = problem.timeline.time(step), problem.materials
+    """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
+    time, materials = problem.timeline.time(step), problem.materials
     conditions = problem.boundary.unchecked_rows(time, 0.0)
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
     def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
-        conductance = 1.0 / medium.half[face // 2, kinds]
-        if medium.varies:
-            conductance = conductance * medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T - problem.reference)
+        conductance = 1.0 / materials.half[face // 2, kinds]
+        if materials.varies:
+            conductance = conductance * materials.by_enthalpy(
+                EnthalpyTable.conductivity_at, kinds, T - problem.reference
+            )
         beam = np.zeros(problem.grid.face_shape(face))
         for brought in beams:
             if brought.face == face:
@@ -120,12 +123,12 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             condition = np.moveaxis(conditions[number], -1, 0)
             rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
             passing = conductance * rise
-            if medium.varies:
+            if materials.varies:
                 potentials = (
-                    medium.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
+                    materials.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
-                held = (next(potentials) - next(potentials)) / medium.half[face // 2, kinds]
+                held = (next(potentials) - next(potentials)) / materials.half[face // 2, kinds]
                 passing = np.where(condition[FREE] > 0.0, passing, held)
             flux += fraction * passing
         return flux

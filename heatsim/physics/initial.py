@@ -1,4 +1,4 @@
-"""The temperature at the start, slab by slab, so that a large grid needs no second copy."""
+"""The initial temperature, a few planes at a time, so that a large grid needs no second copy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class InitialField:
     """The initial temperature of a scenario.
 
     Attributes:
-        scenario: whose initial temperature it is.
+        scenario: the scenario.
         lowest, highest: its range in K.
-        owner: the region that owns each cell, as in ``Parts``, where regions have temperatures of their own; else None.
+        owner: the region of each cell, as in ``Parts``; None if no region has an initial temperature.
     """
 
     scenario: Scenario
@@ -33,14 +33,14 @@ class InitialField:
 
     @classmethod
     def from_scenario(cls, scenario: Scenario, parts: Parts | None = None) -> "InitialField":
-        """Look through the whole field once.
+        """Check the whole field and find its range.
 
         Args:
-            scenario: whose initial temperature is wanted.
-            parts: its regions, where they have been painted already.
+            scenario: the scenario.
+            parts: its painted regions; None to paint them if needed.
 
         Raises:
-            ScenarioError: a value is not a temperature; names the cell.
+            ScenarioError: a value is not finite or below 0 K; the message names the cell.
         """
         lowest, highest = np.inf, -np.inf
         owner = None
@@ -55,16 +55,16 @@ class InitialField:
 
     @property
     def uniform(self) -> bool:
-        """Whether all cells begin at one temperature, which then is the reference."""
+        """Whether all cells have the same initial temperature; then it is the reference."""
         return self.lowest == self.highest
 
     @property
     def reference(self) -> float:
-        """The temperature in K from which deviations are stored: the initial one if uniform, else mid-range."""
+        """The reference temperature in K for deviations: the middle of the range."""
         return self.lowest if self.uniform else 0.5 * (self.lowest + self.highest)
 
     def slabs(self) -> Iterator[tuple[int, Array]]:
-        """(first z index, temperatures in K of shape (planes, ny, nx)), from the bottom up, together the whole grid."""
+        """The whole grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx))."""
         return _slabs(self.scenario, self.owner)
 
 
@@ -96,10 +96,10 @@ def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None) -> Iterator[tupl
 
 
 def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
-    """The array or else the layer of the picture that the temperature comes from, which was whole when it was checked.
+    """The array, or the layer of the picture, from which the temperature comes; None for both if there is no file.
 
     Raises:
-        ScenarioError: the file has gone or become another since.
+        ScenarioError: the file was changed or removed since the scenario was read.
     """
     grid, temperature = scenario.grid, scenario.initial.temperature
     nx, ny, _ = grid.cells
@@ -112,7 +112,7 @@ def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
         return None, temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
     except ValueError as error:
         (path,) = scenario.input_files
-        message = f"{path} was changed or removed while it was read: it {error}; put it back and start again"
+        message = f"{path} was changed or removed after it was checked: it {error}; restore it and start again"
         raise ScenarioError(scenario.path, [Mistake("initial.temperature", message)]) from None
 
 

@@ -1,26 +1,26 @@
-"""Temperatures between the centres of cells.
+"""Temperatures at points between the centres of cells.
 
-Between two centres heat flows through two half cells and, where materials meet, through the contact between them. So
-the temperature follows the resistances on the way, not the distance (Patankar, *Numerical Heat Transfer and Fluid
-Flow*, §4.2-3). With s from 0 to 1 between the centres a and b, and r = d/2k of each half cell:
+Between two centres heat flows through two half cells and, between two materials, through their contact. So the
+temperature follows the resistances, not the distance (Patankar, *Numerical Heat Transfer and Fluid Flow*, §4.2-3). With
+s from 0 to 1 between the centres a and b, and r = d/2k of each half cell:
 
         a        interface        b         in a:  T = T_a + 2s·r_a/(r_a + R + r_b) · (T_b − T_a)
         ●------------|------------●         in b:  T = T_b − 2(1 − s)·r_b/(r_a + R + r_b) · (T_b − T_a)
         s = 0        ½            1         with a contact R, T jumps by R/(r_a + R + r_b) · (T_b − T_a) at s = ½
 
-R is that of the interface with the area of its smooth surface, as kernels have it. Within one material T is linear in
-s. Along x, y and z one after the other it is trilinear within one material, and exact where the temperature changes
-along one axis only, or linearly along interfaces. After x, what lies beside a point along y is what lies on its own
-side of the interfaces across x, and so on. Of a material that changes with temperature each half cell has the
-conductivity of its centre.
+R is the resistance with the smooth area of the interface, as in the kernels. Within one material T is linear in s.
+Interpolation along x, then y, then z is trilinear within one material. It is exact if the temperature changes along one
+axis only, or linearly along interfaces. After the step along x, the values on the point's own side of the interfaces
+across x are used along y, and so on. If a material varies with temperature, each half cell has the conductivity at its
+centre.
 
-The last half cell before a face lies between the outermost centre and the face's own temperature:
+The last half cell before a face lies between the outermost centre and the temperature of the face:
 
         face      cell 0      cell 1
          |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
          0     ½    1   3/2
 
-Void has no temperature: towards a surface in the box the last half cell before it has that of its cell's centre.
+Void has no temperature: the half cell before a void surface has the temperature of its centre.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
@@ -44,12 +44,12 @@ Sides = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Position:
-    """Where a point lies along one axis.
+    """The position of a point along one axis.
 
     Attributes:
-        cells: the two cells that it lies between; twice the same in the half cell before a face.
-        weight: share of the second of the two values, 0…1, within one material.
-        face: number of the face whose own temperature is the first value, or None.
+        cells: the two cells whose centres are on both sides; twice the same cell in the half cell before a face.
+        weight: weight of the second value within one material, 0 to 1.
+        face: number of the face whose temperature is the first value; None between two centres.
     """
 
     cells: tuple[int, int]
@@ -58,9 +58,9 @@ class Position:
 
 
 def locate(grid: Grid, periodic: bool, axis: int, coordinate: float) -> Position:
-    """Where a coordinate (m) lies along an axis of the grid, which may be periodic."""
+    """The position of a coordinate (m) along an axis of the grid."""
     n = grid.cells[axis]
-    # In cells, counted from the first centre; rounding must not carry a point on a face outside.
+    # In cells from the first centre. Rounding must not move a point on a face out of the domain.
     s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
     if periodic:
         lower = int(np.floor(s))
@@ -113,8 +113,8 @@ class Interpolation:
         """Temperatures in K at the points.
 
         Args:
-            temperatures: of ``cells`` in K.
-            surface: how the faces' own temperatures follow from those behind them.
+            temperatures: temperatures of ``cells`` in K.
+            surface: returns the temperature of a face from that of the cell at it.
         """
         values, known, kinds, places = temperatures, self._known, self._kinds, self._places
         for axis in range(3):  # along x, then y, then z: the last index each time
@@ -127,7 +127,7 @@ class Interpolation:
                 contact = self._contact(axis, pair, places[..., 0])
                 share = self._along(axis, share, side, pair, contact, (first, second))
             values = first + share * (second - first)
-            # What goes on is the point's own side, but for void.
+            # Continue with the point's own side; if that is void, with the other side.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
             kinds, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
             places = np.where(own, places[..., 1], places[..., 0])
@@ -144,12 +144,12 @@ class Interpolation:
         return x, y, z
 
     def _contact(self, axis: int, kinds: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]) -> Array:
-        """Resistances in m² K/W of the contacts between cells and their neighbours above along an axis."""
-        medium = self._problem.materials
-        contact = medium.resistance[kinds]
-        if medium.exposure is None:
+        """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
+        materials = self._problem.materials
+        contact = materials.resistance[kinds]
+        if materials.exposure is None:
             return contact
-        ratio = medium.exposure.ratios(lower, 2 * axis + 1)
+        ratio = materials.exposure.ratios(lower, 2 * axis + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(contact > 0.0, contact / ratio, 0.0)
 
@@ -162,14 +162,14 @@ class Interpolation:
         contact: Array,
         temperatures: tuple[Array, Array],
     ) -> Array:
-        """The share of the second of two values along an axis, by the resistances between them."""
-        medium = self._problem.materials
-        own, other = (medium.half[axis, kind] for kind in kinds)
-        material = np.array([kind.material for kind in medium.kinds])
+        """The weight of the second of two values along an axis, from the resistances between them."""
+        materials = self._problem.materials
+        own, other = (materials.half[axis, kind] for kind in kinds)
+        material = np.array([kind.material for kind in materials.kinds])
         alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
-        if medium.varies:
+        if materials.varies:
             own, other = (
-                half / medium.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
+                half / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
                 for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)
@@ -179,8 +179,8 @@ class Interpolation:
         return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
 
 
-def _kinds(materials: Medium, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The kinds of cells, and which of them conduct."""
+def _kinds(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The types of cells, and whether they conduct."""
     x, y, z = cells
     kinds = materials.kinds_of((z, y, x))
     return kinds, kinds != (-1 if materials.void is None else materials.void)
@@ -189,16 +189,16 @@ def _kinds(materials: Medium, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArr
 def _own_side(
     problem: HeatProblem, point: tuple[float, float, float], positions: Sequence[Position], known: NDArray[np.bool_]
 ) -> Sides:
-    """On which side of the interfaces around it a point lies: 0 or 1 along x, y, z.
+    """The side of the interfaces on which a point lies: 0 or 1 along x, y, z.
 
-    A point that lies on the border of cells belongs to the region painted last among those whose shapes hold it, as
-    the cells of its surroundings do; without regions to the cell that begins there. Void has none.
+    A point on the border between cells belongs to the last painted region whose shape contains it, as cells do. Without
+    regions it belongs to the upper cell. It never belongs to void.
 
     Args:
-        problem: whose regions they are.
+        problem: the problem.
         point: (x, y, z) in m.
-        positions: of the point.
-        known: which of the cells around it conduct, along z, y, x.
+        positions: its position along each axis.
+        known: whether the cells around it conduct, along z, y, x.
     """
     choices = [
         (0, 1) if at.face is None and abs(at.weight - 0.5) < BETWEEN else (int(at.weight >= 0.5),) for at in positions

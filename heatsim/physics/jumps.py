@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
-from heatsim.scenario import Beam, Source, Temperature, TimeFunction, radiates
+from heatsim.scenario import Beam, Source, TimeFunction, radiates
+from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.scenario.timefunction import NEAR_JUMP
 
 Array = NDArray[np.float64]
@@ -28,7 +30,6 @@ _PART = 0.5
 _ONE = 0.1 * NEAR_JUMP
 # A change across a jump that is smaller than this part of the range is one of a slope.
 _SMALLEST = 1e-6
-_KEYS = ("value", "coefficient", "ambient", "emissivity", "surroundings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +98,14 @@ class _Allowed(NamedTuple):
 def _of_conditions(boundary: Boundary, allowed: _Allowed) -> Iterator[_Found]:
     end, seen = boundary.scenario.time.end, set()
     for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
-        for name in _KEYS:
-            function = getattr(condition, name, None)
+        for name, function, quantity in functions_in_time(condition):
             # Faces share the condition `default`, and surroundings are the ambient if they are not set.
-            if function is None or function.constant or id(function) in seen:
+            if function.constant or id(function) in seen:
                 continue
             if name == "surroundings" and not radiates(condition):
                 continue
             seen.add(id(function))
-            temperature = name in ("ambient", "surroundings") or isinstance(condition, Temperature)
-            error = allowed.kelvin if temperature else _part_of_range(function, allowed, end)
+            error = allowed.kelvin if quantity == TEMPERATURE else _part_of_range(function, allowed, end)
             yield f"{key}.{name}", *_of_function(boundary, f"{key}.{name}", function, error, (0.0, end))
 
 

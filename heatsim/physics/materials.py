@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics import cell_types, surface_areas, temperature_range
+from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import Medium, Substance, TooManyKindsError
+from heatsim.physics.cell_types import CellTypes, Substance, TooManyKindsError
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
-from heatsim.physics.regions import Parts, paint, source_mask
+from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.temperature_range import Occurring
 from heatsim.scenario import Scenario
 
@@ -23,25 +23,24 @@ class Painted:
 
     Attributes:
         materials: the cell types.
-        parts: the owner of each cell; None where nothing is painted.
-        reference: the temperature in K at which materials that change have the properties that ``materials`` names;
-            0 where none changes.
+        parts: the painted cells; None if nothing is painted.
+        reference: the temperature in K at which ``materials`` gives the properties of materials that vary; 0 if no
+            material varies.
     """
 
-    materials: Medium
+    materials: CellTypes
     parts: Parts | None
     reference: float
 
     @classmethod
     def from_scenario(cls, scenario: Scenario, boundary: Boundary) -> "Painted":
-        """Paint the regions and tell the cell types apart.
+        """Paint the regions and derive the cell types.
 
         Raises:
-            ScenarioError: nothing conducts, a region paints no cell, a source heats none, there are too many kinds of
-                cells, or a material makes no sense at a temperature that can occur.
+            ScenarioError: all cells are void, a region paints no cell, a source heats no cell, there are too many cell
+                types, or a material has an impossible property at a temperature that can occur.
         """
-        painted = scenario.regions or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
-        parts = paint(scenario) if painted else None
+        parts = paint(scenario) if are_painted(scenario) else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
         start = InitialField.from_scenario(scenario, parts) if varies else None
         palette = _palette(scenario, start)
@@ -52,10 +51,10 @@ class Painted:
         exposed = boundary.void is not None
         surfaces = None
         if parts is not None and scenario.regions:
-            weighted = cell_types.weighted(palette, contacts, exposed)
+            weighted = cell_type_map.weighted(palette, contacts, exposed)
             surfaces = surface_areas.find(scenario, parts, weighted, boundary.periodic)
         try:
-            materials = cell_types.build(
+            materials = cell_type_map.build(
                 scenario.grid,
                 palette,
                 parts.material if parts is not None and scenario.regions else None,
@@ -73,7 +72,7 @@ class Painted:
 
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
-    """The materials; those that change with temperature as they are at the reference temperature."""
+    """The materials; if they vary, with their properties at the reference temperature."""
     reference = 0.0
     if start is not None:
         temperature_range.check(scenario, Occurring(start.lowest, start.highest))
@@ -88,20 +87,22 @@ def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance,
     )
 
 
-def _enthalpies(scenario: Scenario, start: InitialField, boundary: Boundary, medium: Medium) -> tuple[Substance, ...]:
-    """The materials with their enthalpies over the temperatures that can occur."""
-    occurring = Occurring.in_run(scenario, start, boundary, medium)
+def _enthalpies(
+    scenario: Scenario, start: InitialField, boundary: Boundary, materials: CellTypes
+) -> tuple[Substance, ...]:
+    """The materials with enthalpy tables over the temperatures that can occur."""
+    occurring = Occurring.in_run(scenario, start, boundary, materials)
     temperature_range.check(scenario, occurring)
     return tuple(
         substance
         if material is None or not material.varies
         else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
-        for (_, material), substance in zip(scenario.palette, medium.palette, strict=True)
+        for (_, material), substance in zip(scenario.palette, materials.palette, strict=True)
     )
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
-    """The cells of each source in the body; None for all that conduct."""
+    """The heated cells of each source except beams; None if it heats all cells that conduct."""
     for source in scenario.sources:
         if source.beam is None:
             everywhere = source.region is None and source.shape is None

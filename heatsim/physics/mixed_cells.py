@@ -1,11 +1,11 @@
-"""Which condition each cell of a face has, and the cells that several conditions share.
+"""The condition of each cell at a face, and mixed cells, which several conditions share.
 
 The edges of a patch divide cells. The heat through the face of such a cell is the sum over its parts,
 
     q = Σ w_j·q_j        w_j: the fraction of the cell's face that condition j has, Σ w_j = 1
                          q_j: the flux of condition j, with the temperature of the cell
 
-so a patch has its exact area at any resolution. What no patch covers has the condition of the face.
+so a patch has its exact area at any resolution. The part that no patch covers has the condition of the face.
 """
 
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from heatsim.scenario import Scenario
 
 Maps = tuple[NDArray[np.uint8], ...]
 
-MIXED = 255  # in place of a condition's number: several share the cell
+MIXED = 255  # instead of the number of a condition: several conditions share the cell
 _FACE_SHIFT = 40  # bits for a cell's place on its face
-_NEGLIGIBLE = 1e-12  # of a cell's face: what rounding leaves beside patches that meet in it
+_NEGLIGIBLE = 1e-12  # fraction of a cell's face: rounding leaves this much between patches that meet in the cell
 
 
 @dataclass(frozen=True, eq=False)
 class MixedCells:
-    """Cells at faces that several conditions share, face by face, and their parts, cell by cell.
+    """The mixed cells of all faces, and their parts, cell by cell.
 
     Attributes:
-        places: the face times 2⁴⁰ plus the cell's place on it, row by row; ascending, shape (cells,).
+        places: face·2⁴⁰ + index of the cell on the face, row by row; ascending, shape (cells,).
         first: the first part of each cell, and the number of parts; shape (cells + 1,).
         numbers: the condition of each part, shape (parts,).
         fractions: of the cell's face, shape (parts,).
@@ -45,7 +45,7 @@ class MixedCells:
         return sum(array.nbytes for array in (self.places, self.first, self.numbers, self.fractions))
 
     def on_face(self, face: int) -> tuple[slice, NDArray[np.int64]]:
-        """The parts of a face's cells, and for each part the place of its cell on the face."""
+        """The range of a face's parts, and for each part the index of its cell on the face."""
         first, last = np.searchsorted(self.places, (place_of(face, 0), place_of(face + 1, 0)))
         counts = np.diff(self.first[first : last + 1])
         return slice(int(self.first[first]), int(self.first[last])), np.repeat(
@@ -54,7 +54,7 @@ class MixedCells:
 
 
 def place_of(face: int, cell: int) -> int:
-    """A cell among :attr:`MixedCells.places`."""
+    """The number of a cell in :attr:`MixedCells.places`."""
     return (face << _FACE_SHIFT) + cell
 
 
@@ -62,11 +62,12 @@ NO_MIXED_CELLS = MixedCells(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zer
 
 
 def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
-    """The conditions of cells at faces.
+    """The conditions of cells at faces, and the mixed cells.
 
     Returns:
-        For each face the number of each cell's condition, shape (nz, ny), (nz, nx) or (ny, nx), empty where the face
-        has no patch: a face in the order of FACES, 6 and above for patches, MIXED for mixed cells. And these cells.
+        maps: for each face the number of each cell's condition, in the shape of ``Grid.face_shape``, empty if the face
+            has no patch: 0 to 5 for the faces in the order of FACES, 6 and above for patches, MIXED for mixed cells.
+        mixed: the mixed cells.
     """
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
     places, numbers, fractions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
@@ -90,7 +91,7 @@ def lay_out(scenario: Scenario) -> tuple[Maps, MixedCells]:
 
 
 def _grouped(places: NDArray[np.int64], numbers: NDArray[np.int64], fractions: NDArray[np.float64]) -> MixedCells:
-    """Mixed cells from the parts that patches have of them; what is left of a cell has its face's condition."""
+    """Mixed cells from the parts that patches cover; the rest of each cell has the condition of its face."""
     cells, owners = np.unique(places, return_inverse=True)
     rest = 1.0 - np.bincount(owners, fractions, len(cells))
     left = rest > _NEGLIGIBLE

@@ -1,4 +1,4 @@
-"""Facets cut at the planes between cells into plane polygons, each within one cell."""
+"""Plane polygons within one cell each: facets cut at the planes between cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from heatsim.physics.facets import Facets
 
 Array = NDArray[np.float64]
 
-_ON_PLANE = 1e-7  # cells: corners so near to a plane between cells lie on it
+_ON_PLANE = 1e-7  # cells: corners this near to a plane between cells count as on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,9 +20,9 @@ class Polygons:
     """Plane polygons, each within one cell.
 
     Attributes:
-        corners: in cells from the corner of the grid; the last one is repeated to fill up shape (n, corners, 3).
-        normals: of the smooth surface, shape (n, 3).
-        areas: of the smooth surface in m², shape (n,).
+        corners: in cells from the corner of the grid, shape (n, corners, 3); short polygons repeat the last one.
+        normals: unit normals of the smooth surface, shape (n, 3).
+        areas: areas of the smooth surface in m², shape (n,).
     """
 
     corners: Array
@@ -44,7 +44,7 @@ class Polygons:
         return np.asarray((first + sums / total) / 3.0)
 
     def triangles(self) -> "Polygons":
-        """The same as triangles."""
+        """The polygons cut into triangles."""
         fans = _fans(self.corners)
         parts = np.linalg.norm(np.cross(fans[:, :, 1] - fans[:, :, 0], fans[:, :, 2] - fans[:, :, 0]), axis=2)
         of, number = np.nonzero(parts > 0.0)
@@ -52,7 +52,7 @@ class Polygons:
         return Polygons(fans[of, number], self.normals[of], areas)
 
     def quartered(self) -> "Polygons":
-        """Triangles cut into four equal ones each."""
+        """Each triangle cut into four equal triangles."""
         a, b, c = np.moveaxis(self.corners, 1, 0)
         ab, bc, ca = (a + b) / 2.0, (b + c) / 2.0, (c + a) / 2.0
         four = ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))
@@ -76,7 +76,7 @@ def _doubled_areas(corners: Array) -> Array:
 
 
 def split(some: Facets, grid: Grid) -> Polygons:
-    """Facets cut at the planes between cells; what lies outside the domain is left out."""
+    """Facets cut at the planes between cells, without the parts outside the domain."""
     spacing = np.array(grid.spacing)
     corners, of = (some.corners - np.array(grid.origin)) / spacing, np.arange(len(some))
     for axis, n in enumerate(grid.cells):
@@ -103,7 +103,7 @@ def split(some: Facets, grid: Grid) -> Polygons:
 
 
 def _together(some: Sequence[Array]) -> Array:
-    """All polygons of several arrays, each filled up with its last corner."""
+    """The polygons of several arrays in one; short ones repeat their last corner."""
     most = max(polygons.shape[1] for polygons in some)
     return np.concatenate([polygons[:, np.minimum(np.arange(most), polygons.shape[1] - 1)] for polygons in some])
 

@@ -13,7 +13,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import time_steps
 from heatsim.physics.boundary import AMBIENT, Boundary, linear_terms
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import (
     Coefficients,
     Precision,
@@ -60,7 +60,7 @@ class HeatProblem:
 
     scenario: Scenario
     grid: Grid
-    materials: Medium
+    materials: CellTypes
     boundary: Boundary
     sources: Sources
     parts: Parts | None

@@ -19,19 +19,19 @@ from heatsim.scenario.regions import SHAPES, Shaped
 Bytes = NDArray[np.uint8]
 
 _CELLS_PER_SLAB = 2**22
-BETWEEN = 1e-6  # cells: so near to their border a point lies in both
-ARRAYS = 2  # of one byte a cell, that ``Parts`` holds
+BETWEEN = 1e-6  # cells: a point this near to a border lies in both cells
+ARRAYS = 2  # arrays of one byte per cell in ``Parts``
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What every cell is.
+    """The material and owner of every cell.
 
     Attributes:
         material: index into the scenario's ``palette``, shape (nz, ny, nx).
-        owner: 0 for the domain itself, i for the i-th region (counted from 1) that painted the cell last.
-        region_cells: how many cells each region owns in the end, in the order of the scenario.
-        material_cells: how many cells each material of the palette has.
+        owner: number of the region that painted the cell last, from 1; 0 if no region did.
+        region_cells: number of cells that each region owns, in the order of the scenario.
+        material_cells: number of cells of each material of the palette.
     """
 
     material: Bytes
@@ -40,13 +40,18 @@ class Parts:
     material_cells: tuple[int, ...]
 
 
+def are_painted(scenario: Scenario) -> bool:
+    """Whether cells must be painted: for regions, void, or sources with a shape. Then :class:`Parts` needs memory."""
+    return bool(scenario.regions) or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
+
+
 def paint(scenario: Scenario) -> Parts:
     """Paint all regions in their order.
 
     Raises:
-        ScenarioError: a region lies outside the domain, paints no cell or has an open surface; or all cells are void;
-            or a source, or a region that a probe looks at, has no cell that conducts; or a point of a probe or the path
-            of a beam lies in void. Carries all of these.
+        ScenarioError: carries all mistakes: a region lies outside the domain, paints no cell or has an open surface;
+            all cells are void; a source, or the region of a probe, has no cell that conducts; a point of a probe or the
+            path of a beam lies in void.
     """
     grid = scenario.grid
     names = [name for name, _ in scenario.palette]
@@ -89,7 +94,7 @@ def _nothing_conducts(scenario: Scenario) -> Mistake:
 
 
 def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
-    """The cells in which a source sets heat free, shape (nz, ny, nx): those of its place that conduct."""
+    """The conducting cells that a source heats, shape (nz, ny, nx)."""
     mask = np.zeros(parts.material.shape, dtype=bool)
     for block, heated in _source_blocks(source, scenario, parts):
         mask[block] = heated
@@ -97,15 +102,15 @@ def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
 
 
 def region_mask(name: str, scenario: Scenario, parts: Parts) -> Mask:
-    """The cells that a region owns and that conduct, shape (nz, ny, nx)."""
+    """The conducting cells that a region owns, shape (nz, ny, nx)."""
     return np.asarray((parts.owner == _number(name, scenario)) & _conducts(parts.material, scenario))
 
 
 def _blocks(shaped: Shaped, grid: Grid) -> Iterator[tuple[Block, Mask]]:
-    """The blocks of a shape, or of everything.
+    """The blocks of a shape, or of the whole grid if there is no shape.
 
     Raises:
-        ValueError: no cell belongs to it, or it has no cells that could; the message is the user's.
+        ValueError: no cell lies in the shape; the message is for the user.
     """
     if shaped.shape is None:
         yield from _whole(grid)
@@ -125,7 +130,7 @@ def _blocks(shaped: Shaped, grid: Grid) -> Iterator[tuple[Block, Mask]]:
             domain = f"{_point(grid.origin)} to {_point(ends)} m"
             raise ValueError(f"{where} and lies outside the domain, which reaches from {domain}")
         raise ValueError(
-            f"{where} and holds no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
+            f"{where} and contains no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
             "or use more cells"
         )
 
@@ -194,7 +199,7 @@ def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
 
 
 def _spots(beam: Beam, scenario: Scenario) -> Iterator[tuple[float, float, float]]:
-    """Points of a beam's path on its face, no farther apart than cells."""
+    """Points of a beam's path on its face, with distances of at most a cell."""
     grid, face = scenario.grid, FACES.index(beam.face)
     across, along = face // 2, face_axes(beam.face)
     place = [0.0, 0.0, 0.0]
@@ -209,7 +214,7 @@ def _spots(beam: Beam, scenario: Scenario) -> Iterator[tuple[float, float, float
 
 
 def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
-    """Whether all cells that a point lies in, or between, are void."""
+    """Whether all cells at a point are void; on a border there are several."""
     if not scenario.uses_void:
         return False
     grid, around = scenario.grid, []
@@ -224,8 +229,8 @@ def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
 
 def _reason(region: str | None) -> str:
     if region is None:
-        return "all that is there is void"
-    return "it is void, or later regions are painted over all of it"
+        return "all its cells are void"
+    return "it is void, or later regions cover all of it"
 
 
 def _conducts(material: Bytes, scenario: Scenario) -> Mask:
@@ -247,7 +252,7 @@ def _counts(array: Bytes, kinds: int) -> tuple[int, ...]:
 
 
 def _place(shaped: Shaped) -> str:
-    """The key that says where a region or source is."""
+    """The key of the scenario that locates a region or source."""
     return next((key for key in SHAPES if getattr(shaped, key) is not None), "everywhere")
 
 

@@ -1,7 +1,7 @@
 """Which cells belong to a shape: those whose centres lie inside it or on its surface.
 
-A centre counts as on the surface when it misses it by at most 1e-9 of the smallest spacing, so that shapes written in
-decimals take the cells that they are meant to.
+A centre is on the surface if its distance is at most 1e-9 of the smallest spacing, so that rounded decimals of a shape
+do not lose cells.
 """
 
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ _CELLS_PER_SLAB = 2**22
 
 @dataclass(frozen=True)
 class Solid:
-    """A shape whose cells can be asked for.
+    """A shape that can list its cells.
 
     Attributes:
-        shape: the shape; of an STL file its surface.
-        low, high: the smallest and the largest coordinates (x, y, z) in m of anything inside.
+        shape: the shape; for an STL file its surface.
+        low, high: the smallest and largest coordinates (x, y, z) in m.
     """
 
     shape: Box | Sphere | Cylinder | Surface
@@ -42,7 +42,7 @@ class Solid:
         """The solid of a scenario's shape.
 
         Raises:
-            ValueError: the surface of an STL file is open, or cannot be read; the message is the user's.
+            ValueError: the surface of an STL file is open, or cannot be read; the message is for the user.
         """
         if isinstance(shape, Stl):
             surface = Surface.from_stl(shape)
@@ -50,9 +50,9 @@ class Solid:
         return cls(shape, *_bounds(shape))
 
     def blocks(self, grid: Grid) -> Iterator[tuple[Block, Mask]]:
-        """Blocks of cells (slices along z, y, x) with a mask each, from the bottom up; no cell outside them belongs.
+        """Blocks of cells (slices along z, y, x) with their masks, from the bottom up; they hold all its cells.
 
-        Blocks are small enough that what is done with them needs little memory.
+        Blocks are small, so that working on one needs little memory.
         """
         x, y, z = (_span(grid, axis, self.low[axis], self.high[axis]) for axis in range(3))
         if not (x.start < x.stop and y.start < y.stop and z.start < z.stop):
@@ -90,7 +90,7 @@ def _holds(
     z: NDArray[np.float64],
     margin: float,
 ) -> Mask:
-    """Whether points within a shape's bounds lie inside, or outside by at most a margin in m."""
+    """Whether points within a shape's bounds lie inside, or at most ``margin`` (m) outside."""
     if isinstance(shape, Sphere):
         cx, cy, cz = shape.centre
         squared = (z - cz) ** 2 + ((y - cy) ** 2 + (x - cx) ** 2)
@@ -108,9 +108,9 @@ def _holds(
 
 
 def holds(shaped: Shaped, point: tuple[float, float, float], margin: float) -> bool:
-    """Whether a point (m) lies in the shape of a region, or at most ``margin`` (m) beside it.
+    """Whether a point (m) lies in the shape of a region, or at most ``margin`` (m) outside.
 
-    Of a surface from a file, and of a label image, the cells are all that is looked at: they hold every point.
+    Always True for surfaces from files and for label images: only their cells are known.
     """
     shape = shaped.shape
     if isinstance(shape, Box):
@@ -119,10 +119,10 @@ def holds(shaped: Shaped, point: tuple[float, float, float], margin: float) -> b
     if isinstance(shape, Sphere):
         return float(np.linalg.norm(np.subtract(point, shape.centre))) <= shape.radius + margin
     if isinstance(shape, Cylinder):
-        axis, way = np.subtract(shape.to, shape.from_), np.subtract(point, shape.from_)
+        axis, arm = np.subtract(shape.to, shape.from_), np.subtract(point, shape.from_)
         length = float(np.linalg.norm(axis))
-        along = float(way @ axis) / length
-        across = float(np.linalg.norm(way - along * axis / length))
+        along = float(arm @ axis) / length
+        across = float(np.linalg.norm(arm - along * axis / length))
         return -margin <= along <= length + margin and across <= shape.radius + margin
     return True
 
@@ -134,7 +134,7 @@ def _bounds(shape: Box | Sphere | Cylinder) -> tuple[Vector, Vector]:
         return tuple(c - shape.radius for c in shape.centre), tuple(c + shape.radius for c in shape.centre)
     ends = np.array([shape.from_, shape.to])
     axis = (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
-    reach = shape.radius * np.sqrt(np.maximum(1.0 - axis**2, 0.0))  # of the round ends, along x, y, z
+    reach = shape.radius * np.sqrt(np.maximum(1.0 - axis**2, 0.0))  # half extent of the round ends along x, y, z
     return tuple((ends.min(axis=0) - reach).tolist()), tuple((ends.max(axis=0) + reach).tolist())
 
 

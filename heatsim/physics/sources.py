@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.scenario import Beam, Periodic, Scenario, Source, face_axes
 
 Array = NDArray[np.float64]
@@ -50,15 +50,15 @@ class Sources:
 
     Attributes:
         scenario: whose they are.
-        medium: the kinds of cells, which know the sources by their place among those without a beam.
+        materials: the kinds of cells, which know the sources by their place among those without a beam.
     """
 
     scenario: Scenario
-    medium: Medium
+    materials: CellTypes
 
     @property
     def volumetric(self) -> list[Source]:
-        """The sources in the body, in the order in which the medium counts them."""
+        """The sources in the body, in the order in which the cell types count them."""
         return [source for source in self.scenario.sources if source.beam is None]
 
     @property
@@ -86,17 +86,17 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        medium = self.medium
-        density = np.zeros((len(times), len(medium.kinds)))
+        materials = self.materials
+        density = np.zeros((len(times), len(materials.kinds)))
         for number, source in enumerate(self.volumetric):
-            heated = np.array([number in kind.sources for kind in medium.kinds])
+            heated = np.array([number in kind.sources for kind in materials.kinds])
             if source.power_density is None:
                 assert source.power is not None
-                amount = source.power / (float(medium.counts[heated].sum()) * medium.grid.cell_volume)
+                amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
             else:
                 amount = source.power_density
             density[:, heated] += (amount * self._scale(source, times, dt if lengths is None else lengths))[:, None]
-        capacity = np.where(medium.heat_capacity > 0.0, medium.heat_capacity, 1.0)
+        capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
 
     def given(self, times: Array, dt: float, precision: str) -> float:
@@ -114,7 +114,7 @@ class Sources:
         rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
         if len(rounded) == 1:
             steps = steps.sum(keepdims=True)
-        capacities = self.medium.counts * self.medium.cell_heat_capacity
+        capacities = self.materials.counts * self.materials.cell_heat_capacity
         return float(steps @ (rounded @ capacities))
 
     def powers(self, times: Array, dt: float) -> Array:
@@ -126,15 +126,15 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        medium = self.medium
+        materials = self.materials
         powers = np.zeros((len(times), len(self.volumetric)))
         for number, source in enumerate(self.volumetric):
             if source.power is not None:
                 whole = source.power
             else:
                 assert source.power_density is not None
-                heated = np.array([number in kind.sources for kind in medium.kinds])
-                whole = source.power_density * float(medium.counts[heated].sum()) * medium.grid.cell_volume
+                heated = np.array([number in kind.sources for kind in materials.kinds])
+                whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
             powers[:, number] = whole * self._scale(source, times, dt)
         return powers
 
@@ -188,32 +188,32 @@ class Sources:
 
     def _wraps(self, beam: Beam, axis: int) -> bool:
         """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
-        grid, reach = self.medium.grid, _REACH * beam.radius
+        grid, reach = self.materials.grid, _REACH * beam.radius
         along = [point[face_axes(beam.face).index(axis)] - grid.origin[axis] for point in beam.path]
         periodic = isinstance(self.scenario.boundaries.face(FACES[2 * axis]), Periodic)
         return periodic and (min(along) < reach or max(along) > grid.size[axis] - reach)
 
     def _window(self, beam: Beam, axis: int) -> int:
         """How many cells along an axis of its face a beam can reach in a step."""
-        n = self.medium.grid.cells[axis]
+        n = self.materials.grid.cells[axis]
         if self._wraps(beam, axis):
             return n
-        return min(n, ceil(2.0 * _REACH * beam.radius / self.medium.grid.spacing[axis]) + 1)
+        return min(n, ceil(2.0 * _REACH * beam.radius / self.materials.grid.spacing[axis]) + 1)
 
     def _radius(self, beam: Beam, axis: int) -> float:
         """The radius in m that a beam's weights along an axis are made with."""
-        return min(beam.radius, _EVEN * self.medium.grid.size[axis]) if self._wraps(beam, axis) else beam.radius
+        return min(beam.radius, _EVEN * self.materials.grid.size[axis]) if self._wraps(beam, axis) else beam.radius
 
     def _images(self, beam: Beam, axis: int) -> list[float]:
         """Distances in m at which an axis repeats itself within the reach of a beam; 0 alone where it does not."""
         if not self._wraps(beam, axis):
             return [0.0]
-        size = self.medium.grid.size[axis]
+        size = self.materials.grid.size[axis]
         most = ceil(_REACH * self._radius(beam, axis) / size) + 1
         return [size * number for number in range(-most, most + 1)]
 
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam, grid = source.beam, self.medium.grid
+        beam, grid = source.beam, self.materials.grid
         assert beam is not None
         (u, v), power = self._spot(source, times, dt)
         first, weights = [], []

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types, link_weights
 from heatsim.physics.boundary import FILM, FREE, Boundary
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Stability:
         boundary: its conditions.
     """
 
-    materials: Medium
+    materials: CellTypes
     boundary: Boundary
 
     @cached_property
@@ -139,17 +139,17 @@ class Stability:
 
     def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Cells, by their index in the flattened grid, and what they lose in 1/s; one cell stands for its likes."""
-        medium, grid = self.materials, self.materials.grid
+        materials, grid = self.materials, self.materials.grid
         nx, ny, nz = grid.cells
-        rates = medium.rates()
+        rates = materials.rates()
         inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
-        if medium.uniform and not any(numbers.size for numbers in self.boundary.maps):
+        if materials.uniform and not any(numbers.size for numbers in self.boundary.maps):
             cells, special = self._different_cells()
             yield cells[special], self._rates_of(cells[special], rates, films)
             others = cells[~special][:1]
             yield others, np.broadcast_to(np.asarray(inner, dtype=np.float64), len(others))
             return
-        seen = np.zeros(len(medium.kinds), dtype=bool)
+        seen = np.zeros(len(materials.kinds), dtype=bool)
         sides = np.zeros((ny, nx), dtype=bool)
         if not self._periodic[0]:
             sides[:, [0, -1]] = True
@@ -159,7 +159,9 @@ class Stability:
         for first in range(0, nz, count):
             z = np.arange(first, min(first + count, nz))
             shape = (len(z), ny, nx)
-            planes = np.full(shape, INTERIOR, dtype=np.uint8) if medium.uniform else medium.cells[z[0] : z[-1] + 1]
+            planes = (
+                np.full(shape, INTERIOR, dtype=np.uint8) if materials.uniform else materials.cells[z[0] : z[-1] + 1]
+            )
             ends = np.isin(z, (0, nz - 1)) & (not self._periodic[2])
             special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
             cells = np.flatnonzero(special) + first * ny * nx
@@ -182,18 +184,18 @@ class Stability:
         return np.asarray((z * ny + y) * nx + x, dtype=np.int64), special
 
     def _rates_of(self, cells: NDArray[np.int64], rates: Array, films: Array) -> Array:
-        medium, grid = self.materials, self.materials.grid
+        materials, grid = self.materials, self.materials.grid
         nx, ny, _ = grid.cells
         place = (cells % nx, cells // nx % ny, cells // (nx * ny))
 
         def kind_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
-            if medium.uniform:
+            if materials.uniform:
                 return np.zeros(len(x), dtype=np.intp)
-            return (medium.cells[z, y, x] & ~np.uint8(INTERIOR)).astype(np.intp)
+            return (materials.cells[z, y, x] & ~np.uint8(INTERIOR)).astype(np.intp)
 
         own = kind_at(*place)
         total = np.zeros(len(cells))
-        gains = medium.half_cells(1.0)[:, :, 2] * medium.warming[:, None]
+        gains = materials.half_cells(1.0)[:, :, 2] * materials.warming[:, None]
         areas, factors = self._weights_of(cells)
         with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
@@ -206,14 +208,14 @@ class Stability:
             other = kind_at(beside[0], beside[1], beside[2])
             u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self._periodic[axis])
-            least_half = medium.least_half[axis, own]
+            least_half = materials.least_half[axis, own]
             with np.errstate(divide="ignore", invalid="ignore"):
                 conductance = sum(
                     fraction / (least_half + resistances[number])
                     for number, fraction in self.boundary.shares(face, v, u)
                 )
-                if medium.void is not None and self.boundary.void is not None:
-                    towards_void = (~outside | self._periodic[axis]) & (other == medium.void)
+                if materials.void is not None and self.boundary.void is not None:
+                    towards_void = (~outside | self._periodic[axis]) & (other == materials.void)
                     film = resistances[self.boundary.void]
                     film = np.where(film > 0.0, film / areas[:, face], 0.0)
                     through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)

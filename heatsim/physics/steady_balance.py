@@ -35,7 +35,7 @@ class SteadyBalance:
 
     Attributes:
         xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
-        medium: the kinds of cells.
+        materials: the kinds of cells.
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
         cell_sources: heat set free in a cell of each kind in W, shape (kinds,).
@@ -54,27 +54,31 @@ class SteadyBalance:
         Raises:
             ScenarioError: a value is not finite then.
         """
-        self.xp, self.body, self.medium, self.periodic = xp, body, body.materials, body.periodic
+        self.xp, self.body, self.materials, self.periodic = xp, body, body.materials, body.periodic
         self.reference = reference
-        capacities = self.medium.cell_heat_capacity
+        capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
-        self._types = xp.asarray(self.medium.cells)
+        self._types = xp.asarray(self.materials.cells)
         self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing)
 
     def move_to(self, stage: Rows) -> None:
         """Take the conditions, sources and beams of a stage; its heat is that of a step of 1 s."""
-        self.cell_sources = stage.heat[0] * self.medium.cell_heat_capacity
-        self.surfaces = at_stage(self.surfaces, self.medium.grid, stage.conditions[0], stage.beams)
+        self.cell_sources = stage.heat[0] * self.materials.cell_heat_capacity
+        self.surfaces = at_stage(self.surfaces, self.materials.grid, stage.conditions[0], stage.beams)
 
     @property
     def shift(self) -> float:
         """The offset in K from these deviations to those of the materials' enthalpy tables."""
-        return self.reference - self.body.reference if self.medium.varies else 0.0
+        return self.reference - self.body.reference if self.materials.varies else 0.0
 
     @cached_property
     def linear(self) -> bool:
         """Whether nothing radiates and no conductivity depends on temperature."""
-        return not self.medium.varies and not any(surface.radiates for surface in self.surfaces)
+        return all(map(self.is_linear, self.surfaces)) and not self.materials.varies
+
+    def is_linear(self, surface: SteadySurface) -> bool:
+        """Whether the exchange of a surface is a linear function of the temperature; see its ``linear_terms``."""
+        return not self.materials.varies and not surface.radiates
 
     def links(self, precision: str, scale: float) -> tuple[Any, Any, Any]:
         """Conductances at the reference temperature between each cell and the one before it along x, y, z.
@@ -87,12 +91,12 @@ class SteadyBalance:
             Device arrays of shape (nz, ny, nx); the links of the first cells are those to the last where an axis wraps,
             else 0.
         """
-        xp, medium, volume = self.xp, self.medium, self.medium.grid.cell_volume
-        found, exposure = [], medium.exposure
+        xp, materials, volume = self.xp, self.materials, self.materials.grid.cell_volume
+        found, exposure = [], materials.exposure
         weighted = exposure is not None and exposure.contacts
-        factors = xp.asarray(link_factors(medium).astype(precision)) if weighted else None
-        for axis, d in enumerate(medium.grid.spacing):
-            link = self._between(2 - axis, (medium.link[axis] * (volume / d / scale)).astype(precision))
+        factors = xp.asarray(link_factors(materials).astype(precision)) if weighted else None
+        for axis, d in enumerate(materials.grid.spacing):
+            link = self._between(2 - axis, (materials.link[axis] * (volume / d / scale)).astype(precision))
             if exposure is not None and factors is not None:
                 link.reshape(-1)[xp.asarray(exposure.cells)] *= factors[:, 2 * axis]
             first = xp.moveaxis(link, 2 - axis, 0)
@@ -103,7 +107,7 @@ class SteadyBalance:
 
     def _between(self, dimension: int, table: NDArray[Any]) -> Any:
         """For each cell the entry of a table [before, here] with the cell before it along a dimension of the array."""
-        xp, shape = self.xp, self.medium.grid.shape
+        xp, shape = self.xp, self.materials.grid.shape
         if (table == table[0, 0]).all():
             return xp.full(shape, table[0, 0], dtype=table.dtype)
         out, flat = xp.empty(shape, dtype=table.dtype), xp.asarray(table.reshape(-1))
@@ -126,8 +130,8 @@ class SteadyBalance:
         """For each cell the entry of its kind, a device array of shape (nz, ny, nx)."""
         xp = self.xp
         if (table == table[0]).all():
-            return xp.full(self.medium.grid.shape, table[0], dtype=table.dtype)
-        entries, out = xp.asarray(table), xp.empty(self.medium.grid.shape, dtype=table.dtype)
+            return xp.full(self.materials.grid.shape, table[0], dtype=table.dtype)
+        entries, out = xp.asarray(table), xp.empty(self.materials.grid.shape, dtype=table.dtype)
         for planes in _slabs(out.shape):
             out[planes] = entries[self._types[planes] & _KIND]
         return out
@@ -135,20 +139,21 @@ class SteadyBalance:
     @property
     def source_power(self) -> float:
         """What sources in the body give, in W."""
-        return float(self.cell_sources @ self.medium.counts)
+        return float(self.cell_sources @ self.materials.counts)
 
     @cached_property
     def scale(self) -> float:
         """Twice the largest conductance of a half cell in W/K: numbers in units of it do not leave float32."""
-        volume, spacing = self.medium.grid.cell_volume, self.medium.grid.spacing
-        return 4.0 * max(float(self.medium.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
+        volume, spacing = self.materials.grid.cell_volume, self.materials.grid.spacing
+        return 4.0 * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
 
     def flows(self, temperatures: Sequence[Any]) -> "Flows":
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
-        for surface, T in zip(self.surfaces, temperatures, strict=True):
-            heat = float((self.exchange(surface, T)[0] - surface.area * surface.beam).sum())
+        # All are fetched from a GPU at once.
+        heats = [self._heat(surface, T) for surface, T in zip(self.surfaces, temperatures, strict=True)]
+        for surface, heat in zip(self.surfaces, self.xp.stack(heats).tolist() if heats else [], strict=True):
             faces[surface.name] += heat
             if surface.number in patches:
                 patches[surface.number] += heat
@@ -156,13 +161,21 @@ class SteadyBalance:
         void = faces.pop(VOID)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
+    def _heat(self, surface: SteadySurface, T: Any) -> Any:
+        """Heat in W through a surface into the body, that of beams left out; a number of the device."""
+        if self.is_linear(surface) and surface.alike:
+            heat, slope = surface.linear_terms()
+            # Sums of arrays with gaps are slow on a GPU.
+            return heat * T.size - slope * self.xp.ascontiguousarray(T).sum()
+        return (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
+
     def exchange(self, surface: SteadySurface, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
-        if not self.medium.varies:
+        if not self.materials.varies:
             return surface.exchange(T)
         at_ambient = surface.condition[AMBIENT] + self.xp.zeros_like(T)
         conducting, potential, held = (
-            self.medium.by_enthalpy(of, surface.kinds, deviation + self.shift, self.xp)
+            self.materials.by_enthalpy(of, surface.kinds, deviation + self.shift, self.xp)
             for of, deviation in (
                 (EnthalpyTable.conductivity_at, T),
                 (EnthalpyTable.potential_at, T),
@@ -173,27 +186,27 @@ class SteadyBalance:
 
     def linearise(self, T: Any) -> Linearised:
         """Conduction at deviations T in K, on the device."""
-        return linearise(self.xp, self.medium, self._types, self.periodic, T + self.shift)
+        return linearise(self.xp, self.materials, self._types, self.periodic, T + self.shift)
 
     def moved(self, linearised: Linearised, v: Any) -> Any:
         """T where the potentials have changed by w·v, as deviations in K."""
-        return moved(self.xp, self.medium, self._types, linearised, v) - self.shift
+        return moved(self.xp, self.materials, self._types, linearised, v) - self.shift
 
     def contents(self, T: Any) -> Any:
         """What a field holds for deviations T in K."""
-        return contents(self.xp, self.medium, self._types, T + self.shift) if self.medium.varies else T
+        return contents(self.xp, self.materials, self._types, T + self.shift) if self.materials.varies else T
 
     def temperatures(self, held: Any) -> Any:
         """Deviations T in K where the field holds these contents."""
-        return temperatures(self.xp, self.medium, self._types, held) - self.shift if self.medium.varies else held
+        return temperatures(self.xp, self.materials, self._types, held) - self.shift if self.materials.varies else held
 
     def content_slopes(self, T: Any) -> Any:
         """How much more a field holds for each kelvin, at deviations T in K."""
-        return content_slopes(self.xp, self.medium, self._types, T + self.shift)
+        return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""
-        sources, grid = self.body.sources, self.medium.grid
+        sources, grid = self.body.sources, self.materials.grid
         in_body = iter(sources.powers(np.zeros(1), INSTANT)[0].tolist())
         beams = iter(sources.beam_rows(np.zeros(1), INSTANT))
         powers = {}

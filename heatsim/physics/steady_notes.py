@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from heatsim.physics.boundary import Boundary
-from heatsim.scenario import Scenario
+from heatsim.scenario import Scenario, TimeFunction
+from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.resolved import KEYS_WITHOUT_MEANING
 
 
@@ -39,11 +41,11 @@ def _changing(scenario: Scenario) -> Iterator[str]:
     """The keys of values that are not the same at all times."""
     conditions = Boundary.from_scenario(scenario)
     for key, condition in zip(conditions.keys, conditions.conditions, strict=True):
-        for name in ("value", "coefficient", "ambient", "emissivity", "surroundings"):
-            function = getattr(condition, name, None)
-            if name == "surroundings" and function == getattr(condition, "ambient", None):
-                continue
-            if function is not None and not function.constant:
+        named: list[tuple[TimeFunction, Quantity]] = []
+        for name, function, quantity in functions_in_time(condition):
+            # Surroundings are the ambient if they are not set.
+            if not function.constant and (function, quantity) not in named:
+                named.append((function, quantity))
                 yield f"{key}.{name}"
     for number, source in enumerate(scenario.sources):
         if not source.scale.constant:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
@@ -33,7 +33,7 @@ class Balanced(Protocol):
     """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
 
     @property
-    def materials(self) -> Medium: ...  # noqa: D102
+    def materials(self) -> CellTypes: ...  # noqa: D102
     @property
     def boundary(self) -> Boundary: ...  # noqa: D102
     @property
@@ -57,11 +57,13 @@ class SteadySurface:
         grounded: whether what passes depends on the temperature of the cell.
         radiates: whether the condition radiates.
         face: number of the face, −1 towards void.
-        cells: by their index in the flattened grid; shape (n,).
-        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,).
+        cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
+            box; arrays and numbers of the cells have the shape that these give.
+        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,). None with
+            slices.
         parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
             no cell is shared.
-        kinds: what they are, shape (n,).
+        kinds: what they are, shape (n,), or one number where all are equal.
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
@@ -86,6 +88,41 @@ class SteadySurface:
     condition: tuple[float, ...]
     beam: Any
     reference: float
+
+    def of(self, values: Any) -> Any:
+        """The numbers of the cells out of an array of shape (nz, ny, nx): a view of it where they are a whole face."""
+        return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
+
+    def put(self, numbers: Any, to: Any) -> None:
+        """Set the numbers of the cells in an array of shape (nz, ny, nx)."""
+        if isinstance(self.cells, tuple):
+            to[self.cells] = numbers
+        else:
+            to.reshape(-1)[self.cells] = numbers
+
+    def add(self, numbers: Any, to: Any) -> None:
+        """Add to the numbers of the cells in an array of shape (nz, ny, nx)."""
+        values = self.of(to)
+        values += numbers
+        # A GPU is spared the copy of a view to itself.
+        if not isinstance(self.cells, tuple):
+            self.put(values, to)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the same numbers hold for all cells."""
+        return all(isinstance(number, float) for number in (self.area, self.half, self.weight, self.beam))
+
+    def linear_terms(self) -> tuple[Any, Any]:
+        """Heat in W into each cell at T = 0, and what each kelvin of T takes off it in W/K, where nothing radiates.
+
+        Returns:
+            Numbers of the host where the cells are alike.
+        """
+        if not self.alike:
+            return self.exchange(np.float64(0.0))
+        heat, slope = replace(self, xp=np).exchange(np.float64(0.0))
+        return float(heat), float(slope)
 
     def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
         """Heat into each cell in W, that of beams included, and its slope in W/K.
@@ -170,67 +207,87 @@ class _Finder:
         xp, body, axis = self._xp, self._body, face // 2
         if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
             return
-        cells = _cells_at(xp, body.materials.grid, face)
+        exchanges, materials = self._exchanging(), body.materials
+        alike = materials.uniform and not materials.varies and not beams and not body.boundary.maps[face].size
+        if alike and not self._changing:
+            if exchanges[face]:
+                at = _Places(face, _slices_at(face), None, None)
+                yield self._surface(FACES[face], face, axis, at, 0, 1.0, 1.0, 0.0)
+            return
+        cells = _cells_at(xp, materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
         for number, places, fractions, parts in _conditions_on(xp, body.boundary, face):
-            if beams or self._passes(number):
+            if beams or exchanges[number]:
                 places = xp.arange(len(cells)) if places is None else places
                 at = _Places(face, cells[places], places, parts)
                 beam = flux if isinstance(flux, float) else flux[places]
-                yield from self._surface(FACES[face], number, axis, at, fractions, 1.0, beam)
+                yield from self._conducting(FACES[face], number, axis, at, fractions, 1.0, beam)
 
-    def _passes(self, number: int) -> bool:
-        """Whether a condition lets heat through."""
+    def _exchanging(self) -> NDArray[np.bool_]:
+        """Which conditions let heat through: at t = 0, or ever."""
         if self._changing:
-            return not isinstance(self._body.boundary.conditions[number], Insulated | Periodic)
-        return bool(self._rows[number, [FILM, FLUX, EMISSION]].any())
+            conditions = self._body.boundary.conditions
+            return np.array([not isinstance(condition, Insulated | Periodic) for condition in conditions])
+        return np.asarray(np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1))
 
     def _towards_void(self) -> Iterator[SteadySurface]:
-        xp, medium, condition = self._xp, self._body.materials, self._body.boundary.void
-        if condition is None or medium.exposure is None or not medium.exposed_cells:
+        xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
+        if condition is None or materials.exposure is None or not materials.exposed_cells:
             return
-        exposed = xp.asarray(medium.exposure.cells)
+        exposed = xp.asarray(materials.exposure.cells)
         own = self._types[exposed] & _KIND
         for side in range(6):
             axis = side // 2
-            n, stride = medium.grid.cells[axis], int(np.prod(medium.grid.cells[:axis]))
-            ratios, place = xp.asarray(medium.exposure.area[:, side]), exposed // stride % n
+            n, stride = materials.grid.cells[axis], int(np.prod(materials.grid.cells[:axis]))
+            ratios, place = xp.asarray(materials.exposure.area[:, side]), exposed // stride % n
             beyond = place + 1 if side % 2 else place - 1
             around = self._types[exposed + (beyond % n - place) * stride] & _KIND
-            passes = (own != medium.void) & (around == medium.void) & (ratios > 0.0)
+            passes = (own != materials.void) & (around == materials.void) & (ratios > 0.0)
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
             some = xp.flatnonzero(passes)
             at = _Places(-1, exposed[some], some, None)
-            yield from self._surface(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
+            yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
 
-    def _surface(
+    def _conducting(
         self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any
     ) -> Iterator[SteadySurface]:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
-        xp, medium, row = self._xp, self._body.materials, self._rows[number]
-        half, radiating = 1.0 / medium.half[axis], bool(row[EMISSION] > 0.0)
-        if self._changing:
-            radiating = radiates(self._body.boundary.conditions[number])
-        if medium.uniform:
+        xp, materials = self._xp, self._body.materials
+        if materials.uniform:
             kinds = xp.zeros(len(at.cells), dtype=np.uint8)
         else:
             kinds = self._types[at.cells] & _KIND
-            if medium.void is not None:
-                some = xp.flatnonzero(kinds != medium.void)
+            if materials.void is not None:
+                some = xp.flatnonzero(kinds != materials.void)
                 kinds, at = kinds[some], at.taken(some)
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
-        conducting = half[half > 0.0]
-        halves = float(conducting[0]) if (conducting == conducting[0]).all() else xp.asarray(half)[kinds]
         if len(at.cells):
-            yield SteadySurface(
-                *(xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
-                *(at.face, at.cells, at.places, at.parts, kinds),
-                *(fractions * (medium.grid.cell_volume / medium.grid.spacing[axis]), halves, weight),
-                *(tuple(row.tolist()), beam, self._reference),
-            )
+            yield self._surface(name, number, axis, at, kinds, fractions, weight, beam)
+
+    def _surface(
+        self, name: str, number: int, axis: int, at: "_Places", kinds: Any, fractions: Any, weight: Any, beam: Any
+    ) -> SteadySurface:
+        materials, row = self._body.materials, self._rows[number]
+        half, radiating = 1.0 / materials.half[axis], bool(row[EMISSION] > 0.0)
+        if self._changing:
+            radiating = radiates(self._body.boundary.conditions[number])
+        conducting = half[half > 0.0]
+        halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[kinds]
+        return SteadySurface(
+            *(self._xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+            *(at.face, at.cells, at.places, at.parts),
+            *(kinds, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
+            *(tuple(row.tolist()), beam, self._reference),
+        )
+
+
+def _slices_at(face: int) -> tuple[slice, ...]:
+    """The cells at a face of the box, as an index of an array of shape (nz, ny, nx)."""
+    at = slice(-1, None) if face % 2 else slice(0, 1)
+    return tuple(at if axis == face // 2 else slice(None) for axis in (2, 1, 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 
 _KIND = np.uint8(INTERIOR - 1)
@@ -41,37 +41,37 @@ class Linearised:
     conducting: Any
 
 
-def linearise(xp: Any, medium: Medium, types: Any, periodic: tuple[bool, bool, bool], T: Any) -> Linearised:
+def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, bool, bool], T: Any) -> Linearised:
     """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from.
 
     Args:
         xp: NumPy, or CuPy.
-        medium: the kinds of cells.
+        materials: the kinds of cells.
         types: the bytes of its cells, on the device; not looked at if it is uniform.
         periodic: which axes wrap.
         T: float64, on the device.
     """
-    kinds = _kinds(xp, medium, types, T.shape)
-    potential = medium.by_enthalpy(EnthalpyTable.potential_at, kinds, T, xp)
-    conducting = medium.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T, xp)
-    material = xp.asarray(np.array([kind.material for kind in medium.kinds], dtype=np.uint8))[kinds]
-    count = len(medium.palette)
+    kinds = _kinds(xp, materials, types, T.shape)
+    potential = materials.by_enthalpy(EnthalpyTable.potential_at, kinds, T, xp)
+    conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T, xp)
+    material = xp.asarray(np.array([kind.material for kind in materials.kinds], dtype=np.uint8))[kinds]
+    count = len(materials.palette)
     cells = xp.maximum(xp.bincount(material.reshape(-1), minlength=count), 1)
     weight = (xp.bincount(material.reshape(-1), conducting.reshape(-1), minlength=count) / cells)[material]
     gain, links = xp.zeros(T.shape), []
-    for axis, d in enumerate(medium.grid.spacing):
-        area, dimension = medium.grid.cell_volume / d, 2 - axis
+    for axis, d in enumerate(materials.grid.spacing):
+        area, dimension = materials.grid.cell_volume / d, 2 - axis
 
         def before(values: Any, dimension: int = dimension) -> Any:
             return xp.roll(values, 1, dimension)
 
         alike, pair = (
             material == before(material),
-            before(kinds).astype(np.uint16) * np.uint16(len(medium.kinds)) + kinds,
+            before(kinds).astype(np.uint16) * np.uint16(len(materials.kinds)) + kinds,
         )
-        inner = xp.asarray(medium.link[axis].reshape(-1) * area)[pair]
-        half = xp.asarray(medium.half[axis])[kinds] / conducting
-        resistance = xp.asarray(medium.resistance.reshape(-1))[pair] / _ratios(xp, medium, axis)
+        inner = xp.asarray(materials.link[axis].reshape(-1) * area)[pair]
+        half = xp.asarray(materials.half[axis])[kinds] / conducting
+        resistance = xp.asarray(materials.resistance.reshape(-1))[pair] / _ratios(xp, materials, axis)
         outer = area / (half + before(half) + resistance)
         if not periodic[axis] or T.shape[dimension] == 1:
             for values in (inner, outer):
@@ -82,37 +82,37 @@ def linearise(xp: Any, medium: Medium, types: Any, periodic: tuple[bool, bool, b
     return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)
 
 
-def moved(xp: Any, medium: Medium, types: Any, linearised: Linearised, v: Any) -> Any:
+def moved(xp: Any, materials: CellTypes, types: Any, linearised: Linearised, v: Any) -> Any:
     """T where the potentials have changed by w·v, as deviations in K; arguments as for :func:`linearise`."""
-    kinds = _kinds(xp, medium, types, v.shape)
-    return medium.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v, xp)
+    kinds = _kinds(xp, materials, types, v.shape)
+    return materials.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v, xp)
 
 
-def contents(xp: Any, medium: Medium, types: Any, T: Any) -> Any:
+def contents(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
     """What a field holds at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
-    return medium.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, medium, types, T.shape), T, xp)
+    return materials.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, materials, types, T.shape), T, xp)
 
 
-def temperatures(xp: Any, medium: Medium, types: Any, held: Any) -> Any:
+def temperatures(xp: Any, materials: CellTypes, types: Any, held: Any) -> Any:
     """T as deviations in K where the field holds these contents; arguments as for :func:`linearise`."""
-    return medium.by_enthalpy(EnthalpyTable.temperature_of, _kinds(xp, medium, types, held.shape), held, xp)
+    return materials.by_enthalpy(EnthalpyTable.temperature_of, _kinds(xp, materials, types, held.shape), held, xp)
 
 
-def content_slopes(xp: Any, medium: Medium, types: Any, T: Any) -> Any:
+def content_slopes(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
     """dθ/dT at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
-    return medium.by_enthalpy(EnthalpyTable.content_slope_at, _kinds(xp, medium, types, T.shape), T, xp)
+    return materials.by_enthalpy(EnthalpyTable.content_slope_at, _kinds(xp, materials, types, T.shape), T, xp)
 
 
-def _kinds(xp: Any, medium: Medium, types: Any, shape: tuple[int, int, int]) -> Any:
-    return xp.zeros(shape, dtype=np.uint8) if medium.uniform else types & _KIND
+def _kinds(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int, int]) -> Any:
+    return xp.zeros(shape, dtype=np.uint8) if materials.uniform else types & _KIND
 
 
-def _ratios(xp: Any, medium: Medium, axis: int) -> Any:
+def _ratios(xp: Any, materials: CellTypes, axis: int) -> Any:
     """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted."""
-    if medium.exposure is None or not medium.exposure.contacts:
+    if materials.exposure is None or not materials.exposure.contacts:
         return 1.0
-    ratios = xp.ones(medium.grid.shape)
+    ratios = xp.ones(materials.grid.shape)
     # What has no smooth surface is no contact, so its resistance is 0.
-    area = medium.exposure.area[:, 2 * axis]
-    ratios.reshape(-1)[xp.asarray(medium.exposure.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
+    area = materials.exposure.area[:, 2 * axis]
+    ratios.reshape(-1)[xp.asarray(materials.exposure.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
     return ratios

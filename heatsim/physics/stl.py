@@ -1,4 +1,4 @@
-"""Closed surfaces from STL files, and the cells inside of them, by VTK."""
+"""Closed surfaces from STL files, and the cells inside them, found by VTK."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,8 @@ from heatsim.scenario import Stl
 from heatsim.scenario.messages import show
 from heatsim.scenario.quantities import LARGEST
 
-# Of the part's size: corners nearer than this are one, if that closes the surface. Programs that write coordinates as
-# text round the same corner differently in the triangles that meet there.
+# Fraction of the part's size: corners nearer than this are merged if the surface is open. Programs that write
+# coordinates as text may round the same corner differently in different triangles.
 _MERGED = 1e-6
 
 
@@ -36,21 +36,21 @@ class Surface:
         """Read, scale and move a part.
 
         Raises:
-            ValueError: the file holds no triangles, or a surface that is open; the message is the user's.
-            InputError: VTK, which reads it, is not installed.
+            ValueError: the file has no triangles, or its surface is open; the message is for the user.
+            InputError: VTK is not installed.
         """
         points, triangles = _read(stl.file.path)
         if open_edges(triangles):
             size = float(np.ptp(points, axis=0).max())
             merged, index = np.unique(np.round(points / (_MERGED * size)), axis=0, return_inverse=True)
             corners = index.reshape(-1)[triangles]
-            # A triangle of which two corners have become one is a line.
+            # A triangle with two merged corners is a line.
             corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
             count = open_edges(corners)
             if count:
                 raise ValueError(
                     f"{show(stl.file.path.name)} is open: {count} edges belong to one triangle only; close the holes "
-                    "in the program that made it"
+                    "in the program that made the file"
                 )
             points, triangles = merged * (_MERGED * size), corners
         with np.errstate(over="ignore"):
@@ -65,13 +65,13 @@ class Surface:
         return tuple(self.points.min(axis=0).tolist()), tuple(self.points.max(axis=0).tolist())
 
     def inside(self, grid: Grid, block: tuple[slice, slice, slice]) -> NDArray[np.bool_]:
-        """Whether the centres of a block of cells, given along z, y, x, lie inside; of the block's shape.
+        """Whether the centres of a block of cells (slices along z, y, x) lie inside; in the shape of the block.
 
-        A centre on the surface itself counts as inside on one side of the part only, so that two parts that touch
-        there share no cell.
+        A centre on the surface counts as inside on one side of the part only, so that two parts in contact share no
+        cell.
         """
         vtk = _import_vtk()
-        # In cells: VTK's tolerances are made for numbers of this size.
+        # In units of cells: VTK's tolerances suit numbers of this size.
         scale = np.array(grid.cells) / np.array(grid.size)
         surface = self._poly_data(vtk, (self.points - np.array(grid.origin)) * scale - 0.5)
         z, y, x = block
@@ -95,7 +95,7 @@ class Surface:
         """Whether points (x, y, z) in m, shape (n, 3), lie inside; shape (n,)."""
         vtk = _import_vtk()
         low, high = (np.array(corner) for corner in self.bounds)
-        scale = 100.0 / float((high - low).max())  # as above
+        scale = 100.0 / float((high - low).max())  # VTK's tolerances suit numbers of this size
         asked, places = vtk.vtkPolyData(), vtk.vtkPoints()
         places.SetData(vtk.numpy_to_vtk((points - low) * scale, deep=True))
         asked.SetPoints(places)
@@ -108,7 +108,7 @@ class Surface:
         return np.asarray(flags != 0)
 
     def _poly_data(self, vtk: SimpleNamespace, corners: NDArray[np.float64]) -> Any:
-        """The surface as VTK has it, with its corners elsewhere."""
+        """The surface for VTK, with other coordinates of its corners."""
         points, cells, surface = vtk.vtkPoints(), vtk.vtkCellArray(), vtk.vtkPolyData()
         points.SetData(vtk.numpy_to_vtk(corners, deep=True))
         offsets = np.arange(0, 3 * len(self.triangles) + 1, 3, dtype=np.int64)
@@ -129,7 +129,7 @@ def open_edges(triangles: NDArray[np.int64]) -> int:
 
 
 def _read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Points and triangles of an STL file, equal corners made one."""
+    """Points and triangles of an STL file; equal corners are merged."""
     vtk = _import_vtk()
     reader = vtk.vtkSTLReader()
     reader.SetFileName(str(path))
@@ -141,16 +141,16 @@ def _read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     reader.Update()
     surface = reader.GetOutput()
     if messages or not surface.GetNumberOfPolys():
-        raise ValueError(f"{show(path.name)} cannot be read as an STL file, or holds no triangles")
+        raise ValueError(f"{show(path.name)} cannot be read as an STL file, or has no triangles")
     points = vtk.vtk_to_numpy(surface.GetPoints().GetData()).astype(np.float64)
     triangles = vtk.vtk_to_numpy(surface.GetPolys().GetConnectivityArray()).reshape(-1, 3).astype(np.int64)
     if not np.isfinite(points).all():
-        raise ValueError(f"{show(path.name)} holds coordinates that are not finite")
+        raise ValueError(f"{show(path.name)} has coordinates that are not finite")
     return points, triangles
 
 
 def _import_vtk() -> SimpleNamespace:
-    """The parts of VTK that are needed here."""
+    """The classes and functions of VTK that this module uses."""
     try:
         from vtkmodules.util import numpy_support
         from vtkmodules.vtkCommonCore import vtkPoints

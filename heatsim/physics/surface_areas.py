@@ -1,8 +1,7 @@
-"""The smooth area that each face between two cells stands for, from the shapes that were painted.
+"""The smooth area of each face between two cells, from the painted shapes.
 
-Where two cells differ, the surface of the region that was painted last lies between their centres. A piece of that
-surface with the area dS and the unit normal n passes nᵢ²·dS of it on to the voxel face across axis i in its column of
-cells:
+Between two cells of different regions lies the surface of the region that was painted last. A piece of that surface
+with area dS and unit normal n adds nᵢ²·dS to the voxel face across axis i in its column of cells:
 
     z                     . ' /
     |   +-------+     . '    /| n        Σ nᵢ² = 1, so the faces have the area of the surface, whatever its direction.
@@ -11,8 +10,8 @@ cells:
     |       . ' |   o   |
     +-----------+-------+---- x
 
-Where the column has no such face, as at edges, the area goes to the nearest one. Pieces that another region covers
-count for nothing.
+If the column has no such face, as at edges, the area goes to the nearest face. Pieces that another region covers do not
+count.
 """
 
 from dataclasses import dataclass
@@ -32,19 +31,19 @@ from heatsim.scenario import Region, Scenario, load_labels
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_BESIDE = 1e-3  # cells: how far from a surface to ask what lies beside it; more than STL files round by
-_LEVELS = 4  # how often a piece that another region covers in part is halved
-_FARTHEST = 16  # cells: how far along a column its face is looked for
-_NEAR = 2  # cells: how far around a piece that has no face in any of its columns
+_BESIDE = 1e-3  # cells: distance from a surface at which its neighbour is looked up; STL files round by less
+_LEVELS = 4  # a piece that another region partly covers is quartered at most this often
+_FARTHEST = 16  # cells: longest search along a column for its face
+_NEAR = 2  # cells: longest search around a piece without a face in its columns
 
 
 def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> FaceAreas:
-    """All faces between certain materials with their smooth areas.
+    """All faces between wanted materials, with their smooth areas.
 
     Args:
-        scenario: with the regions.
-        parts: what they have painted.
-        wanted: between which materials of the palette, shape (materials, materials).
+        scenario: the scenario with the regions.
+        parts: the painted cells.
+        wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
     """
     grid = scenario.grid
@@ -53,7 +52,7 @@ def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: 
         return FaceAreas(faces, np.zeros(0))
     areas = _from_shapes(scenario, parts, wanted, periodic).of(faces)
     low, high = cells_beside(grid, faces)
-    # Where a shape that the domain cuts off meets itself across a periodic axis, the domain's end is the surface.
+    # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
     areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
     owner = parts.owner.reshape(-1)
     labels = np.array([False, *(region.labels is not None for region in scenario.regions)])
@@ -67,7 +66,7 @@ def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: 
 def _from_shapes(
     scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
 ) -> FaceAreas:
-    """The areas that the surfaces of shapes have given to faces."""
+    """The areas of faces from the surfaces of shapes."""
     painting = _Painting(scenario, parts, periodic)
     found: list[tuple[Indices, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
     for number in range(1, len(scenario.regions) + 1):
@@ -91,7 +90,7 @@ class _Samples:
         points: in cells from the corner of the grid, shape (n, 3).
         normals: shape (n, 3).
         areas: in m², shape (n,).
-        other: the material outside, a place in the palette.
+        other: the material outside, an index in the palette.
     """
 
     points: Array
@@ -104,7 +103,7 @@ class _Samples:
 
 
 class _Painting:
-    """The painted regions, asked at points of their surfaces."""
+    """The painted regions: materials near their surfaces, and faces for pieces of the surfaces."""
 
     def __init__(self, scenario: Scenario, parts: Parts, periodic: tuple[bool, bool, bool]) -> None:
         names = [name for name, _ in scenario.palette]
@@ -123,11 +122,11 @@ class _Painting:
         }
         self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
         self._owner, self._material = parts.owner.reshape(-1), parts.material.reshape(-1)
-        # Of a step along x, y, z in the direction of a normal of length 1: in cells.
+        # Length in cells along x, y, z of a step along a unit normal.
         self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
 
     def visible(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> "_Samples":
-        """The pieces of a region's surface that lie between wanted materials, cut where other regions end on them."""
+        """The pieces of a region's surface between wanted materials, cut at the borders of other regions."""
         wanted_here, alone = wanted[self.materials[number]], not self._beside[number]
         found = []
         pieces = pieces if alone else pieces.triangles()
@@ -148,7 +147,7 @@ class _Painting:
         return _Samples(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def _outside(self, points: Array, normals: Array, number: int) -> Indices:
-        """The material just outside of a region's surface; −1 where the surface is covered, or ends the domain."""
+        """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""
         cells = np.array(self.grid.cells)
         out, inner = points + normals * self._step, points - normals * self._step
         hidden = np.zeros(len(points), dtype=bool)
@@ -167,7 +166,7 @@ class _Painting:
         return np.where(hidden, -1, other)
 
     def _regions_beside(self, number: int) -> list[int]:
-        """The other regions that a region's surface may meet, in their order."""
+        """The other regions that a region's surface may touch, in order."""
         own, margin = self.solids[number], max(self.grid.spacing)
         found = []
         for other in range(1, len(self.solids)):
@@ -185,7 +184,7 @@ class _Painting:
         return found
 
     def _paints(self, number: int, points: Array) -> Indices:
-        """The material that a region paints at points, −1 where it paints nothing."""
+        """The material that a region paints at points; −1 outside the region."""
         region, solid = self._regions[number], self.solids[number]
         assert region is not None
         if solid is not None:
@@ -201,13 +200,13 @@ class _Painting:
         return painted
 
     def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array]:
-        """Faces, and the areas in m² that pieces of a region's surface give to them.
+        """Faces, and the areas in m² that pieces of a region's surface add to them.
 
-        Pieces without a face are tried once more with their normals turned: not every STL file has them point outwards.
+        Pieces without a face are tried once more with reversed normals: not in all STL files do normals point outwards.
         """
         shares = samples.normals**2
         faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
-        # What has no face in its column goes where most of the piece goes, or to the nearest face.
+        # A share without a face in its column goes to the face with the largest share, or to the nearest face.
         most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
         home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
         lost = np.flatnonzero(home < 0)
@@ -224,7 +223,7 @@ class _Painting:
         return np.concatenate((found, more)), np.concatenate((areas, more_areas))
 
     def _in_column(self, samples: _Samples, number: int, axis: int) -> Indices:
-        """The nearest face across an axis in the column of cells in which each piece lies; −1 where there is none."""
+        """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""
         points, normals = samples.points, samples.normals
         slopes = np.abs(normals) * np.array(self.grid.spacing)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -246,14 +245,14 @@ class _Painting:
         return faces
 
     def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, number: int) -> Indices:
-        """The face below cells (x, y, z) along an axis, −1 where it is not one of the region towards a material.
+        """The face below each cell along an axis; −1 if it is not between the region and the other material.
 
         Args:
-            upper: the cells, shape (n, 3); beyond the grid too.
-            axis: across which the faces lie.
+            upper: the cells (x, y, z), shape (n, 3); they may lie outside the grid.
+            axis: the axis across which the faces lie.
             outwards: whether the region lies below.
             other: the material on the other side.
-            number: of the region.
+            number: the number of the region.
         """
         nx, ny, _ = self.grid.cells
         n, wraps = self.grid.cells[axis], self.periodic[axis]
@@ -269,7 +268,7 @@ class _Painting:
         return np.where(found, 3 * low_cell + axis, -1)
 
     def _nearest(self, pieces: _Samples, number: int) -> Indices:
-        """The nearest face of the region to each piece, rather one across the piece's own direction; −1 for none."""
+        """The nearest face of the region to each piece, faces along the piece preferred; −1 if there is none."""
         points = pieces.points
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
         spacing = np.array(self.grid.spacing)

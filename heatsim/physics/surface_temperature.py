@@ -1,4 +1,4 @@
-"""The temperature of a face itself, half a cell outside of the cells behind it."""
+"""The temperature of a face, half a cell outside the centres of its cells."""
 
 from collections.abc import Callable
 
@@ -15,15 +15,15 @@ Array = NDArray[np.float64]
 Cell = tuple[int, int, int]
 Point = tuple[float, float, float]
 
-# Surface temperatures in K from those behind the surface, for a face's number, the cell (x, y, z) at it, and a point of
-# the cell in m.
+# A function from a face's number, the cell (x, y, z) at it, a point of the cell in m, and temperatures of the cell in K
+# to temperatures of the surface in K.
 Surfaces = Callable[[int, Cell, Point, Array], Array]
 
 
 def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
-    """How the faces' own temperatures follow from those of the cells after ``step`` steps.
+    """A function that returns temperatures of faces from those of the cells at them, after ``step`` steps.
 
-    Where a condition has no finite value at this time, neither has the surface.
+    If a condition is not finite at this time, neither is the temperature of the surface.
     """
     time, materials = problem.timeline.time(step), problem.materials
     rows = problem.boundary.unchecked_rows(time, 0.0)
@@ -50,7 +50,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
 
 
 def _condition_at(boundary: Boundary, face: int, cell: tuple[int, int], point: Point) -> int:
-    """The number of the condition that holds at a point of a face; in a mixed cell that of the patch there, if any."""
+    """The number of the condition at a point of a face; in a mixed cell that of the patch at the point, if any."""
     if not boundary.maps[face].size:
         return face
     number = int(boundary.maps[face][cell[1], cell[0]])

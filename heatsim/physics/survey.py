@@ -1,4 +1,4 @@
-"""What each material of a scenario means on its grid: the time step that it allows, and its c0…c6."""
+"""Each material of a scenario on its grid: its stability limit and its c0…c6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,22 +8,22 @@ from heatsim.physics.cell_types import Substance
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.scenario import MaterialFunction, Scenario
 
-# A property given by an expression is looked at here where the initial temperature is no single number.
+# Properties that vary are evaluated at this temperature in K if the initial temperature is not a number.
 _ROOM_TEMPERATURE = 300.0
 
 
 @dataclass(frozen=True)
 class Survey:
-    """One material, inside of it, away from other materials and from faces.
+    """One material, in cells with six neighbours of the same material.
 
     Attributes:
-        name: what the scenario calls it.
+        name: its name in the scenario.
         conductivity: (kx, ky, kz) in W/(m K).
         density: in kg/m³.
         specific_heat: in J/(kg K).
-        at: the temperature in K that conductivity and specific heat are given for; None where they do not vary.
-        rates: α/d² of the three axes in 1/s, 0 along an axis of one cell; the largest of a material that changes.
-        enthalpy: how it changes with temperature, where that is known; else None.
+        at: the temperature in K of conductivity and specific heat; None if they do not vary.
+        rates: α/d² along x, y, z in 1/s, 0 along an axis of one cell; the largest values if the material varies.
+        enthalpy: its enthalpy table; None if it does not vary, or if the table is not known yet.
     """
 
     name: str
@@ -41,24 +41,24 @@ class Survey:
         return 1.0 / (2.0 * total) if total > 0.0 else inf
 
     def coefficients(self, dt: float) -> tuple[float, ...]:
-        """c0…c6 for a time step of ``dt`` seconds, where diffusivity is largest."""
+        """c0…c6 for a time step of ``dt`` seconds at the largest diffusivity."""
         x, y, z = (rate * dt for rate in self.rates)
         return (1.0 - 2.0 * (x + y + z), x, x, y, y, z, z)
 
     def least_coefficients(self, dt: float) -> tuple[float, ...]:
-        """The same where diffusivity is smallest."""
+        """c0…c6 for a time step of ``dt`` seconds at the smallest diffusivity."""
         share = 1.0 if self.enthalpy is None else self.enthalpy.least_driving / self.enthalpy.driving
         x, y, z = self.rates
         return replace(self, rates=(x * share, y * share, z * share)).coefficients(dt)
 
 
 def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: float | None = None) -> tuple[Survey, ...]:
-    """Every material of the palette that conducts, in its order.
+    """Every conducting material of the palette, in the order of the palette.
 
     Args:
-        scenario: whose materials they are.
-        palette: the same as numbers, from which the enthalpies of those that change are taken.
-        reference: the temperature in K that the enthalpies begin at.
+        scenario: the scenario with the materials.
+        palette: the materials as numbers, with the enthalpy tables of materials that vary.
+        reference: the temperature in K at which content and potential are 0.
     """
     enthalpies = {substance.name: substance.enthalpy for substance in palette}
     grid, initial = scenario.grid, scenario.initial.temperature

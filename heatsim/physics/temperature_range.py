@@ -1,10 +1,10 @@
-"""The temperatures that can occur in a run, over which materials are followed.
+"""The temperatures that can occur in a run; tables of materials cover this range.
 
-Conduction makes no new extremes: without heat set free in the body the temperature stays between the lowest and the
-highest of the initial field and of what surrounds the body. Heat from sources, beams and given fluxes can raise it, at
-the most by what it would come to if it all stayed in the cell that gets most of it (the comparison principle: Protter
-& Weinberger, *Maximum Principles in Differential Equations*, ch. 3). That bound is wide where the heat is carried
-away, which costs tables nothing; an expression has to make sense all the way, or be given a range of its own.
+Conduction creates no new extremes: without sources the temperature stays between the lowest and highest of the initial
+field and the surroundings. Sources, beams and fluxes can raise it at most to the temperature of the most heated cell if
+all heat stayed there (comparison principle: Protter & Weinberger, *Maximum Principles in Differential Equations*,
+ch. 3). If heat flows away, this bound is far too wide. That does not matter for tables; an expression must be valid in
+the whole range, or the user sets a temperature_range.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.boundary import NOTHING, Boundary, time_functions
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Flux, Material, MaterialTable, Scenario, Temperature, TimeFunction
+from heatsim.scenario import Material, MaterialTable, Scenario, TimeFunction
 
 Array = NDArray[np.float64]
 
-# Expressions are followed no further than this without being told: tables would become coarse.
+# K. Beyond this, expressions need a temperature_range: tables would become coarse.
 HOTTEST = 10_000.0
-_PARTS = 64  # of the time between two switching times, over each of which sources are averaged
-_LARGEST_RISE = 1e7  # K; what heats more heats without bounds
+_PARTS = 64  # parts of the time between two switching times; sources are averaged over each
+_LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Occurring:
     """The temperatures that can occur.
 
     Attributes:
-        low, high: in K; 0 and infinity where nothing bounds them.
-        heated, cooled: whether heat set free in the body, or taken from it, widens the range.
+        low, high: in K; 0 and infinity if there is no bound.
+        heated, cooled: whether sources, beams or fluxes widen the range upwards or downwards.
     """
 
     low: float
@@ -47,32 +47,32 @@ class Occurring:
     cooled: bool = False
 
     @classmethod
-    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, medium: Medium) -> "Occurring":
-        """Look at the initial field, at the conditions and at the sources of a run.
+    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, materials: CellTypes) -> "Occurring":
+        """The range from the initial field, the conditions and the sources of a run.
 
         Args:
-            scenario: whose run it is.
+            scenario: the scenario.
             start: its initial field.
-            conditions: on faces, patches and surfaces towards void.
-            medium: the kinds of cells, with heat capacities at the reference temperature.
+            conditions: the conditions on faces, patches and void surfaces.
+            materials: the cell types, with heat capacities at the reference temperature.
         """
         temperatures = _temperatures(start, conditions)
         low, high = min(temperatures), max(temperatures)
         if scenario.steady:
-            # Heat collects until it flows off: nothing but the body's resistances bounds the temperature.
-            heated, cooled = _gains_and_losses(scenario, conditions, medium)
+            # Heat collects until it flows away: only the resistances of the body bound the temperature.
+            heated, cooled = _gains_and_losses(scenario, conditions, materials)
             return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
-        gained, lost = _energies(scenario, conditions, medium)
-        materials = [material for _, material in scenario.palette if material is not None]
+        gained, lost = _energies(scenario, conditions, materials)
+        of_palette = [material for _, material in scenario.palette if material is not None]
         return cls(
-            low=max(0.0, low - _change(materials, low, -1.0, lost)) if lost else low,
-            high=high + _change(materials, high, 1.0, gained) if gained else high,
+            low=max(0.0, low - _change(of_palette, low, -1.0, lost)) if lost else low,
+            high=high + _change(of_palette, high, 1.0, gained) if gained else high,
             heated=gained > 0.0,
             cooled=lost > 0.0,
         )
 
     def followed(self, material: Material) -> tuple[float, float]:
-        """Between which of these temperatures (K) a material's functions say something of their own."""
+        """The range in K that the table of a material covers: beyond it, tables of the user are constant."""
         low, high = self.low, self.high
         if material.formulas and material.temperature_range is None:
             return low, high
@@ -85,10 +85,10 @@ class Occurring:
 
 
 def check(scenario: Scenario, occurring: Occurring) -> None:
-    """See that expressions make sense at every temperature that they are followed to.
+    """Check that expressions of materials are valid in the whole range.
 
     Raises:
-        ScenarioError: one does not; says where, and what to do.
+        ScenarioError: an expression is not; the message says at which temperature, and what to do.
     """
     problems = []
     for name, material in scenario.palette:
@@ -106,9 +106,7 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
                 problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
                 far = "any temperature" if high == inf else f"{high:.6g} K"
-                problems.append(
-                    Mistake(f"{place}.{key}", f"would have to be followed up to {far}, {why}; {_advice(material)}")
-                )
+                problems.append(Mistake(f"{place}.{key}", f"must be valid up to {far}, {why}; {_advice(material)}"))
     if problems:
         raise ScenarioError(scenario.path, problems)
 
@@ -117,27 +115,26 @@ def _why(occurring: Occurring, material: Material) -> str:
     if material.temperature_range is not None:
         return "which lies in its temperature_range"
     if occurring.heated or occurring.cooled:
-        return "which sources, beams and fluxes could bring about if no heat were carried away"
-    return "which initial field and surroundings bring about"
+        return "which sources, beams and fluxes could cause if no heat flowed away"
+    return "which the initial field or the surroundings cause"
 
 
 def _advice(material: Material) -> str:
     if material.temperature_range is not None:
         return "narrow the temperature_range"
     return (
-        "say with temperature_range = [lowest, highest] how far the expression holds (beyond, its values there do), or "
-        "give a table { temperatures = […], values = […] }"
+        "set temperature_range = [lowest, highest] to the range in which the expression holds (it is constant beyond), "
+        "or use a table { temperatures = […], values = […] }"
     )
 
 
 def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
-    """The lowest and highest temperatures in K that conditions hold or surround the body with."""
+    """The lowest and highest temperatures in K of held faces and surroundings."""
     for condition in conditions.conditions:
-        names = ("value",) if isinstance(condition, Temperature) else ("ambient", "surroundings")
-        for name in names:
-            function = getattr(condition, name, None)
-            if function is not None:
-                yield from function.extremes(end)
+        film, ambient, _, emissivity, surroundings = time_functions(condition)
+        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
+            if exchange != NOTHING:
+                yield from temperature.extremes(end)
 
 
 @dataclass(frozen=True)
@@ -186,41 +183,41 @@ def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
 def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     """What fluxes, sources and beams bring, each as an amount and its factor in time."""
     for condition in conditions.conditions:
-        if isinstance(condition, Flux):
-            yield 1.0, condition.value
+        yield 1.0, time_functions(condition).flux
     for source in conditions.scenario.sources:
         power = source.power if source.beam is None else source.beam.power
         yield power or source.power_density or 0.0, source.scale
 
 
-def _gains_and_losses(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[bool, bool]:
-    """Whether any source, beam or given flux brings heat at t = 0, and whether any takes it away."""
-    sources, start = Sources(scenario, medium), np.zeros(1)
-    given = [float(condition.value.at(start)[0]) for condition in conditions.conditions if isinstance(condition, Flux)]
+def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[bool, bool]:
+    """Whether any source, beam or flux adds heat at t = 0, and whether any removes heat."""
+    sources, start = Sources(scenario, materials), np.zeros(1)
+    given = [float(time_functions(condition).flux.at(start)[0]) for condition in conditions.conditions]
     given += sources.powers(start, INSTANT)[0].tolist()
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
 
-def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple[float, float]:
-    """The most heat in J/m³ that a cell can be given and robbed of, by sources, beams and given fluxes."""
-    end, sources = scenario.time.end, Sources(scenario, medium)
+def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[float, float]:
+    """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
+    end, sources = scenario.time.end, Sources(scenario, materials)
     gained = lost = 0.0
     if sources.volumetric:
         for start, stop in pairwise((0.0, *scenario.switching_times, end)):
             dt = (stop - start) / _PARTS
-            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * medium.heat_capacity
+            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * materials.heat_capacity
             gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
     for number, condition in enumerate(conditions.conditions):
-        if not isinstance(condition, Flux):
+        flux = time_functions(condition).flux
+        if flux == NOTHING:
             continue
-        values = condition.value.at(condition.value.samples(end))
+        values = flux.at(flux.samples(end))
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         for face in faces if number != conditions.void else range(6):
             at = divmod(face, 2)
-            largest = 1.0 if number != conditions.void or medium.exposure is None else medium.exposure.most[face]
+            largest = 1.0 if number != conditions.void or materials.exposure is None else materials.exposure.most[face]
             inwards[at] = max(inwards[at], largest * float(values.max()))
             outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)
@@ -235,9 +232,9 @@ def _energies(scenario: Scenario, conditions: Boundary, medium: Medium) -> tuple
 
 
 def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:
-    """By how many K an energy in J/m³ changes the temperature where that takes least; infinite where nothing bounds it.
+    """The temperature change in K by an energy in J/m³ at the smallest heat capacity; infinite without a bound.
 
-    An expression that makes no sense somewhere ends the way there: nothing is known of what lies beyond.
+    Where an expression is not positive, the change counts as unbounded.
     """
     steps = np.concatenate(([0.0], np.geomspace(1e-3, _LARGEST_RISE, 4001)))
     T = np.maximum(start + direction * steps, 0.0)

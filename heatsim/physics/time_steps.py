@@ -65,7 +65,8 @@ class Timeline:
             TimelineError: more due times than can be counted.
         """
         ticks, ticks_per_second = _due_ticks(end, intervals)
-        times = np.array([tick / ticks_per_second for tick in ticks])
+        # Multiples of two intervals may be different decimal numbers and the same float: that is one due time.
+        times = np.unique([tick / ticks_per_second for tick in ticks])
         return cls(times, np.arange(len(times)), np.diff(times), adaptive=True)
 
     @property

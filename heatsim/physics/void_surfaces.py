@@ -1,8 +1,8 @@
-"""Cells with surfaces towards void or badly conducting contacts, and the smooth area that each of these stands for.
+"""Cells with weighted surfaces: void surfaces and contacts, with the smooth area of each.
 
-A surface made of voxels is a staircase, larger than the smooth surface that it stands for: a sphere's is 1.5 times as
-large. What passes a face between two cells is therefore weighted with the ratio of smooth and voxel area: the heat that
-a surface exchanges with its surroundings is proportional to it, and a contact's resistance R becomes R over the ratio.
+A voxel surface is a staircase and larger than the smooth surface: that of a sphere is 1.5 times as large. So the heat
+through a face between two cells is weighted with the ratio of smooth to voxel area: the heat exchange of a void surface
+is multiplied by it, and a contact resistance is divided by it.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ _EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """Cells with surfaces that are weighted.
+    """Cells with weighted surfaces.
 
     Attributes:
-        bits: a bit for each cell of the grid, in the order of memory, the lowest bit of a word first; uint32.
+        bits: one bit per cell of the grid, in the order of memory, lowest bit of a word first; uint32.
         before: the number of these cells before each word; uint32.
         cells: their indices in the flattened grid, ascending; int64, shape (n,).
-        area: smooth over voxel area of their surfaces towards x−, x+, y−, y+, z−, z+, shape (n, 6); 1 where there are
-            none, and between materials without a contact.
-        void: whether heat passes surfaces towards void.
-        contacts: whether there are contacts of which the ratio is not 1.
+        area: ratio of smooth to voxel area of their faces towards x−, x+, y−, y+, z−, z+, shape (n, 6); 1 for faces
+            that are neither void surfaces nor contacts.
+        void: whether void surfaces let heat through.
+        contacts: whether there are contacts with a ratio other than 1.
     """
 
     bits: NDArray[np.uint32]
@@ -44,23 +44,23 @@ class Exposure:
         return self.bits.nbytes + self.before.nbytes + self.area.nbytes
 
     def ratios(self, cells: Indices, direction: int) -> Array:
-        """Smooth over voxel area of cells' surfaces in a direction (0 to 5), 1 for cells without weighted surfaces."""
+        """Ratio of smooth to voxel area of cells' faces in a direction (0 to 5); 1 without weighted surfaces."""
         place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
         return np.where(self.cells[place] == cells, self.area[place, direction], 1.0)
 
     @cached_property
     def most(self) -> Array:
-        """The largest ratio for each of the six directions, at least 1."""
+        """The largest ratio in each of the six directions, at least 1; shape (6,)."""
         return np.asarray(self.area.max(axis=0, initial=1.0))
 
 
 def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> Exposure | None:
-    """The cells at faces that are weighted, if there are any.
+    """The cells with weighted surfaces; None if there are none.
 
     Args:
         grid: the cells.
-        surfaces: faces towards void through which heat passes, and those of contacts.
-        material: of each cell, shape (nz, ny, nx).
+        surfaces: void surfaces that let heat through, and contacts.
+        material: the material of each cell, shape (nz, ny, nx).
         void: the number of void among the materials.
     """
     low, high = cells_beside(grid, surfaces.faces)
@@ -70,7 +70,7 @@ def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: i
     below, above = (material.reshape(-1)[cells] for cells in (low, high))
     towards_void = np.zeros(len(low), dtype=bool) if void is None else (below == void) | (above == void)
     contacts = ~towards_void & (ratio != 1.0)
-    # Cells of void have no temperature.
+    # Void cells have no temperature, so only their neighbours are listed.
     sides = [
         (low, 2 * axis + 1, (towards_void & (below != void)) | contacts),
         (high, 2 * axis, (towards_void & (above != void)) | contacts),

@@ -1,10 +1,10 @@
-"""The smooth area of faces between voxels of label images, of which no shape is known.
+"""The smooth area of faces between voxels of label images, whose shapes are unknown.
 
 A plane with the unit normal n gives |nᵢ| of a voxel face's area to each face across axis i. The normal at a face points
-to the centre of gravity of the cells on its far side in a ball around each of the two cells that it lies between. The
-ball grows with the square root of the number of cells, and so falls in metres: the errors of the voxels and of the
-curvature fall with the spacing. Surfaces that are flat over several cells, or from one sharp edge or corner to another,
-are faces of box shapes and keep their area: near their edges the ball would see two faces and round them off.
+to the centre of gravity of the cells of the far material in balls around the two cells at the face. The radius of the
+balls in cells grows with the square root of the number of cells, so it falls in metres: the errors from voxels and from
+curvature both fall with the spacing. Surfaces that are flat over several cells, or between two sharp edges, belong to
+boxes and keep their voxel area: near an edge the balls would contain two faces and round the edge off.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, Indices, cells_beside, voxel_areas
 
 _RADIUS = 4.5  # of the smallest ball, in cells
-_CELLS = 24  # along the grid's longest axis, up to which the ball is that small
-_FLAT = 5  # cells that a flat surface goes on for, in some direction along each of its two axes
-_SHARP = 3  # cells of a drop or a wall at which a shorter one ends
+_CELLS = 24  # cells along the longest axis of the grid; in larger grids the ball is larger
+_FLAT = 5  # cells: a surface this long in one direction along each of its axes is flat
+_SHARP = 3  # cells: height of a drop or wall at which a shorter flat surface may end
 
 
 def areas(
@@ -28,15 +28,15 @@ def areas(
 
     Args:
         grid: the cells.
-        material: of each cell, shape (nz, ny, nx).
+        material: the material of each cell, shape (nz, ny, nx).
         faces: numbered as in :class:`heatsim.physics.cell_faces.FaceAreas`.
-        void: the number of void among the materials, if there is any.
+        void: the number of void among the materials; None if there is no void.
         periodic: which axes wrap.
     """
     found = voxel_areas(grid, faces)
     low, high = cells_beside(grid, faces)
     below, above = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
-    # Seen from the material with the smaller number, and never from void.
+    # Seen from the material with the smaller number, but never from void.
     upwards = (below < above) if void is None else ((below < above) & (below != void)) | (above == void)
     cells, own, far = (np.where(upwards, *pair) for pair in ((low, high), (below, above), (above, below)))
     for axis in range(3):
@@ -52,7 +52,7 @@ def areas(
 
 
 class _Surroundings:
-    """Looks around many cells at a time; beyond a face that does not wrap lies what lies at the face."""
+    """The materials around many cells. Beyond a face that does not wrap, the cells at the face are repeated."""
 
     def __init__(self, far: NDArray[np.bool_], cells: Indices, periodic: tuple[bool, bool, bool]) -> None:
         nz, ny, nx = far.shape
@@ -71,7 +71,7 @@ class _Surroundings:
         return np.array([place for place, *_ in self._axes])
 
     def at(self, axis: int, n: int, other: int, m: int) -> NDArray[np.bool_]:
-        """Which of the cells n away along an axis, and m along another, are of the far material."""
+        """Whether the cells at distance n along an axis and m along another have the far material."""
         away = [0, 0, 0]
         away[axis] += n
         away[other] += m
@@ -95,7 +95,7 @@ def _weights(
     side: int,
     periodic: tuple[bool, bool, bool],
 ) -> Array:
-    """|nᵢ| at the faces of cells across an axis on one side, 1 where they are flat."""
+    """|nᵢ| at the faces of cells on one side across an axis; 1 for flat surfaces."""
     from heatsim.physics.voxel_gravity import gravity
 
     radius = _RADIUS * max(1.0, max(grid.cells) / _CELLS) ** 0.5
@@ -103,17 +103,17 @@ def _weights(
     gravity(material, around.places, own, far, axis, side, radius, np.array(periodic), sums)
     normal = np.abs(sums) / np.array(grid.spacing)
     length = np.sqrt((normal**2).sum(axis=1))
-    # A sheet with as much of the far material behind it has no centre of gravity beside it: its faces keep their area.
+    # A thin sheet with the far material on both sides has no centre of gravity to one side: it keeps its voxel area.
     weights = np.where(length > 0.0, normal[:, axis] / np.where(length > 0.0, length, 1.0), 1.0)
     weights[_flat(around, axis, side)] = 1.0
     return np.asarray(weights)
 
 
 def _flat(around: _Surroundings, axis: int, side: int) -> NDArray[np.bool_]:
-    """Whether the surface across an axis is that of a box shape, as seen along each of the two others.
+    """Whether the surface across an axis belongs to a box, seen along each of the two other axes.
 
-    It goes on flat in some direction, or it ends in both by a drop or a wall that no smooth surface has: a slope gives
-    either steps of one cell or stretches of one.
+    It is flat over several cells in one direction, or it ends in both directions at a high drop or wall. Smooth slopes
+    have steps of one cell, or flat parts of one cell.
     """
     flat = np.ones(len(around), dtype=bool)
     for other in range(3):
@@ -131,7 +131,7 @@ def _flat(around: _Surroundings, axis: int, side: int) -> NDArray[np.bool_]:
 def _end(
     around: _Surroundings, axis: int, side: int, other: int, direction: int
 ) -> tuple[NDArray[np.bool_], Indices, NDArray[np.bool_], NDArray[np.bool_]]:
-    """How a surface goes on in a direction: whether flat; else for how many cells, and whether to a drop or a wall."""
+    """In one direction: whether a surface is flat; its flat cells; whether it ends at a drop; or at a wall."""
     on = np.ones(len(around), dtype=bool)
     cells = np.zeros(len(around), dtype=np.int64)
     drop, wall = np.zeros_like(on), np.zeros_like(on)

@@ -1,6 +1,6 @@
-"""Where the material beyond a voxel face lies.
+"""Centres of gravity of the material beyond voxel faces.
 
-Loops over every cell of a ball around each face, compiled by numba.
+Compiled by numba, because the loops visit every cell of a ball around each face.
 """
 
 import numpy as np
@@ -22,20 +22,20 @@ def gravity(
     periodic: NDArray[np.bool_],
     sums: NDArray[np.float64],
 ) -> None:
-    """Add up the arms, in cells, of all cells of the far material less those of the near one.
+    """Sum the vectors, in cells, from each face's cells to all cells of the far material, minus those of the near one.
 
-    The balls are two, around the cell and its neighbour beyond the face: together they see the surface between them.
+    There are two balls, one around each of the two cells at the face.
 
     Args:
-        material: of each cell, shape (nz, ny, nx).
+        material: the material of each cell, shape (nz, ny, nx).
         places: x, y, z of the cell before each face, shape (3, n).
-        own: its material, −1 where all that is not far is near; shape (n,).
+        own: its material, shape (n,); −1 if all materials but the far one count as near.
         far: the material beyond the faces.
-        axis: across which the faces lie.
-        side: on which side of the cell, −1 or 1.
-        radius: of the balls in cells.
-        periodic: which axes (x, y, z) wrap; beyond the others lies what lies at the ends.
-        sums: along x, y, z, shape (n, 3), zeros.
+        axis: the axis across which the faces lie.
+        side: the side of the cell, −1 or 1.
+        radius: radius of the balls in cells.
+        periodic: which axes (x, y, z) wrap; beyond the ends of others the cells at the ends are repeated.
+        sums: the result along x, y, z, shape (n, 3); zeros before.
     """
     nz, ny, nx = material.shape
     reach, squared = int(radius) + 1, radius * radius

@@ -36,7 +36,7 @@ _OWN_PICTURES = (
 )
 
 
-def render(folder: Path) -> list[Path]:
+def render(folder: Path, *, tried: bool = False) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
 
     A 3-D grid gives ``slices_t….png`` at up to four times, and ``isosurface.png`` or, with void in the box,
@@ -45,6 +45,7 @@ def render(folder: Path) -> list[Path]:
 
     Args:
         folder: the output folder of a run.
+        tried: 3-D views have been drawn in this process before; otherwise another process tries first.
 
     Returns:
         The paths of the pictures.
@@ -69,10 +70,11 @@ def render(folder: Path) -> list[Path]:
                 *_draw_tables(folder, figures, title, steady),
             ]
         else:
-            trial = stack.enter_context(start_trial())
+            trial = None if tried else stack.enter_context(start_trial())
             drawn = list(_draw_tables(folder, figures, title, steady))
             try:
-                finish_trial(trial)
+                if trial is not None:
+                    finish_trial(trial)
             except InputError as error:
                 names = " and ".join(path.name for path in drawn) or "nothing"
                 raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error

@@ -4,31 +4,38 @@ import os
 import re
 import subprocess
 import sys
+from inspect import getsource
 
 from heatsim.errors import InputError
 from heatsim.storage.pyvista import import_pyvista
 
 # A broken driver may hang instead of failing; a slow machine needs a few seconds.
-_TRIAL_SECONDS = 120.0
-_TRIAL = """
-import pyvista
-plotter = pyvista.Plotter(off_screen=True, window_size=(16, 16))
-plotter.add_mesh(pyvista.Cube())
-plotter.screenshot(return_img=True)
-"""
+TRIAL_SECONDS = 120.0
+
+
+def try_opengl() -> None:
+    """Render a cube. Without EGL, OSMesa and a display, VTK ends the process with a segmentation fault."""
+    import pyvista
+
+    plotter = pyvista.Plotter(off_screen=True, window_size=[16, 16])
+    plotter.add_mesh(pyvista.Cube())
+    plotter.screenshot(return_img=True)
+    plotter.close()
+
+
+def prefer_egl() -> None:
+    """Tell VTK that there is no display: otherwise it tries an X server first and writes an error to stderr."""
+    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+        os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
 
 
 def start_trial() -> subprocess.Popen[bytes]:
-    """A process that tests whether this machine can render; other work continues meanwhile.
-
-    Without EGL, OSMesa and a display, VTK ends the whole process with a segmentation fault.
-    """
-    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
-        # Otherwise VTK tries an X server first and writes an error to stderr.
-        os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    """A process that tests whether this machine can render; other work continues meanwhile."""
+    prefer_egl()
     # -P: do not import modules from the current folder, which may be untrusted.
+    trial = f"{getsource(try_opengl)}\ntry_opengl()"
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", _TRIAL], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, "-P", "-c", trial], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
 
 
@@ -40,7 +47,7 @@ def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
     """
     import_pyvista()
     try:
-        output, _ = trial.communicate(timeout=_TRIAL_SECONDS)
+        output, _ = trial.communicate(timeout=TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
         trial.kill()
         output, _ = trial.communicate()

@@ -23,14 +23,12 @@ _PARTS_OF_WALL_TIME = (
 )
 _MOST_ROWS = 12
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
-# A text for each file, in the order of interest to a reader.
-_CONTENTS = {
-    run_folder.SCENARIO: "the scenario, resolved",
-    run_folder.FIELDS: "temperature over time, for ParaView",
-    run_folder.PROBES: "probes over time",
-    run_folder.ENERGY: "energy balance over time",
-    run_folder.SUMMARY: "these numbers",
-    run_folder.CHECKPOINT: "the last state, for resume",
+
+
+_STEADY_CONTENTS = run_folder.CONTENTS | {
+    run_folder.FIELDS: "temperature, for ParaView",
+    run_folder.PROBES: "probes",
+    run_folder.ENERGY: "heat flows in W",
 }
 
 
@@ -59,7 +57,8 @@ def summarise(folder: Path) -> "Group":
         columns, rows = tables.read(folder / run_folder.PROBES)
         if len(columns) > 1 and len(rows):
             parts.append(_probe_table(columns[1:], rows[:, 1:]))
-    parts.append(_file_table(folder))
+    steady = summary.get("method") == "steady"
+    parts.append(_file_table(folder, _STEADY_CONTENTS if steady else run_folder.CONTENTS))
     return Group(*parts)
 
 
@@ -104,7 +103,7 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if how:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
-        yield "steps", f"{summary['steps']:,}" + (f" to {summary['time']:g} s" if "time" in summary else "")
+        yield "steps", _describe_steps(summary)
     if "end_state" in summary:
         yield "end state", str(summary["end_state"])
     if summary.get("method") == "steady":
@@ -115,7 +114,8 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "speed", f"{summary['cells_per_second'] / 1e9:.4g} GCells/s while stepping"
     lowest = summary.get("lowest_temperature")
     if lowest:
-        yield "lowest", f"{_kelvin(lowest['temperature'])} K at {lowest['time']:g} s in cell {lowest['cell']}"
+        moment = "" if summary.get("method") == "steady" else f" at {lowest['time']:g} s"
+        yield "lowest", f"{_kelvin(lowest['temperature'])} K{moment} in cell {lowest['cell']}"
     temperature = summary.get("temperature")
     if temperature:
         low, high, mean = (_kelvin(temperature.get(key)) for key in ("min", "max", "mean"))
@@ -125,6 +125,16 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"min {low}, max {high}, mean {mean} K"
             + (f" (stored as the difference from {_kelvin(reference)} K)" if reference is not None else ""),
         )
+
+
+def _describe_steps(summary: Mapping[str, Any]) -> str:
+    until = f" to {summary['time']:g} s" if "time" in summary else ""
+    if "stages" not in summary:
+        return f"{summary['steps']:,}{until}"
+    return (
+        f"{summary['steps']:,} {summary['method']} steps{until}, {summary['stages']:,} stages; "
+        f"{summary['rejected_steps']:,} steps rejected at a tolerance of {summary['tolerance']:.3g} K"
+    )
 
 
 def _describe_search(summary: Mapping[str, Any]) -> str:
@@ -196,14 +206,14 @@ def _mention_rest(table: "Table", count: int, file: str) -> None:
         table.add_row(f"… and {count - _MOST_ROWS} more in {file}")
 
 
-def _file_table(folder: Path) -> "Table":
+def _file_table(folder: Path, contents: Mapping[str, str]) -> "Table":
     from rich.text import Text
 
     table = _new_table("Written to")
     table.add_column(no_wrap=True, overflow="ignore")
     table.add_column(style="dim")
     table.add_row(Text(str(folder)), "")
-    for name, content in _CONTENTS.items():
+    for name, content in contents.items():
         if (folder / name).exists():
             table.add_row(Text(f"  {name}"), content)
     pictures = sorted((folder / run_folder.FIGURES).glob("*.png"))

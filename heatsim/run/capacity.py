@@ -1,4 +1,4 @@
-"""Whether a run can fit the machine, as far as its scenario tells without any work."""
+"""Check that a run can fit the machine, from the scenario alone, before any cells are painted."""
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
@@ -9,21 +9,22 @@ ADVICE = 'use fewer cells, precision "float32" or a larger machine'
 
 
 def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
-    """See that a composite body could fit, before its regions are painted: the least that a run of it needs.
+    """Check that there is memory to paint the cells, and for two fields on the device.
 
-    Everything else is counted by :class:`heatsim.run.plan.Plan`, which needs the painted regions.
+    :class:`heatsim.run.plan.Plan` counts everything, but it needs the painted cells. If nothing is painted, there is
+    nothing to check here.
 
     Args:
-        scenario: what is to run.
-        elsewhere: whether other machines do the run; its regions are painted here all the same.
+        scenario: the scenario to run.
+        elsewhere: whether other machines do the run; its cells are painted on this machine too.
 
     Raises:
-        CapacityError: two fields do not fit the device, or the painted regions do not fit the host.
-        DeviceError: the device asked for is not there.
+        CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
+        DeviceError: the device of the scenario is not available.
     """
-    if not scenario.composite:
+    if not regions.are_painted(scenario):
         return
-    painted = regions.ARRAYS * scenario.grid.cell_count * bool(scenario.regions)
+    painted = regions.ARRAYS * scenario.grid.cell_count
     needs = [(painted, devices.host_memory(), "the host")]
     if not elsewhere:
         device = devices.choose(scenario.solver.device)
@@ -38,7 +39,7 @@ def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
 
 
 def size(count: float) -> str:
-    """A number of bytes in the largest unit that leaves at least 1."""
+    """A number of bytes as text, in the largest unit that leaves at least 1."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"

@@ -1,14 +1,14 @@
-"""Runs on equal grids, advanced together: each to the bits, and with the files, that it has when it is run alone.
+"""Runs on equal grids, advanced together. Each gets the same bits and the same files as if it ran alone.
 
-The steps of all of them are done by the same launches. Time is cut into rounds, in which each run does steps of its own
-up to its next due one; runs whose next due step is far take part of the way:
+The same launches do the steps of all runs. In each round a run does its own steps up to its next due step. If that is
+far away, the run does a part of them:
 
         run 0    ─────┤  row        ─────┤  row
         run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
         run 2    ────────  half way ────────┤ row
                  round 1            round 2
 
-So runs whose rows are due at the same times look at their fields at the same moment, however many steps lie in between.
+So runs with rows at the same times read their fields in the same round, although their numbers of steps differ.
 """
 
 import time
@@ -27,17 +27,17 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
 from heatsim.solver.field import Field
 
-# Runs that have further to go than this times the way of the one that is first due do a part of it.
+# Steps of a run in a round / steps of the run that is due first, at most.
 _FARTHEST = 2
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that is over.
+    """A run that has ended.
 
     Attributes:
-        number: its place among the simulations given.
-        error: why it failed, or :class:`Interrupted` if a checkpoint was saved; None if it is complete.
+        number: its index among the simulations.
+        error: the reason for a failure; :class:`Interrupted` if a checkpoint was saved; None if the run is complete.
     """
 
     number: int
@@ -53,22 +53,22 @@ class _Member:
 
     @property
     def steps_to_stop(self) -> int:
-        """How many steps it may do before an observer, or its ledger, wants something."""
+        """Steps until an observer is due or the ledger must carry its sums."""
         return min(self.loop.steps_to_due, self.stepper.steps_to_carry)
 
 
 def run_together(
     simulations: Sequence[Simulation], watchers: Sequence[Sequence[Observer]], stop: Stop | None = None
 ) -> Iterator[Ended]:
-    """Run simulations to their ends, as :meth:`Simulation.run` does each; what becomes of them, as they end.
+    """Run simulations to their ends, as :meth:`Simulation.run` does. Yield each run when it ends.
 
-    One that fails drops out, the others go on.
+    If a run fails, the others continue.
 
     Args:
-        simulations: on one GPU, of one kernel, with equal grids, periodic axes, precision and scheme, none of a
-            composite body.
-        watchers: observers of the caller's own for each.
-        stop: interrupts all of them, as a signal does, once it is requested.
+        simulations: simulations of linear problems on one GPU with one kernel, and with equal grids, periodic axes,
+            precision and scheme.
+        watchers: additional observers for each simulation.
+        stop: a request to interrupt all runs, as a signal does.
     """
     with ExitStack() as everything:
         wanted = everything.enter_context(stop_on_signals(stop))
@@ -104,7 +104,7 @@ def _cuda_stepper(simulation: Simulation) -> CudaStepper:
 
 
 def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batch) -> Iterator[Ended]:
-    """One round, and whoever is due looks."""
+    """Do one round, and call the observers of runs at due steps."""
     nearest = min(member.loop.steps_to_due for member in members.values())
     most = min(batch.steps, _FARTHEST * nearest, together.most_steps)
     started = time.perf_counter()
@@ -133,7 +133,7 @@ def _advance(together: EnsembleStepper, members: dict[int, _Member], batch: Batc
 
 
 def _look_ahead(loops: Sequence[TimeLoop]) -> None:
-    """Find what observers are about to ask for, of all runs by the same launches; each would wait for the device."""
+    """Find the data for observers of all runs with the same launches: separate requests would each wait."""
     if loops:
         started = time.perf_counter()
         Field.look_at_all([loop.state.field for loop in loops])
@@ -143,7 +143,7 @@ def _look_ahead(loops: Sequence[TimeLoop]) -> None:
 
 
 def _over(members: dict[int, _Member]) -> Iterator[Ended]:
-    """Ends runs that have done their last step."""
+    """End the runs that have done their last step."""
     for number, member in list(members.items()):
         if member.loop.finished:
             try:

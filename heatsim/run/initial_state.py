@@ -4,11 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
 from heatsim.physics.initial import InitialField
 from heatsim.physics.temperature_range import TemperatureLimits
+from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
+from heatsim.solver import steady_state
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
@@ -16,6 +19,7 @@ from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.storage import checkpoint, folder
+from heatsim.storage.disk import resume_command
 
 
 def initial_state(plan: Plan, target: Path) -> RunState:
@@ -70,6 +74,20 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
             initial = InitialField.from_scenario(plan.problem.scenario)
             state.method = _method(plan, state, initial, saved)
     return state
+
+
+def find_steady_state(state: RunState, stop: Stop) -> None:
+    """Replace the first guess in the field by the steady state.
+
+    Raises:
+        Interrupted: a stop was requested.
+        NotConvergedError, NotFiniteError: no steady state was found; says why.
+    """
+    try:
+        state.steady = steady_state.find_steady_state(state.problem, state.field, lambda: stop.requested)
+    except Interrupted as error:
+        raise Interrupted(f"{error}; start it over with `{resume_command(state.folder)}`") from None
+    state.initial_heat = state.statistics.heat()
 
 
 def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:

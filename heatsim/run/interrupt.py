@@ -1,4 +1,4 @@
-"""A request to stop, by the user, the system or the caller."""
+"""Requests to stop, from the user, the system or the caller."""
 
 import signal
 import threading
@@ -18,9 +18,9 @@ class Stop:
 
 @contextmanager
 def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
-    """Turn SIGINT, SIGTERM and SIGHUP into a request; only a process' main thread can.
+    """Turn SIGINT, SIGTERM and SIGHUP into a request to stop. Only the main thread of a process can do this.
 
-    SIGHUP comes when the terminal is closed; started with nohup, a run goes on.
+    SIGHUP comes when the terminal is closed. A run that was started with nohup ignores it and continues.
     """
     stop = stop or Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -42,12 +42,13 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
 
 
 def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:
-    """Do work that cannot be interrupted, such as compiling, in a thread of its own; whether it was waited for.
+    """Do work that cannot be interrupted, such as compiling, in another thread. Return whether it is done.
 
-    Once a stop is requested it is left to itself: it ends with the process, and the next such work waits for it.
+    After a request to stop, this returns without waiting. The thread ends with the process; the next work of this kind
+    waits for it.
 
     Raises:
-        Exception: what the work raised.
+        Exception: the exception of the work.
     """
     errors: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""What a run would need and do, worked out without running it."""
+"""Memory, disk space and time that a run needs, calculated before it starts."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
 from heatsim.storage.folder import bytes_on_disk, check_names
 
-# Values that a step moves between the processor and its memory, at the least: one read, one write.
+# Minimum number of values per cell that a step moves between the processor and its memory: one read, one write.
 _VALUES_MOVED = 2
-_BYTES_PER_NUMBER = 25  # of a CSV file, at the most
-# Space that HDF5 takes or sets aside for its own structures, in a file and for a time in it.
+_BYTES_PER_NUMBER = 25  # in a CSV file, at most
+# Space that HDF5 uses or reserves for its own structures, per file and per time in the file.
 _BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
-_CHECKPOINTS = 3  # the newest, the one before it, and for a moment the next
+_CHECKPOINTS = 3  # the newest, the one before it, and, while it is written, the next
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Plan:
 
     Attributes:
         problem: coefficients, limit, timeline.
-        device: where it would run.
-        kernel: what would run it.
-        device_bytes: memory of the two buffers, the ledger and what the cells are made of.
-        copy_bytes: memory of a copy of the field there, from which it is written while the run goes on; where it does
-            not fit, the run waits meanwhile.
-        host_bytes: memory on the host beside those, the painted regions among it.
-        disk_bytes: the most that fields, tables and checkpoints ever take.
+        device: the device of the run.
+        kernel: the kernel of the run; with "auto" on a GPU the run itself may choose a faster one.
+        device_bytes: device memory for the two buffers, the ledger and the cell types.
+        copy_bytes: device memory for a copy of the field. It is written to disk while the run continues; if it does not
+            fit, the run waits until the field is written.
+        host_bytes: additional memory on the host, including the painted regions.
+        disk_bytes: largest disk space of fields, tables and checkpoints at any time.
         fields: number of fields written.
         rows: number of probe and energy rows.
     """
@@ -55,10 +55,10 @@ class Plan:
 
     @classmethod
     def of(cls, problem: HeatProblem) -> "Plan":
-        """Count what ``problem`` needs.
+        """The plan of a run of ``problem``.
 
         Raises:
-            DeviceError: the device or kernel asked for is not there.
+            DeviceError: the device or the kernel of the scenario is not available.
         """
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
@@ -67,11 +67,11 @@ class Plan:
         solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
         if scenario.time.method == "implicit":
             solver_bytes = field_stages.device_bytes(problem)
-        # The CPU's fast kernel keeps the potentials of a step.
+        # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
-        # What a GPU has written passes through the host in slabs, and what the ledger holds as a whole.
+        # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
@@ -82,13 +82,13 @@ class Plan:
             problem=problem,
             device=device,
             kernel=kernel,
-            # What was compared with last may be on its way into a checkpoint when the next comes.
+            # A checkpoint may still hold the last compared field when the next one is stored.
             device_bytes=needed.total + 2 * compared_bytes + solver_bytes,
             copy_bytes=field_bytes,
-            # The NumPy oracle makes whole-array temporaries.
+            # The NumPy oracle needs temporary arrays of the size of the field.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
             + field_bytes * (varies and kernel.name == "numba")
-            + regions.ARRAYS * grid.cell_count * bool(scenario.regions),
+            + regions.ARRAYS * grid.cell_count * regions.are_painted(scenario),
             disk_bytes=_BYTES_PER_FILE
             + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
             + problem.materials.cells.size * scenario.output.fields
@@ -101,23 +101,23 @@ class Plan:
 
     @property
     def tuned(self) -> bool:
-        """Whether the run itself finds out which kernel is fastest."""
+        """Whether the run itself measures which kernel is fastest."""
         return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
 
     @property
     def room_for_copy(self) -> bool:
-        """Whether what is free before the run has begun would hold a copy of the field too."""
+        """Whether the free memory before the run suffices for a copy of the field too."""
         needed = self.device_bytes + self.copy_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
         return needed <= self.device.free_memory()
 
     def check_capacity(self, folder: Path) -> None:
-        """See that it fits the device, the host and the disk that ``folder`` will be on.
+        """Check that the run fits the memory of the device and the host, and the disk of ``folder``.
 
-        What a run has written to the folder already counts as there: it is gone on with, or removed before the start.
+        The space of files already in the folder counts as free: the run continues them or removes them at the start.
 
         Raises:
-            CapacityError: it does not; says what is there and what would help.
-            FolderError: the folder cannot have such a name.
+            CapacityError: it does not fit; the message says what is free and what helps.
+            FolderError: the system does not allow this name of the folder.
         """
         check_names(folder)
         free = self.device.free_memory()
@@ -129,13 +129,13 @@ class Plan:
             )
         if self.device.backend == "cuda" and self.host_bytes > devices.host_memory():
             raise CapacityError(
-                f"{self.problem.scenario.path}: needs {size(self.host_bytes)} of host memory beside, "
+                f"{self.problem.scenario.path}: also needs {size(self.host_bytes)} of host memory, of which "
                 f"{size(devices.host_memory())} are free; {ADVICE}"
             )
         existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
         free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
         if self.disk_bytes > free + there:
-            held = f" beside the {size(there)} that the run there holds" if there else ""
+            held = f" in addition to the {size(there)} of the run in that folder" if there else ""
             raise CapacityError(
                 f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
                 f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free{held}; make output.every "
@@ -143,7 +143,7 @@ class Plan:
             )
 
     def estimate_seconds(self) -> float:
-        """Stepping time in s if the kernel ran at the device's copy speed, which is measured here for a moment."""
+        """Time of stepping or solving in s, if the kernel moves data as fast as a copy on the device, measured now."""
         if self.problem.scenario.steady:
             return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
         return self.problem.timeline.last_step * self.seconds_of_sweep()
@@ -155,7 +155,7 @@ class Plan:
 
 
 def _copy_bandwidth(device: devices.Device) -> float:
-    """Bytes read and written a second by a copy of 64 MiB, where there is room for it, within the device."""
+    """Bytes read and written per second by a copy within the device: of 64 MiB, or less if memory is short."""
     import time
 
     source = device.xp.ones(max(1, min(2**24, device.free_memory() // 32)), dtype="float32")

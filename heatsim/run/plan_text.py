@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from math import isfinite
 
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
-from heatsim.run.method_choice import WorkEstimate, count_work
+from heatsim.run.method_choice import count_work
 from heatsim.run.plan import Plan
-from heatsim.scenario import ADAPTIVE, Contact
+from heatsim.scenario import Contact
 from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
@@ -17,111 +17,101 @@ _MANY_STEPS = 10_000
 
 
 def describe(plan: Plan) -> str:
-    """The plan as text."""
-    if plan.problem.scenario.steady:
-        return _describe_steady(plan)
-    if plan.problem.scenario.time.method in ADAPTIVE:
-        return _describe_adaptive(plan)
-    problem, timeline = plan.problem, plan.problem.timeline
-    end = float(timeline.times[-1])
-    lines = [
-        *_heading(plan),
-        f"steps        {timeline.last_step:,} to t = {end:.6g} s, {len(timeline.dts):,} intervals",
-    ]
-    for dt, steps in list(timeline.step_lengths.items())[:_LENGTHS_SHOWN]:
-        lines.append(f"dt           {dt!r} s, {steps:,} steps")
-        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
-    if len(timeline.step_lengths) > _LENGTHS_SHOWN:
-        lines.append(f"             and {len(timeline.step_lengths) - _LENGTHS_SHOWN} more step lengths")
-    if problem.scenario.composite:
-        lines += _materials(problem)
-    lines += [
-        f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more to write a copy from "
-        f"meanwhile, {size(plan.host_bytes)} on the host",
-        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-        f"time         {plan.estimate_seconds():.3g} s of stepping if the kernel ran at the speed of a copy here",
-    ]
+    """The plan as lines of text."""
+    problem = plan.problem
+    cells = " × ".join(str(n) for n in problem.grid.cells)
+    spacing = " × ".join(f"{d:.4g}" for d in problem.grid.spacing)
+    lines = [problem.scenario.title, f"grid         {cells} cells of {spacing} m"]
+    lines += _steady(plan) if problem.scenario.steady else _transient(plan)
     note = rounding_note(problem)
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
 
 
-def _heading(plan: Plan) -> list[str]:
-    """Title, grid, device and stability limit."""
-    problem, grid, limit = plan.problem, plan.problem.grid, plan.problem.limit
-    x, y, z = limit.cell
-    cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
+def _transient(plan: Plan) -> list[str]:
+    """Steps or stages, materials and needs of a run in time."""
+    problem, limit = plan.problem, plan.problem.limit
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
     if problem.scenario.time.method == "implicit":
         kernel = METHOD
+    x, y, z = limit.cell
+    unit = "stage" if problem.timeline.adaptive else "step"
+    steps, seconds = _chosen_steps(plan) if problem.timeline.adaptive else _equal_steps(plan)
     return [
-        problem.scenario.title,
-        f"grid         {cells} cells of {spacing} m",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         f"limit        {_limit(limit.dt)}" + (f", set by cell [{x}, {y}, {z}]" if isfinite(limit.dt) else ""),
+        *steps,
+        *_materials(problem),
+        f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
+        f"{size(plan.host_bytes)} on the host",
+        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
+        *([f"time         {seconds} of stepping, if a {unit} takes as long as a copy of the field"] if seconds else []),
     ]
 
 
-def _describe_adaptive(plan: Plan) -> str:
-    problem, work = plan.problem, count_work(plan.problem)
-    method, stages, seconds = problem.scenario.time.method, [], []
-    if method == "stabilized":
-        stages = [
-            f"stages       about {_rounded(work.stages[0])} to {_rounded(work.stages[1])} to t = "
-            f"{problem.scenario.time.end:.6g} s; Euler's method would take about {_rounded(work.euler)} steps"
-        ]
-        first, last = (f"{count * plan.seconds_of_sweep():.2g}" for count in work.stages)
-        seconds = [f"time         {first} to {last} s of stages if the kernel ran at the speed of a copy here"]
+def _equal_steps(plan: Plan) -> tuple[list[str], str]:
+    """The steps of Euler's method with their coefficients, and the time that they take."""
+    problem, timeline = plan.problem, plan.problem.timeline
     lines = [
-        *_heading(plan),
-        f"method       {method} steps, each with an error of {_tolerance(problem, work)}",
-        *stages,
+        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, "
+        f"{len(timeline.dts):,} intervals",
+    ]
+    lengths = timeline.step_lengths
+    for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
+        lines.append(f"dt           {dt!r} s, {steps:,} steps")
+        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
+    if len(lengths) > _LENGTHS_SHOWN:
+        lines.append(f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths")
+    return lines, duration(plan.estimate_seconds())
+
+
+def _chosen_steps(plan: Plan) -> tuple[list[str], str]:
+    """The stages that a method with a tolerance may need, and the time that they take; "" if it is not known."""
+    work, given = count_work(plan.problem), plan.problem.scenario.time.tolerance
+    to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
+    method, (least, most) = plan.problem.scenario.time.method, work.stages
+    stages = (
+        f"stages       about {_rounded(least)} to {_rounded(most)} to t = {plan.problem.scenario.time.end:.6g} s; "
+        f"Euler's method would take about {_rounded(work.euler)} steps"
+    )
+    lines = [
+        f"method       {method} steps, each with an error of at most {to}",
+        *([stages] if method == "stabilized" else []),
         f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
     ]
-    if problem.scenario.composite:
-        lines += _materials(problem)
-    return "\n".join(
-        [
-            *lines,
-            f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more to write a copy from "
-            f"meanwhile, {size(plan.host_bytes)} on the host",
-            f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-            *seconds,
-        ]
-    )
-
-
-def _tolerance(problem: HeatProblem, work: WorkEstimate) -> str:
-    if problem.scenario.time.tolerance is not None:
-        return f"at most {work.tolerance:.6g} K"
-    return f"at most 0.02 % of the range of temperatures, {work.tolerance:.4g} K at the start"
+    if method == "implicit":
+        return lines, ""
+    sweep = plan.seconds_of_sweep()
+    shortest, longest = duration(least * sweep), duration(most * sweep)
+    return lines, shortest if shortest == longest else f"{shortest} to {longest.removeprefix('about ')}"
 
 
 def _rounded(count: int) -> str:
-    """A number that is an estimate: two digits, with thousands separated."""
+    """An estimated number with two digits and with thousands separators."""
     return f"{int(float(f'{count:.2g}')):,}"
 
 
-def _describe_steady(plan: Plan) -> str:
-    problem = plan.problem
-    grid, tolerance = problem.grid, problem.scenario.time.tolerance
-    cells, spacing = " × ".join(str(n) for n in grid.cells), " × ".join(f"{d:.4g}" for d in grid.spacing)
-    to = "0.01 % of the range of the temperatures, at least 1 mK" if tolerance is None else f"{tolerance:.6g} K"
-    lines = [
-        problem.scenario.title,
-        f"grid         {cells} cells of {spacing} m",
+def _steady(plan: Plan) -> list[str]:
+    """Tolerance, materials and needs of a steady state."""
+    problem, tolerance = plan.problem, plan.problem.scenario.time.tolerance
+    to = "0.01 % of the temperature range, at least 1 mK" if tolerance is None else f"{tolerance:.6g} K"
+    return [
         f"device       {plan.device.name}; {problem.precision}",
         f"method       steady state, to {to}",
+        *_materials(problem),
+        f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
+        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
+        f"time         {duration(plan.estimate_seconds())} of solving, if data move as fast as in a copy",
     ]
-    if problem.scenario.composite:
-        lines += _materials(problem)
-    return "\n".join(
-        [
-            *lines,
-            f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
-            f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
-            f"time         about {plan.estimate_seconds():.2g} s of solving",
-        ]
-    )
+
+
+def duration(seconds: float) -> str:
+    """A time span in the unit that suits it, such as "about 41 min"."""
+    if seconds < 1.0:
+        return "less than 1 s"
+    for unit, length, most in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
+        if seconds / length < most:
+            return f"about {seconds / length:.2g} {unit}"
+    return f"about {seconds / 86400.0:,.0f} days"
 
 
 def _limit(dt: float) -> str:
@@ -130,35 +120,15 @@ def _limit(dt: float) -> str:
 
 
 def _materials(problem: HeatProblem) -> list[str]:
-    """Every material with the time step it allows and its coefficients, and the cells of every region."""
+    """Each material with its own stability limit and c0…c6; patches, void, regions, void surfaces and contacts."""
     scenario, materials = problem.scenario, problem.materials
     lines = []
-    for material in survey(scenario, materials.palette, problem.reference):
-        cells = materials.cells_of(material.name)
-        kx, ky, kz = material.conductivity
-        k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
-        at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
-        lines += [
-            f"material     {material.name}: {cells:,} cells; k = {k} W/(m K), ρ = {material.density:.6g} kg/m³, "
-            f"cp = {material.specific_heat:.6g} J/(kg K){at}"
-            + ("" if scenario.steady else f"; alone {_limit(material.limit)}"),
-        ]
-        if enthalpy is not None:
-            (low, high), (least, most), (least_cp, most_cp) = (
-                enthalpy.followed,
-                enthalpy.conductivity_range,
-                enthalpy.specific_heat_range,
-            )
-            lines.append(
-                f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
-                f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
-            )
-        lengths = list(problem.timeline.step_lengths) if scenario.time.method == "euler" else []
-        for dt in lengths[:_LENGTHS_SHOWN]:
-            start, coefficients = f"             dt = {dt:.6g} s: ", _coefficients(material, dt)
-            # Ranges are too long to stand side by side.
-            beside = "; " if enthalpy is None else "\n" + " " * len(start)
-            lines.append(start + beside.join(coefficients))
+    found = survey(scenario, materials.palette, problem.reference)
+    for material in found:
+        lines += _material(problem, material)
+        # For a single constant material these are the coefficients of the steps above.
+        if len(found) > 1 or material.enthalpy is not None:
+            lines += _coefficients_of_steps(problem, material)
     for patch in scenario.patches:
         on_grid = patch.area_on_grid(scenario.grid)
         lines.append(f"patch        {patch.name}: {patch.area:.6g} m² on {patch.face}, {on_grid:.6g} m² on the grid")
@@ -170,10 +140,53 @@ def _materials(problem: HeatProblem) -> list[str]:
     return lines + _surfaces(materials, scenario.contacts)
 
 
-def _surfaces(medium: Medium, contacts: Iterable[Contact]) -> list[str]:
-    """The smooth areas of surfaces towards void that exchange heat, and of contacts."""
+def _material(problem: HeatProblem, material: Survey) -> list[str]:
+    """A material's properties and stability limit."""
+    kx, ky, kz = material.conductivity
+    k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
+    at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
+    lines = [
+        f"material     {material.name}: {problem.materials.cells_of(material.name):,} cells; k = {k} W/(m K), "
+        f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"
+        + ("" if problem.scenario.steady else f"; alone {_limit(material.limit)}")
+    ]
+    if enthalpy is not None:
+        low, high = enthalpy.followed
+        least, most = enthalpy.conductivity_range
+        least_cp, most_cp = enthalpy.specific_heat_range
+        lines.append(
+            f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
+            f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
+        )
+    return lines
+
+
+def _coefficients_of_steps(problem: HeatProblem, material: Survey) -> list[str]:
+    """A material's c0…c6 for each step length."""
+    lines = []
+    lengths = [] if problem.timeline.adaptive else list(problem.timeline.step_lengths)
+    for dt in lengths[:_LENGTHS_SHOWN]:
+        start, coefficients = f"             dt = {dt:.6g} s: ", _coefficients(material, dt)
+        # Ranges are too long for one line.
+        between = "; " if material.enthalpy is None else "\n" + " " * len(start)
+        lines.append(start + between.join(coefficients))
+    return lines
+
+
+def _coefficients(material: Survey, dt: float) -> list[str]:
+    """c0…c6 as text, equal ones together; with their range if the material varies with temperature."""
+    alike: dict[str, list[int]] = {}
+    pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
+    for number, pair in enumerate(pairs):
+        alike.setdefault(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))), []).append(number)
+    return [f"{' = '.join(f'c{number}' for number in numbers)} = {values}" for values, numbers in alike.items()]
+
+
+def _surfaces(materials: CellTypes, contacts: Iterable[Contact]) -> list[str]:
+    """The smooth areas of void surfaces that exchange heat, and of contacts."""
     areas = {
-        frozenset(medium.palette[place].name for place in pair): area for pair, area in medium.surface_areas.items()
+        frozenset(materials.palette[place].name for place in pair): area
+        for pair, area in materials.surface_areas.items()
     }
     lines = []
     for pair, area in areas.items():
@@ -186,30 +199,19 @@ def _surfaces(medium: Medium, contacts: Iterable[Contact]) -> list[str]:
     return lines
 
 
-def _coefficients(material: Survey, dt: float) -> list[str]:
-    """c0…c6, what is equal together, and the range of each of a material that changes."""
-    alike: dict[str, list[int]] = {}
-    pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
-    for number, pair in enumerate(pairs):
-        alike.setdefault(" … ".join(dict.fromkeys(f"{c:.6g}" for c in sorted(pair))), []).append(number)
-    return [f"{' = '.join(f'c{number}' for number in numbers)} = {values}" for values, numbers in alike.items()]
-
-
 def rounding_note(problem: HeatProblem) -> str:
-    """What to know of float32's rounding for this run; empty if it hardly matters.
+    """A note on float32 rounding for this run; empty if rounding hardly matters.
 
-    In long runs on fine grids the change in a step falls below half a unit in the last place of the deviation, and
-    rounding to nearest loses it. That sets in when a cell needs many steps to change by a rounding unit of the range:
-    for slabs of 256 and 1,024 cells the error was measured at 3e-3 … 7e-3 K per 100 K after 100,000 steps, and at up to
-    2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it). With stochastic rounding the
-    same cases are off by less than 1e-4 K and by 4e-4 K: what is left is noise, which short steps leave conduction no
-    time to level out.
+    In long runs on fine grids the change in a step falls below half a unit in the last place of the deviation. Rounding
+    to nearest loses it. Measured errors: 3e-3 to 7e-3 K per 100 K for slabs of 256 and 1,024 cells after 100,000 steps;
+    up to 2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it). With stochastic rounding
+    they are below 1e-4 K and at 4e-4 K: noise remains, and conduction has little time in short steps to level it.
     """
+    if problem.timeline.adaptive:
+        return ""
     if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < _MANY_STEPS:
         return ""
-    if problem.scenario.time.method != "euler":
-        return ""
     return (
-        f"{problem.timeline.last_step:,} steps: rounding to nearest may add up to some 1e-2 K per 100 K of range; "
-        'solver.rounding = "stochastic" keeps it near 1e-4 K, precision = "float64" far below that'
+        f"{problem.timeline.last_step:,} steps: rounding to nearest may add up to 1e-2 K per 100 K of range; "
+        'solver.rounding = "stochastic" keeps the error near 1e-4 K, precision = "float64" far below that'
     )

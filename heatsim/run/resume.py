@@ -7,7 +7,7 @@ from typing import Any
 
 from heatsim.errors import FolderError
 from heatsim.run.plan import Plan
-from heatsim.scenario import Scenario, input_checksums, input_names
+from heatsim.scenario import Scenario, input_checksums, input_names, read_document
 from heatsim.scenario.resolved import document
 from heatsim.storage.checkpoint import Checkpoint
 from heatsim.storage.disk import AGAIN
@@ -79,10 +79,10 @@ def check_scenario(path: Path, before: str, now: str) -> None:
     Raises:
         FolderError: names the keys that differ.
     """
-    changes = differences(json.loads(before), json.loads(now))
+    changes = differences(json.loads(before), json.loads(now), read_document(path))
     if changes:
         raise FolderError(
-            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to go on with the run. "
+            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to continue the run. "
             f"What is changed, a longer time.end too, needs a run of its own from the start: "
             f"`heatsim run {shlex.quote(str(path))} --output …`"
         )
@@ -103,16 +103,39 @@ def check_inputs(folder: Path, before: str, now: str) -> None:
             )
 
 
-def differences(before: Any, after: Any, key: str = "") -> list[str]:
-    """Where two documents differ: key path, new and old value."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        names = dict.fromkeys((*after, *before))
+def differences(before: Any, now: Any, given: Any, key: str = "") -> list[str]:
+    """The differences between two documents: key path, new and old value.
+
+    A key of ``now`` that is neither in ``before`` nor in ``given`` is no difference: it has the default of a setting
+    that is newer than the run.
+
+    Args:
+        before: settings with which the run began.
+        now: its settings now.
+        given: those of them that stand in the file.
+        key: path of the documents.
+    """
+    if _is_table(before) and _is_table(now):
+        old, new, written = _entries(before), _entries(now), _entries(given)
+        names = dict.fromkeys((*(name for name in new if name in old or name in written), *old))
         return [
             change
             for name in names
-            for change in differences(before.get(name), after.get(name), f"{key}.{name}" if key else name)
+            for change in differences(
+                old.get(name), new.get(name), written.get(name), f"{key}.{name}" if key else str(name)
+            )
         ]
-    return [] if before == after else [f"{key} is {_shown(after)}, was {_shown(before)}"]
+    return [] if before == now else [f"{key} is {_shown(now)}, was {_shown(before)}"]
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a value is a table, or a list of tables."""
+    return isinstance(value, dict) or (isinstance(value, list) and all(isinstance(each, dict) for each in value))
+
+
+def _entries(value: Any) -> dict[Any, Any]:
+    """The entries of a table by key, or of a list by number; empty for other values."""
+    return dict(value if isinstance(value, dict) else enumerate(value)) if _is_table(value) else {}
 
 
 def _shown(value: Any) -> str:

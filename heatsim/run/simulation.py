@@ -18,7 +18,7 @@ from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.run.capacity import check_room
-from heatsim.run.initial_state import initial_state, saved_state, warnings_on_resume
+from heatsim.run.initial_state import find_steady_state, initial_state, saved_state, warnings_on_resume
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
@@ -28,12 +28,9 @@ from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.steady_state import find_steady_state
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
-
-_OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
 @dataclass
@@ -89,13 +86,18 @@ class Simulation:
         return cls._assemble(scenario, target, overwrite=overwrite)
 
     @classmethod
-    def from_model(cls, scenario: Scenario, output: str | Path) -> "Simulation":
-        """A simulation of a scenario that has been read already, with output folder ``output``.
+    def from_model(cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False) -> "Simulation":
+        """A simulation of a scenario that has been read already.
+
+        Args:
+            scenario: from :func:`heatsim.scenario.load`.
+            output: the output folder.
+            overwrite: as for :meth:`from_scenario`.
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
-        return cls._assemble(scenario, Path(output))
+        return cls._assemble(scenario, Path(output), overwrite=overwrite)
 
     @classmethod
     def resume(cls, path: str | Path) -> "Simulation":
@@ -159,7 +161,7 @@ class Simulation:
 
     @property
     def step(self) -> int:
-        """Number of steps done."""
+        """Number of steps done; of rows and fields reached by a method that chooses its own steps."""
         return self.state.step
 
     @property
@@ -235,7 +237,7 @@ class Simulation:
         scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
             raise FolderError(
-                f"{self.folder}: the run failed at step {self.step:,}; go on from its last checkpoint with "
+                f"{self.folder}: the run failed {self.state.progress}; continue from its last checkpoint with "
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
         if not self._resuming:
@@ -245,7 +247,9 @@ class Simulation:
             write_resolved(scenario, self.folder)
             self._resuming = True
         if scenario.steady:
-            self._find_steady_state(stop)
+            with self.timing.timed("stepping"):
+                find_steady_state(self.state, stop)
+            self.state.wall_time = self.timing.stepping
         observers = make_observers(scenario, identity(self.plan, self.folder), progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
@@ -257,31 +261,17 @@ class Simulation:
         with self.timing.timed("preparing"):
             for observer in observers:
                 observer.prepare()
-            if (
-                choice is None
-                and not scenario.steady
-                and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop)
-            ):
-                raise self.interrupted_early()
-            self._choice = choice or stepper.choice
+            if not scenario.steady:
+                if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+                    raise self.interrupted_early()
+                self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
         return TimeLoop(self.state, observers, self.timing, self._saved)
-
-    def _find_steady_state(self, stop: Stop) -> None:
-        """Replace the first guess in the field by the steady state."""
-        state = self.state
-        with self.timing.timed("stepping"):
-            try:
-                state.steady = find_steady_state(self.plan.problem, state.field, lambda: stop.requested)
-            except Interrupted as error:
-                raise Interrupted(f"{error}; start it over with `{resume_command(self.folder)}`") from None
-        state.wall_time = self.timing.stepping
-        state.initial_heat = state.statistics.heat()
 
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""
         return Interrupted(
-            f"interrupted while the kernel was compiled, at step {self.step:,}; go on with "
+            f"interrupted while the kernel was compiled, {self.state.progress}; continue with "
             f"`{resume_command(self.folder)}`"
         )
 
@@ -294,29 +284,15 @@ class Simulation:
         """
         self._saved = loop.save()
         raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, step {self.state.step:,}; a checkpoint is saved: "
-            f"go on with `{resume_command(self.folder)}`"
+            f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
+            f"continue with `{resume_command(self.folder)}`"
         )
 
     def end(self, loop: TimeLoop) -> None:
         """Write the last checkpoint and the summary, after the last step."""
-        scenario = self.plan.problem.scenario
-        stepping, observing = loop.end()
-        if not scenario.steady and observing > max(stepping, _OBSERVING_WORTH_A_WARNING):
-            self.warnings.append(
-                f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
-                "output.every, output.probe_every and output.checkpoint_wall make the run faster"
-            )
-        self.warnings += temperature_warnings(self.state)
-        written = {
-            folder.FIELDS: scenario.output.fields,
-            folder.PROBES: scenario.probes,
-            folder.ENERGY: scenario.output.energy,
-            folder.CHECKPOINT: not scenario.steady,
-        }
-        results = [name for name, wanted in written.items() if wanted]
-        folder.require_files(self.folder, [*input_files(scenario), *results])
+        self.warnings += loop.end() + temperature_warnings(self.state)
+        folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
         summary = summarise(self.plan, self.state, self.timing, self._choice)
-        written_tables = [name for name in (folder.PROBES, folder.ENERGY) if written[name]]
+        written_tables = [name for name in loop.files if Path(name).suffix == ".csv"]
         summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
         folder.write_summary(self.folder, summary)

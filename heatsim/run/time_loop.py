@@ -17,6 +17,7 @@ from heatsim.storage.checkpoint import understanding
 
 # Seconds of device work that are queued before the clock and signals are checked.
 BATCH_SECONDS = 0.25
+_OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
 @dataclass
@@ -94,6 +95,11 @@ class TimeLoop:
         return self.state.finished
 
     @property
+    def files(self) -> list[str]:
+        """The names of the files that the observers write."""
+        return [name for observer in self._observers for name in observer.files]
+
+    @property
     def due(self) -> bool:
         """Whether an observer is due now."""
         return self.state.step == self._next
@@ -149,15 +155,21 @@ class TimeLoop:
             self.state.writer.wait()
         return {**saved, **checkpoints.records()}
 
-    def end(self) -> tuple[float, float]:
-        """Tell the observers that the run is complete. Returns the seconds of stepping, and those of observers."""
+    def end(self) -> list[str]:
+        """Tell the observers that the run is complete. Returns a warning if they took longer than the steps."""
         now, begun = replace(self.timing), self._begun
         with self._observing():
             for observer in self._observers:
                 observer.finish(self.state)
             self.state.writer.wait()
-        between = now.observing - begun.observing + now.waiting - begun.waiting
-        return now.stepping - begun.stepping, between
+        observing = now.observing - begun.observing + now.waiting - begun.waiting
+        stepping = now.stepping - begun.stepping
+        if self.state.problem.scenario.steady or observing <= max(stepping, _OBSERVING_WORTH_A_WARNING):
+            return []
+        return [
+            f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
+            "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+        ]
 
     @contextmanager
     def _observing(self) -> Iterator[None]:

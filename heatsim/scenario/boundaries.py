@@ -1,6 +1,6 @@
 """The conditions on the faces of the box."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
@@ -88,17 +88,13 @@ class Periodic(BaseModel):
     )
 
 
-FACE_TYPES: dict[str, type[BaseModel]] = {
-    "temperature": Temperature,
-    "flux": Flux,
-    "convection": Convection,
-    "radiation": Radiation,
-    "insulated": Insulated,
-    "periodic": Periodic,
-}
-Face = Annotated[Temperature | Flux | Convection | Radiation | Insulated | Periodic, Field(discriminator="type")]
-# The conditions of a patch, and of a surface towards void.
-Surface = Annotated[Temperature | Flux | Convection | Radiation | Insulated, Field(discriminator="type")]
+_OnSurface = Temperature | Flux | Convection | Radiation | Insulated
+_OnFace = _OnSurface | Periodic
+# The condition of a patch, or of a surface towards void; and of a face of the box.
+Surface = Annotated[_OnSurface, Field(discriminator="type")]
+Face = Annotated[_OnFace, Field(discriminator="type")]
+# The models by their `type`.
+FACE_TYPES: dict[str, type[BaseModel]] = {model.model_fields["type"].default: model for model in get_args(_OnFace)}
 
 
 def radiates(condition: Face) -> bool:

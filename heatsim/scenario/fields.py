@@ -255,6 +255,15 @@ InitialTemperature = Annotated[
 ]
 
 
+def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
+    """Every value of a table that may change in time: its key, the function and its quantity."""
+    for name, info in type(table).model_fields.items():
+        value = getattr(table, name)
+        if isinstance(value, TimeFunction):
+            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
+            yield name, value, quantity
+
+
 def formulas_in_time(
     table: BaseModel, at: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from heatsim.grid import FACES, Grid
-from heatsim.scenario.boundaries import Boundaries, radiates
+from heatsim.grid import Grid
+from heatsim.scenario.boundaries import Boundaries
 from heatsim.scenario.contacts import Contact
 from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import (
@@ -267,20 +267,6 @@ class Scenario(BaseModel):
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
 
     @property
-    def composite(self) -> bool:
-        """Whether the body is more than one constant material with linear conditions on whole faces and no sources."""
-        conditions = [self.boundaries.face(name) for name in FACES]
-        return bool(
-            self.regions
-            or self.contacts
-            or self.patches
-            or self.sources
-            or self.uses_void
-            or any(map(radiates, conditions))
-            or any(material is not None and material.varies for _, material in self.palette)
-        )
-
-    @property
     def steady(self) -> bool:
         """Whether the scenario asks for a steady state."""
         # A scenario with mistakes may have no table [time].
@@ -315,12 +301,18 @@ class Scenario(BaseModel):
             return document
         return {**document, "domain": {**domain, "material": next(iter(materials))}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _default_first_guess(cls, document: Any) -> Any:
+        """The search for a steady state can begin anywhere."""
+        time = document.get("time") if isinstance(document, Mapping) else None
+        if not isinstance(time, Mapping) or time.get("method") != "steady" or "initial" in document:
+            return document
+        return {**document, "initial": {"temperature": FIRST_GUESS}}
+
     @field_validator("initial", mode="before")
     @classmethod
-    def _guess(cls, initial: object, info: ValidationInfo) -> object:
-        time = (info.data or {}).get("time")
-        if initial is None and time is not None and time.method == "steady":
-            return {"temperature": FIRST_GUESS}
+    def _check_initial(cls, initial: object) -> object:
         if initial is None:
             raise ValueError(missing_key(_INITIAL_EXAMPLE))
         return initial

@@ -16,6 +16,21 @@ UNIT = re.compile(rf"(?:1\s*/\s*)?{TERM}(?:{BETWEEN}{TERM})*")
 NUMBER_WITH_UNIT = re.compile(rf"\s*({NUMBER})\s*(\S.*?)\s*", re.DOTALL)
 MAX_LENGTH = 80
 SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*", "⋅": "*", "²": "^2", "³": "^3", "⁻¹": "^-1"}
+# Usual units with the unit, the factor and the offset that they are converted by: the unit library takes half a second
+# to load.
+_USUAL = {
+    "degC": ("K", "1", "273.15"),
+    "mK": ("K", "0.001", "0"),
+    "um": ("m", "0.000001", "0"),
+    "µm": ("m", "0.000001", "0"),
+    "mm": ("m", "0.001", "0"),
+    "cm": ("m", "0.01", "0"),
+    "ms": ("s", "0.001", "0"),
+    "min": ("s", "60", "0"),
+    "h": ("s", "3600", "0"),
+    "d": ("s", "86400", "0"),
+    "kW/m^2": ("W/m^2", "1000", "0"),
+}
 
 
 def split(text: str) -> tuple[str, str] | None:
@@ -37,6 +52,17 @@ def convert(number: str, unit: str, target: str) -> float:
     Raises:
         ValueError: the unit is unknown or has another dimension.
     """
+    known, factor, offset = (unit, "1", "0") if unit == target else _USUAL.get(unit, ("", "0", "0"))
+    try:
+        if known == target:
+            return float(Decimal(number) * Decimal(factor) + Decimal(offset))
+    except ArithmeticError:
+        raise ValueError(f'"{number} {unit}" cannot be calculated in {target}') from None
+    return _convert(number, unit, target)
+
+
+def _convert(number: str, unit: str, target: str) -> float:
+    """As :func:`convert`, by the unit library."""
     import pint
 
     source = _parse(unit)

@@ -1,4 +1,4 @@
-"""Memory that a run needs on its device, counted before anything is allocated."""
+"""Memory that a run needs on its device, counted before it is allocated."""
 
 from dataclasses import dataclass
 from math import prod
@@ -8,7 +8,6 @@ import numpy as np
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
-from heatsim.scenario import ADAPTIVE
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, shapes_of_sums
 
 
@@ -17,9 +16,9 @@ class DeviceBytes:
     """Bytes of a run.
 
     Attributes:
-        field: of one buffer of the field; a copy for writing takes another one where there is room.
-        ledger: of the sums of heat, those that are carried over among them.
-        body: of cell types, conditions on faces with patches, and a kernel's tables.
+        field: one buffer of the field; a copy for writing takes another one if there is memory.
+        ledger: sums of heat, including carried ones.
+        body: cell types, conditions of faces with patches, and tables of the kernel.
         fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.
     """
 
@@ -30,20 +29,22 @@ class DeviceBytes:
 
     @property
     def total(self) -> int:
-        """All of it, without a copy of the field."""
+        """Sum of all, without a copy of the field."""
         return self.fields * self.field + self.ledger + self.body
 
 
 def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceBytes:
-    """Count the bytes of a run of a problem; with the tables of a kernel, if one is named."""
+    """The bytes of a run of a problem, including the tables of ``kernel`` if it is not None."""
     materials, boundary = problem.materials, problem.boundary
     sums = sum(prod(shape) for shape in shapes_of_sums(problem).values()) * problem.scenario.output.energy
-    carried = problem.timeline.last_step >= STEPS_TO_CARRY
+    copies = 2 if problem.timeline.last_step >= STEPS_TO_CARRY else 1
     body = materials.nbytes + sum(numbers.nbytes for numbers in boundary.maps)
     if len(boundary.mixed.places):
         body += boundary.mixed.nbytes
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
-    fields = 5 if problem.scenario.time.method in ADAPTIVE else 2
-    return DeviceBytes(field, 8 * sums * (2 if carried else 1), body, fields)
+    if not problem.timeline.adaptive:
+        return DeviceBytes(field, 8 * sums * copies, body, 2)
+    # Both ends of a step have sums and flows; those shown and those under way are two more.
+    return DeviceBytes(field, 8 * sums * 6, body, 5)

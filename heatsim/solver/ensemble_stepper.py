@@ -1,4 +1,4 @@
-"""Advance several fields on equal grids by the same launches, each by steps of its own."""
+"""Advance several fields on equal grids with the same launches; each has its own steps."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +12,7 @@ from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.kernel_arguments import STEPS_PER_TABLE, LinearArguments
 
-# Bytes of what changes from step to step that are made and sent to the device together.
+# Bytes of step data that are prepared and sent to the device together.
 _BYTES_PER_TABLE = 1 << 26
 
 
@@ -20,9 +20,9 @@ class EnsembleStepper:
     """Steps of several problems that share grid, periodic axes, precision and scheme, on one GPU.
 
     Args:
-        members: a stepper of each; none of a composite body.
+        members: the stepper of each problem; all problems are linear.
         spec: the kernel.
-        tuned: take the kernel and the launch shape that are fastest for all of them together, whatever ``spec`` says.
+        tuned: whether to autotune kernel and launch shape for all members together; then ``spec`` is not used.
     """
 
     def __init__(self, members: Sequence[CudaStepper], spec: KernelSpec, tuned: bool) -> None:
@@ -36,7 +36,7 @@ class EnsembleStepper:
 
     @property
     def most_steps(self) -> int:
-        """How many steps of each member :meth:`advance` may be asked for at a time."""
+        """Most steps of each member in one call of :meth:`advance`."""
         size = self._task.builds(self._spec)[0].sweep_dtype.itemsize
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // (size * len(self._members))))
 
@@ -45,14 +45,14 @@ class EnsembleStepper:
         _ = self._launches
 
     def advance(self, turns: Sequence[tuple[CudaStepper, MemberSteps]]) -> None:
-        """Queue members' turns; they may still be running at return."""
+        """Queue steps of members. They may still be running when this returns."""
         buffers = self._launches.advance([turn for _, turn in turns])
         for (member, turn), (T, T_new) in zip(turns, buffers, strict=True):
             member.take(turn.steps, T, T_new)
 
     @cached_property
     def choice(self) -> Choice:
-        """The kernel and its launch shape; where it is still to be tried out, the spare buffers are written to."""
+        """The kernel and its launch shape. Autotuning overwrites the spare buffers."""
         if not self._tuned:
             return Choice(Shape(self._spec), "asked for")
         left = [member.problem.timeline.last_step - member.step for member in self._members]
@@ -72,9 +72,9 @@ class EnsembleStepper:
 
 
 def _at_rest(member: CudaStepper) -> MemberSteps:
-    """A turn without steps, for trying out."""
+    """A member without steps, for autotuning."""
     problem, field = member.problem, member.field
     dt = problem.timeline.dt(member.step)
-    nobody = np.zeros((), dtype=structs.LEDGER)
+    no_ledger = np.zeros((), dtype=structs.LEDGER)
     sweeps = np.zeros(0, dtype=structs.sweep_dtype(problem.precision))
-    return MemberSteps(field.deviation, field.spare, member.arguments.coefficients(dt), nobody, sweeps, 0)
+    return MemberSteps(field.deviation, field.spare, member.arguments.coefficients(dt), no_ledger, sweeps, 0)

@@ -26,10 +26,10 @@ class Extremes:
 
 
 class Points:
-    """Some cells of a field that are looked at again and again.
+    """Some cells of a field that are read repeatedly.
 
     Attributes:
-        cells: their numbers on the field's device, [z, y, x] counted through, int64.
+        cells: their indices in the flattened field, on its device, int64.
     """
 
     def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
@@ -41,7 +41,7 @@ class Points:
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """In K, of the shape of the index arrays; one gather on the device."""
+        """Temperatures in K, in the shape of the index arrays; one gather on the device."""
         field = self._field
         if field.thermometer is not None:
             return field.cells(*self._places)
@@ -56,16 +56,16 @@ class Points:
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
 
-    Where materials change with temperature the buffers hold contents in place of deviations
-    (heatsim/physics/enthalpy.py); whoever wants temperatures asks for them here.
+    If materials vary with temperature, the buffers hold contents instead of deviations (heatsim/physics/enthalpy.py).
+    Use the methods of this class to get temperatures.
 
     Attributes:
-        device: where the buffers are.
+        device: the device of the buffers.
         grid: the cells.
-        reference: the temperature in K that a deviation of 0 means; constant for a run.
+        reference: the reference temperature in K, constant for a run.
         deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
         spare: the buffer that the next sweep writes.
-        thermometer: makes deviations in temperature of what the buffers hold; None where they hold these.
+        thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
@@ -92,12 +92,12 @@ class Field:
         return other
 
     def swap(self) -> None:
-        """What the sweep wrote becomes current; no data moves."""
+        """Exchange the buffers after a sweep; no data are copied."""
         self.deviation, self.spare = self.spare, self.deviation
         self.changed()
 
     def changed(self) -> None:
-        """To be called by whoever has written to the current values: what was found out about them is forgotten."""
+        """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = None
         for points in self._points:
             points.found = None
@@ -110,8 +110,8 @@ class Field:
         """Set the field.
 
         Args:
-            slabs: (first z index, temperatures in K), which together cover the grid.
-            contents: makes what the buffers hold, from such a pair of an index and deviations in K.
+            slabs: the whole grid as pairs (first z index, temperatures in K).
+            contents: a function from first z index and deviations in K to the values of the buffers.
         """
         for first, slab in slabs:
             planes = contents(first, slab - self.reference).astype(self.precision)
@@ -119,12 +119,12 @@ class Field:
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the bit from deviations in K, as a checkpoint keeps them, or from one for all cells."""
+        """Set the field to the values of a checkpoint, bit for bit, or to one value for all cells; in K."""
         self.deviation[...] = self.device.xp.asarray(deviation)
         self.changed()
 
     def degrees(self, values: Any, place: Any) -> Any:
-        """Deviations in temperature in K of cells at an index of the field, from what the buffer holds of them."""
+        """T − T_ref in K of the cells at an index of the field, from their values in the buffer."""
         return values if self.thermometer is None else self.thermometer(values, place)
 
     def temperature(self) -> NDArray[np.float64]:
@@ -141,18 +141,18 @@ class Field:
         """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
 
         Args:
-            values: what the buffer holds of them, now or at a time before.
-            planes: their index.
+            values: their values in the buffer, now or at an earlier time.
+            planes: the index of the planes.
         """
         xp, deviation = self.device.xp, self.degrees(values, planes)
         out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
     def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and the number of values that are not finite, of what the buffer holds; one pass, made once.
+        """Sums, extremes and number of non-finite values of the buffer, in one pass; stored until the field changes.
 
         Args:
-            before: a device array like ``deviation``; the largest change since then is found in a pass of its own.
+            before: a device array like ``deviation``, to find the largest change since then too, in another pass.
         """
         if before is not None:
             return statistics(self.device, self.deviation, before)
@@ -174,13 +174,13 @@ class Field:
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
-        """Single cells; three index arrays of equal shape."""
+        """The cells at three index arrays of equal shape."""
         self._points.append(Points(self, x, y, z))
         return self._points[-1]
 
     @staticmethod
     def look_at_all(fields: Sequence["Field"]) -> None:
-        """Find the statistics and points of several fields of one precision and device by the same launches."""
+        """Find statistics and points of several fields, of one precision and device, with the same launches."""
         device = fields[0].device
         found = statistics_of_each(device, [field.deviation for field in fields])
         for field, its in zip(fields, found, strict=True):
@@ -192,7 +192,7 @@ class Field:
                 points.found = its_values
 
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Temperatures in K of single cells, one gather on the device; three index arrays of equal shape."""
+        """Temperatures in K of the cells at three index arrays of equal shape; one gather on the device."""
         xp = self.device.xp
         place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
         return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference

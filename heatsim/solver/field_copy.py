@@ -1,11 +1,11 @@
-"""The field as it was after one step, brought to the host piece by piece while the device goes on stepping.
+"""A copy of the field after one step, transferred to the host in parts while the device continues stepping.
 
     step 1000          1001, 1002, …
     deviation ──copy──► copy ───slab──► window ──► file           on a GPU: copy on the device, window page-locked
-       │                                                          on the CPU: copy in memory, slabs as they are
-       └── stepped on at once
+       │                                                          on the CPU: copy in memory, slabs without copying
+       └── stepping continues at once
 
-A copy on the device takes a thousandth of the time that writing does; a window of a few MiB is all that the host needs.
+A copy on the device takes a thousandth of the time of writing. The host needs a window of a few MiB only.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,9 +22,9 @@ SLAB_BYTES = 16 << 20
 
 
 class FieldCopy:
-    """Deviations from a reference temperature that stay as they are.
+    """The values of a field at one time.
 
-    One thread at a time reads temperatures, and one, which may be another, deviations.
+    At most one thread may read temperatures, and at most one thread deviations, at a time.
 
     Attributes:
         shape: (nz, ny, nx).
@@ -32,12 +32,12 @@ class FieldCopy:
     """
 
     def __init__(self, field: Field, room: Any = None) -> None:
-        """Take the field as it is when the work queued so far is done.
+        """Copy the field as it is after all queued work.
 
         Args:
-            field: what is stepped on.
-            room: a device array like ``field.deviation`` to copy it to, so that it can be stepped on at once; without
-                it the field itself is read, and must stay as it is for as long as the copy is used.
+            field: the field.
+            room: a device array like ``field.deviation`` for the copy. Without it the field itself is read and must not
+                change while this object is used.
         """
         if room is not None:
             room[...] = field.deviation
@@ -47,15 +47,15 @@ class FieldCopy:
         self._download, self._download_of_deviations = Download(field.device), Download(field.device)
 
     def deviations(self) -> Iterator[NDArray[Any]]:
-        """Deviations in K on the host, from the bottom up, a few planes at a time; each is gone when the next comes."""
+        """Deviations in K on the host, a few planes at a time, from the bottom up; the next ones overwrite them."""
         return slabs(self._download_of_deviations, self._deviation)
 
     def temperatures(self) -> Iterator[NDArray[Any]]:
-        """Temperatures in K on the host in the field's precision, in the same way."""
+        """Temperatures in K on the host, in the field's precision; as :meth:`deviations`."""
         return slabs(self._download, self._deviation, self._field.temperatures_of)
 
     def planes(self, first: int, last: int) -> NDArray[np.float64]:
-        """Temperatures in K of the planes from ``first`` to below ``last``, float64, an array of their own."""
+        """Temperatures in K of planes ``first`` to ``last`` − 1, float64, in a new array."""
         place = slice(first, last)
         deviations = self._download.fetch(self._deviation[place], lambda values: self._field.degrees(values, place))
         found = deviations.astype(np.float64)
@@ -64,10 +64,10 @@ class FieldCopy:
 
 
 class Download:
-    """Brings device arrays to the host, in another thread too and beside the steps that the device goes on with."""
+    """Transfers device arrays to the host. Works in any thread, while the device continues stepping."""
 
     def __init__(self, device: Device) -> None:
-        """What is queued so far will be done before anything is brought."""
+        """Remember the work queued so far: transfers wait for it."""
         self.device = device
         self._stream: Any = None
         self._window: Any = None
@@ -78,7 +78,7 @@ class Download:
             self._ready = cuda.get_current_stream().record()
 
     def fetch(self, array: Any, convert: Callable[[Any], Any] = lambda array: array) -> NDArray[Any]:
-        """An array on the host, converted on the device before; on a GPU good until the next call."""
+        """An array on the host, converted on the device first; on a GPU valid until the next call."""
         if self.device.backend == "cpu":
             return np.asarray(convert(array))
         cuda = self.device.xp.cuda
@@ -102,7 +102,7 @@ def _at(convert: Callable[[Any, slice], Any], planes: slice, slab: Any) -> Any:
 def slabs(
     download: Download, array: Any, convert: Callable[[Any, slice], Any] = lambda slab, planes: slab
 ) -> Iterator[NDArray[Any]]:
-    """A device array [z, y, x] on the host, a few planes at a time; each is gone when the next comes."""
+    """A device array [z, y, x] on the host, a few planes at a time; the next ones overwrite them."""
     count = max(1, SLAB_BYTES // array[0].nbytes)
     for first in range(0, len(array), count):
         planes = slice(first, min(first + count, len(array)))

@@ -1,7 +1,7 @@
 """Heat, extremes and means of a field, for all bodies.
 
-In a body of one constant material one fused pass over the field gives all of them. Elsewhere each takes a pass over the
-field and the kinds of its cells, a few planes at a time.
+For one constant material, one fused pass over the field gives all of them. Otherwise each takes a pass over the field
+and the cell types, a few planes at a time.
 """
 
 from collections.abc import Iterator
@@ -19,15 +19,14 @@ _CELLS_AT_ONCE = 2**22
 
 
 class FieldStatistics:
-    """Statistics of one field, of the values that it has at each call.
+    """Statistics of the current values of a field.
 
-    Where materials change with temperature the field holds contents, in kelvins of the heat capacities that
-    ``materials`` names.
+    If materials vary with temperature, the field holds contents in kelvins of the heat capacities in ``materials``.
 
     Args:
-        problem: whose materials the cells are of.
-        field: the values.
-        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+        problem: the problem with the materials.
+        field: the field.
+        cells: the type of each cell, one byte per cell, on the field's device; empty if there is one type.
     """
 
     def __init__(self, problem: HeatProblem, field: Field, cells: Any) -> None:
@@ -38,7 +37,7 @@ class FieldStatistics:
         self._fused = problem.materials.uniform and not problem.materials.varies
 
     def heat(self, *, absolute: bool = False) -> float:
-        """Σ ρ·cp·V·(T − T_ref) over the cells in J, in a fixed order; of the magnitudes if ``absolute``."""
+        """Σ ρ·cp·V·(T − T_ref) over all cells in J, in a fixed order; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
         field = self._field
         if self._fused:
             return float(self._capacities[0]) * (field.absolute_total() if absolute else field.total())
@@ -49,21 +48,21 @@ class FieldStatistics:
         return float(total)
 
     def deviations(self) -> Extremes:
-        """The lowest and highest T − T_ref in K; where nothing changes with temperature void may be among them."""
+        """The lowest and highest T − T_ref in K; includes void cells if no material varies."""
         if self._materials.varies:
             return self._extremes()
         found = self._field.statistics()
         return Extremes(found.lowest, found.highest)
 
     def extremes(self) -> Extremes:
-        """Lowest and highest temperature in K, void left out."""
+        """Lowest and highest temperature in K, without void."""
         if self._fused:
             return self._field.extremes()
         found = self._extremes()
         return Extremes(found.lowest + self._field.reference, found.highest + self._field.reference)
 
     def mean(self) -> float:
-        """Mean temperature in K over the volume, void left out."""
+        """Mean temperature in K over the volume, without void."""
         field = self._field
         if self._fused:
             return field.total() / field.grid.cell_count + field.reference
@@ -74,7 +73,7 @@ class FieldStatistics:
         return total / count + field.reference
 
     def extremes_of_kinds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and highest value of what the field holds of each kind; inf and −inf for void."""
+        """The lowest and the highest value in the buffer for each cell type; inf and −inf for void."""
         if self._materials.uniform:
             found = self._field.statistics()
             return np.array([found.lowest]), np.array([found.highest])
@@ -89,7 +88,7 @@ class FieldStatistics:
         return lowest, highest
 
     def lowest_cell(self, kind: int) -> tuple[int, int, int]:
-        """The first cell (x, y, z) of a kind with the lowest value of what the field holds of it."""
+        """The first cell (x, y, z) of a type with the lowest value in the buffer."""
         best, number = np.inf, 0
         for planes in _slabs(self._field.deviation):
             slab = self._of_kind(planes, kind, np.inf).reshape(-1)
@@ -100,7 +99,7 @@ class FieldStatistics:
         return number % nx, number // nx % ny, number // (nx * ny)
 
     def _extremes(self) -> Extremes:
-        """The lowest and highest T − T_ref in K, void left out."""
+        """The lowest and highest T − T_ref in K, without void."""
         lowest, highest = np.inf, -np.inf
         for slab in self._conducting():
             if slab.size:
@@ -108,7 +107,7 @@ class FieldStatistics:
         return Extremes(lowest, highest)
 
     def _conducting(self) -> Iterator[Any]:
-        """T − T_ref in K of the cells that are not void, a few planes at a time."""
+        """T − T_ref in K of all cells except void, a few planes at a time."""
         for planes in _slabs(self._field.deviation):
             slab = self._field.degrees(self._field.deviation[planes], planes)
             if self._materials.void is not None:
@@ -116,19 +115,19 @@ class FieldStatistics:
             yield slab
 
     def _of_kind(self, planes: slice, kind: int, fill: float) -> Any:
-        """Some planes with ``fill`` in place of cells of other kinds."""
+        """Some planes with ``fill`` in cells of other types."""
         slab = self._field.deviation[planes]
         if self._materials.uniform:
             return slab
         return self._field.device.xp.where(self._kinds(planes) == kind, slab, slab.dtype.type(fill))
 
     def _kinds(self, planes: slice) -> Any:
-        """The kinds of the cells of some planes; 0 where there is one kind."""
+        """The types of the cells in some planes; 0 if there is one type."""
         return 0 if self._materials.uniform else self._cells[planes] & KIND
 
 
 def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:
-    """Makes temperatures of what a field holds; None where it holds temperatures. Arguments as above."""
+    """The thermometer of a field; None if no material varies. Arguments as for :class:`FieldStatistics`."""
     materials = problem.materials
     if not materials.varies:
         return None
@@ -138,7 +137,7 @@ def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermome
 
 
 def _slabs(field: Any) -> Iterator[slice]:
-    """A few planes at a time of an array [z, y, x]: temporaries stay small."""
+    """Slices of a few planes of an array [z, y, x], so that temporary arrays stay small."""
     planes = max(1, _CELLS_AT_ONCE // field[0].size)
     for first in range(0, len(field), planes):
         yield slice(first, min(first + planes, len(field)))

@@ -143,14 +143,14 @@ class GeneralArguments:
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
     ) -> None:
-        medium = problem.materials
+        materials = problem.materials
         self.variant = Variant(
             faces=True,
-            materials=not medium.uniform or medium.varies,
-            varying=medium.varies,
-            heated=medium.first_heated < len(medium.kinds),
+            materials=not materials.uniform or materials.varies,
+            varying=materials.varies,
+            heated=materials.first_heated < len(materials.kinds),
             mixed=bool(len(problem.boundary.mixed.places)),
-            contacts=medium.exposure is not None and medium.exposure.contacts,
+            contacts=materials.exposure is not None and materials.exposure.contacts,
         )
         self.rate_variant = replace(self.variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)

@@ -63,4 +63,4 @@ def make_adaptive_stepper(
         make = CudaStageKernels if spec.backend == "cuda" else CpuStageKernels
         kernels = make(problem, field, entered, spec, arrays, tuned)
         substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells)
-    return AdaptiveStepper(problem, substeps, limits, step=step, saved=saved)
+    return AdaptiveStepper(problem, substeps, limits, field.reference, step=step, saved=saved)

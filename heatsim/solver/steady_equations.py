@@ -5,6 +5,7 @@ from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_surfaces import SteadySurface
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
@@ -54,10 +55,16 @@ class Equations:
         self.xp, self.temperature = balance.xp, temperature
         self._balance, self._scale = balance, balance.scale
         self._operator = Operator(
-            balance.links(precision, self._scale), self.xp.zeros(balance.medium.grid.shape, dtype=precision)
+            balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
         )
         self._b = balance.sources(precision, self._scale)
-        self._sources = [self._b.reshape(-1)[surface.cells] for surface in balance.surfaces]
+        self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]
+        for surface in balance.surfaces:
+            if balance.is_linear(surface):
+                heat, slope = surface.linear_terms()
+                self._add(surface, heat, slope)
+        # What the surfaces that have to be linearised are added to each time.
+        self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
     @property
     def linear(self) -> bool:
@@ -71,16 +78,15 @@ class Equations:
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is the next temperature."""
-        linear, ground, b = self._balance.linear, self._operator.ground.reshape(-1), self._b.reshape(-1)
-        ground[...] = 0.0
+        linear, ground, b = self._balance.linear, self._operator.ground, self._b
         # A cell at an edge of the body has several surfaces.
-        for surface, sources in zip(self._balance.surfaces, self._sources, strict=True):
-            b[surface.cells] = sources
-        for surface in self._balance.surfaces:
-            T = self.temperature.reshape(-1)[surface.cells]
+        for surface, base in zip(self._bent, self._base, strict=True):
+            surface.put(base[0], b)
+            surface.put(base[1], ground)
+        for surface in self._bent:
+            T = surface.of(self.temperature)
             heat, slope = self._balance.exchange(surface, T)
-            b[surface.cells] += (heat + slope * T) / self._scale
-            ground[surface.cells] += slope / self._scale
+            self._add(surface, heat + slope * T, slope)
         x = self.temperature if linear else self.temperature.copy()
         return LinearSystem(self._operator, self._b, x, x, exact=linear)
 
@@ -91,8 +97,13 @@ class Equations:
 
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
-        T = self.temperature.reshape(-1)
-        return self._balance.flows([T[surface.cells] for surface in self._balance.surfaces])
+        return self._balance.flows([surface.of(self.temperature) for surface in self._balance.surfaces])
+
+    def _add(self, surface: SteadySurface, heat: Any, slope: Any) -> None:
+        """Add a surface that exchanges heat − slope·T to the right-hand side and to the operator."""
+        surface.add(heat / self._scale, self._b)
+        if surface.grounded:
+            surface.add(slope / self._scale, self._operator.ground)
 
     def _move_to(self, T: Any) -> None:
         """Take temperatures over, as deviations in K, as far as one step may go."""
@@ -113,11 +124,11 @@ class VaryingEquations(Equations):
         residual = found.gain / scale
         residual += balance.sources("float64", scale)
         ground[...] = 0.0
-        weights = (found.weight / found.conducting).reshape(-1)
+        weights = found.weight / found.conducting
         for surface in balance.surfaces:
-            heat, slope = balance.exchange(surface, self.temperature.reshape(-1)[surface.cells])
-            residual.reshape(-1)[surface.cells] += heat / scale
-            ground.reshape(-1)[surface.cells] += slope * weights[surface.cells] / scale
+            heat, slope = balance.exchange(surface, surface.of(self.temperature))
+            surface.add(heat / scale, residual)
+            surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
         return LinearSystem(self._operator, self._b, xp.zeros(ground.shape), self.temperature, exact=False)
 

@@ -50,10 +50,10 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
         NotConvergedError, NotFiniteError: there is none, or it was not found.
         Interrupted: ``stopped`` said so.
     """
-    device, medium = field.device, problem.materials
+    device, materials = field.device, problem.materials
     balance = SteadyBalance(problem, field.reference, device.xp)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
-    make = VaryingEquations if medium.varies else Equations
+    make = VaryingEquations if materials.varies else Equations
     equations = make(balance, problem.precision, guess)
     progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
     T = equations.temperature

@@ -3,10 +3,8 @@
 heatsim removes only files of these names, pictures in figures/, exported fields in export/ and the copies of input
 files that the run's scenario.toml names. It never removes or follows symbolic links.
 
-scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed. To remove a run,
-its scenario.toml gets that name first and is removed last. To start a run, scenario.toml.part is written first, then
-the input files are copied, then it gets its final name. After a kill in between, the next `heatsim run` may use the
-folder; after the last step, `resume` continues the run.
+scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed. It is the first
+file written and the last removed. After a kill in between, the next `heatsim run` may use the folder.
 """
 
 import errno
@@ -37,7 +35,16 @@ FAILURE = "failure.json"  # of a run in a study, instead of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
-FILES = (FIELDS, CHECKPOINT, PREVIOUS, PROBES, ENERGY, SUMMARY, SCENARIO)
+# The files of a run that its report lists: their contents, in the order of interest to a reader.
+CONTENTS = {
+    SCENARIO: "the scenario, resolved",
+    FIELDS: "temperature over time, for ParaView",
+    PROBES: "probes over time",
+    ENERGY: "energy balance over time",
+    SUMMARY: "these numbers",
+    CHECKPOINT: "the last state, for resume",
+}
+FILES = (*CONTENTS, PREVIOUS)
 SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
 
 
@@ -259,13 +266,11 @@ def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
             found = sorted(path for path in (folder / sub).iterdir() if is_own_file(path))
             expected += [path for path in found if path.name.removesuffix(".part").endswith(suffixes)]
             expected.append(folder / sub)
-    expected += copies
     parents = {parent for copy in copies for parent in copy.parents if folder in parent.parents}
-    expected += sorted(parents, key=lambda path: len(path.parts), reverse=True)
+    expected += [*copies, *sorted(parents, key=lambda path: len(path.parts), reverse=True)]
     expected += [folder / name for name in names if is_own_file(folder / name)]
     ours = list(dict.fromkeys(expected))
-    others = sorted(path for path in walk(folder) if path not in ours)
-    return ours, others
+    return ours, sorted(path for path in walk(folder) if path not in ours)
 
 
 def _are_inputs(folder: Path, paths: Iterable[Path]) -> bool:

@@ -1,4 +1,4 @@
-"""CSV tables that grow row by row: probes.csv and energy.csv.
+"""CSV tables that grow row by row, such as probes.csv.
 
 A header line, then one line of numbers for each row. Each number has the shortest form that reads back as the same
 number; lines end with a newline. Each line is passed to the system in one call as soon as it is appended, so a killed

@@ -22,6 +22,8 @@ LEAST_ORDER = 1.9
 # steps add up over the run; with these parts their sum stays below a tenth of the allowed error. Where the order in
 # space is tested, they must also be small against the error on the finer grid.
 _PART_OF_STEP, _PART_OF_STEP_FOR_ORDER = 1e-2, 1e-3
+# In float32 the least error that a step may have, as a part of the range: at least twice what rounding could hide.
+_LEAST_PART_OF_RANGE = 4e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,8 @@ class Case:
     def tolerance_of_step(self, precision: str) -> float:
         """The error in K that a step may have, so that the errors of all steps are small in the comparison."""
         part = _PART_OF_STEP_FOR_ORDER if self.order else _PART_OF_STEP
-        return part * self.allowed(precision, "stabilized")
+        least = _LEAST_PART_OF_RANGE * self.range if precision == "float32" else 0.0
+        return max(part * self.allowed(precision, "stabilized"), least)
 
 
 def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:

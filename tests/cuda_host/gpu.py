@@ -159,6 +159,7 @@ def host_device(free: int = 2**30) -> Device:
         zeros=zeros,
         empty=empty,
         empty_like=lambda array: empty(array.shape, array.dtype),
+        zeros_like=lambda array: zeros(array.shape, array.dtype),
         asarray=asarray,
         ascontiguousarray=asarray,
         asnumpy=np.array,

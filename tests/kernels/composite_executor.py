@@ -18,7 +18,7 @@ from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, mak
 from heatsim.kernels.cpu.composite_body import Entries
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.temporal_composite import correction
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
@@ -35,7 +35,7 @@ class CompositeSteps:
     """Some steps of a body.
 
     Attributes:
-        medium: the kinds of cells.
+        materials: the kinds of cells.
         maps: numbers of conditions on the faces, empty arrays where a face has one.
         void_condition: the number of the condition towards void, or None.
         rows: conditions, sources and beams of the steps.
@@ -51,7 +51,7 @@ class CompositeSteps:
         base: another field.
     """
 
-    medium: Medium
+    materials: CellTypes
     maps: tuple[NDArray[np.uint8], ...]
     void_condition: int | None
     rows: Rows
@@ -69,7 +69,7 @@ class CompositeSteps:
 
     @property
     def grid(self) -> Grid:
-        return self.medium.grid
+        return self.materials.grid
 
     def empty_sums(self) -> list[NDArray[np.float64]]:
         """Of faces, of beams, of exposed cells, of parts of mixed cells."""
@@ -78,12 +78,12 @@ class CompositeSteps:
         return [
             *(np.zeros(shapes[f] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
             *(np.zeros(shapes[f] if self.recorded and f in beams else (0, 0)) for f in range(6)),
-            np.zeros(self.medium.exposed_cells if self.recorded and self.void_condition is not None else 0),
+            np.zeros(self.materials.exposed_cells if self.recorded and self.void_condition is not None else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
-        arrays = (where, self.medium, self.maps, self.void_condition, self.reference, precision)
+        arrays = (where, self.materials, self.maps, self.void_condition, self.reference, precision)
         return CompositeArrays(*arrays, mixed=self.mixed)
 
 
@@ -111,7 +111,7 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     zones = [guarded(array, GUARD) for array in (steps.T.astype(precision), np.empty(steps.T.shape, precision))]
     ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(device.choose("cpu"), precision)
-    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     for step in range(steps.steps):
         T, T_new = (zone.array for zone in zones)
         before = T.copy()
@@ -135,7 +135,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
     struct = ledger_struct(entries([zone.array for zone in ledger]))
     arrays = steps.arrays_on(device.choose("cpu"), precision)
-    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     base = None if steps.base is None else steps.base.astype(precision)
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
@@ -161,7 +161,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             step += build.spec.steps
     for zone in (*zones, *ledger):
         zone.assert_guards_untouched()
-    assert len(keep) == 3 + steps.medium.varies + 3 * arrays.mixed
+    assert len(keep) == 3 + steps.materials.varies + 3 * arrays.mixed
     return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
 
 
@@ -172,7 +172,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     T, T_new = cupy.asarray(steps.T.astype(precision)), cupy.empty(steps.T.shape, precision)
     ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(gpu, precision)
-    tables = make_tables(steps.medium, steps.c, steps.dt, precision)
+    tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, len(steps.rows.beams), steps.rows.conditions.shape[1])
     base = None if steps.base is None else cupy.asarray(steps.base.astype(precision))
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
@@ -188,14 +188,14 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
             T, T_new = T_new, T
             step += build.spec.steps
     gpu.synchronise()
-    assert len(keep) == 3 + steps.medium.varies + 3 * arrays.mixed
+    assert len(keep) == 3 + steps.materials.varies + 3 * arrays.mixed
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
 def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
     """The launches of the correction after a sweep, without a limit on the size of the boxes."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
-    found = correction.boxes(build, steps.medium, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
+    found = correction.boxes(build, steps.materials, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None
     return found
 
@@ -203,11 +203,11 @@ def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
-    medium = steps.medium
-    heated = medium.first_heated < len(medium.kinds)
-    mixed, contacts = bool(len(steps.mixed.places)), medium.exposure is not None and medium.exposure.contacts
-    several = not medium.uniform or medium.varies
-    variant = launch.Variant(True, several, medium.varies, heated, mixed, contacts, rate=steps.rate)
+    materials = steps.materials
+    heated = materials.first_heated < len(materials.kinds)
+    mixed, contacts = bool(len(steps.mixed.places)), materials.exposure is not None and materials.exposure.contacts
+    several = not materials.uniform or materials.varies
+    variant = launch.Variant(True, several, materials.varies, heated, mixed, contacts, rate=steps.rate)
     return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

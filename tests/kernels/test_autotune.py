@@ -15,8 +15,9 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune, launch, structs
-from heatsim.kernels.autotune import Choice, Shape, Task, cache_folder, candidates, choose
+from heatsim.kernels import autotune, autotune_cache, launch, structs
+from heatsim.kernels.autotune import Choice, Shape, Task, candidates, choose
+from heatsim.kernels.autotune_cache import cache_folder
 from heatsim.kernels.reductions import compiled
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -85,7 +86,7 @@ def test_another_grid_precision_or_device_is_tuned_again(monkeypatch: pytest.Mon
     for other in others:
         assert chosen(other, clock).chosen == "tried"
         assert chosen(other, clock).chosen == "remembered"
-    monkeypatch.setattr(autotune, "_kernels_digest", lambda: "the kernels were changed")
+    monkeypatch.setattr(autotune_cache, "_kernels_digest", lambda: "the kernels were changed")
     assert chosen(task(), clock).chosen == "tried"
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.physics import cell_types as media
+from heatsim.physics import cell_type_map, cell_types
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
@@ -50,7 +50,7 @@ PALETTE = (
     Substance("copper", (400.0, 380.0, 360.0), 3.4e6),
     Substance("iron", (80.0, 80.0, 80.0), 3.5e6),
     Substance("glass", (1.0, 1.0, 1.0), 2.0e6),
-    media.VOID,
+    cell_types.VOID,
 )
 # What changes with temperature: conductivity, heat capacity, both and melting; all in steps of 1/64 K or more.
 CHANGING = {
@@ -115,7 +115,7 @@ def body(
     rng = np.random.default_rng(seed)
     grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
     masks = [rng.random(grid.shape) < 0.3, None]
-    medium = media.build(
+    materials = cell_type_map.build(
         grid,
         PALETTE if several else PALETTE[:1],
         blobs(cells, rng) if several else None,
@@ -125,7 +125,7 @@ def body(
         exposed=several,
     )
     if varying:
-        medium = medium.with_palette([with_enthalpy(substance) for substance in medium.palette])
+        materials = materials.with_palette([with_enthalpy(substance) for substance in materials.palette])
     nx, ny, _ = grid.cells
     maps = [np.zeros((0, 0), dtype=np.uint8)] * 6
     for face in (1, 5):
@@ -148,20 +148,20 @@ def body(
     )
     conditions = np.repeat(kinds[None], steps, axis=0)
     conditions[:, :, 1] += np.arange(steps)[:, None]
-    heat = rng.uniform(0.0, 0.5, (steps, len(medium.kinds)))
+    heat = rng.uniform(0.0, 0.5, (steps, len(materials.kinds)))
     beams = []
     if not periodic[2]:
         n_u, n_v = min(nx, 5), min(ny, 3)
         first = np.stack((rng.integers(0, nx - n_u + 1, steps), rng.integers(0, ny - n_v + 1, steps)), axis=1)
         beams = [BeamRows(5, first.astype(np.int32), (1e6 * rng.random((steps, n_u)), rng.random((steps, n_v))))]
     # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
-    dt = 1.0 / 1.5 / float(sum(4.0 * medium.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
-    share = np.array([rate[0, 0] for rate in medium.rates()]) * dt
+    dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
+    share = np.array([rate[0, 0] for rate in materials.rates()]) * dt
     return CompositeSteps(
-        medium=medium,
+        materials=materials,
         maps=tuple(maps),
         void_condition=8 if several else None,
-        rows=Rows(conditions, medium.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
+        rows=Rows(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
         steps=steps,
         dt=dt,
         periodic=periodic,
@@ -202,7 +202,7 @@ def cases_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
     """Bodies of one kind differ in the code for faces alone, which the first rung and the vectors have in two forms."""
     if spec in CPU or spec in (CUDA[0], *CUDA[5:]):
         return cases()
-    return tuple(case for case in cases() if case.medium.varies or not case.medium.uniform)
+    return tuple(case for case in cases() if case.materials.varies or not case.materials.uniform)
 
 
 @cache
@@ -226,14 +226,19 @@ def compile_all() -> None:
 
 
 def test_the_cases_have_everything() -> None:
-    mediums = [case.medium for case in cases()]
-    assert any((medium.cells & INTERIOR).any() for medium in mediums)
-    assert all(len(medium.kinds) > 4 for medium in mediums[3:7])
-    assert any(medium.exposed_cells for medium in mediums)
-    assert any(medium.exposure is not None and medium.exposure.contacts and medium.varies for medium in mediums)
-    assert any(medium.exposure is not None and medium.exposure.contacts and not medium.varies for medium in mediums)
-    assert sum(medium.uniform for medium in mediums) > 2
-    assert sum(medium.varies for medium in mediums) == 6
+    of_cases = [case.materials for case in cases()]
+    assert any((materials.cells & INTERIOR).any() for materials in of_cases)
+    assert all(len(materials.kinds) > 4 for materials in of_cases[3:7])
+    assert any(materials.exposed_cells for materials in of_cases)
+    assert any(
+        materials.exposure is not None and materials.exposure.contacts and materials.varies for materials in of_cases
+    )
+    assert any(
+        materials.exposure is not None and materials.exposure.contacts and not materials.varies
+        for materials in of_cases
+    )
+    assert sum(materials.uniform for materials in of_cases) > 2
+    assert sum(materials.varies for materials in of_cases) == 6
 
 
 @pytest.mark.parametrize(("spec", "execute", "variant"), CHOSEN_EXECUTIONS)

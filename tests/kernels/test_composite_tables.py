@@ -4,7 +4,7 @@ import numpy as np
 
 from heatsim.grid import Grid
 from heatsim.kernels.composite.tables import make_enthalpy_tables
-from heatsim.physics import cell_types as media
+from heatsim.physics import cell_type_map
 from heatsim.physics.cell_types import Substance
 from heatsim.physics.enthalpy import EnthalpyTable
 
@@ -22,7 +22,9 @@ def test_no_two_materials_have_the_same_base_though_one_table_ends_where_the_nex
     palette = [Substance(name, of.conductivity, of.heat_capacity, of) for name, of in (("a", below), ("b", above))]
     material = np.zeros((1, 1, 4), np.uint8)
     material[..., 2:] = 1
-    enthalpies = make_enthalpy_tables(media.build(Grid((4, 1, 1), (1.0, 1.0, 1.0)), palette, material), "float64")
+    enthalpies = make_enthalpy_tables(
+        cell_type_map.build(Grid((4, 1, 1), (1.0, 1.0, 1.0)), palette, material), "float64"
+    )
     assert enthalpies.bases[0] != enthalpies.bases[1]
     for base, of in zip(enthalpies.bases.tolist(), (below, above), strict=True):
         entries = base + of.first + np.arange(of.steps)

@@ -20,10 +20,10 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.composite.arrays import ledger_struct, make_tables
-from heatsim.kernels.temporal_composite import box_contents, boxes, correction
-from heatsim.kernels.temporal_composite.box_contents import LISTED
+from heatsim.kernels.temporal_composite import box_cells, boxes, correction
+from heatsim.kernels.temporal_composite.box_cells import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
-from heatsim.physics import cell_types as media
+from heatsim.physics import cell_type_map, cell_types
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.rows import Rows
@@ -48,12 +48,12 @@ def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
 
 
 def wrong_cells(
-    medium: media.Medium, periodic: tuple[bool, bool, bool], faces: tuple[bool, ...], build: launch.Build
+    materials: cell_types.CellTypes, periodic: tuple[bool, bool, bool], faces: tuple[bool, ...], build: launch.Build
 ) -> NDArray[np.bool_]:
     """Upper bound of the cells that 07 gets wrong, from the definition of its stages: shape (nz, ny, nx)."""
-    kinds, steps = medium.cells & KIND, build.spec.steps
+    kinds, steps = materials.cells & KIND, build.spec.steps
     nz, ny, nx = kinds.shape
-    wild = medium.cells < INTERIOR
+    wild = materials.cells < INTERIOR
     for face in range(6):
         if faces[face] and not periodic[face // 2]:
             np.moveaxis(wild, 2 - face // 2, 0)[-(face % 2)] = True
@@ -102,11 +102,11 @@ def test_boxes_lie_side_by_side_over_all_cells_that_are_wrong(
     material = np.zeros(grid.shape, dtype=np.uint8)
     corner = rng.integers(0, grid.shape)
     material[tuple(slice(low, low + int(size)) for low, size in zip(corner, rng.integers(1, 12, 3), strict=True))] = 1
-    medium = media.build(grid, PALETTE[:2], material, periodic=periodic)
-    if medium.uniform:
+    materials = cell_type_map.build(grid, PALETTE[:2], material, periodic=periodic)
+    if materials.uniform:
         return
     build, room = pipeline(precision, grid), 60_000
-    table = correction.cover(build, medium, periodic, faces, room)
+    table = correction.cover(build, materials, periodic, faces, room)
     made = np.zeros(grid.shape, dtype=int)
     for x, y, z, size_x, size_y, size_z, volume in table.tolist():
         made[z : z + size_z, y : y + size_y, x : x + size_x] += 1
@@ -114,7 +114,7 @@ def test_boxes_lie_side_by_side_over_all_cells_that_are_wrong(
         assert size_x % build.vector == 0
         assert volume * (2 * build.itemsize + 2 / build.vector) <= room
     assert made.max(initial=0) <= 1
-    assert made[wrong_cells(medium, periodic, faces, build)].all()
+    assert made[wrong_cells(materials, periodic, faces, build)].all()
 
 
 @cache
@@ -128,23 +128,23 @@ def cases() -> tuple[CompositeSteps, ...]:
     ]
     for number, periodic in enumerate(((True, True, True), (False, True, False), (False, False, False))):
         case = body((144, 48, 44), periodic, 60 + number, steps=6)
-        medium = media.build(
+        materials = cell_type_map.build(
             case.grid,
-            PALETTE[:3] if number else (*PALETTE[:2], media.VOID),
+            PALETTE[:3] if number else (*PALETTE[:2], cell_types.VOID),
             spheres(case.grid.shape),
             heated=[spheres(case.grid.shape) == 1] if number == 1 else [],
             periodic=periodic,
             exposed=not number,
         )
-        heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(medium.kinds)))
+        heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(materials.kinds)))
         rows = type(case.rows)(case.rows.conditions, case.rows.held, heat, case.rows.beams)
         result.append(
             CompositeSteps(
                 **{
                     **{name: getattr(case, name) for name in case.__dataclass_fields__},
-                    "medium": medium,
+                    "materials": materials,
                     "rows": rows,
-                    "dt": 0.05 / float(medium.rates().max()),
+                    "dt": 0.05 / float(materials.rates().max()),
                     "void_condition": 8 if not number else None,
                 }
             )
@@ -154,7 +154,7 @@ def cases() -> tuple[CompositeSteps, ...]:
 
 def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
     for case in cases()[4:5]:
-        table = correction.cover(pipeline("float32", case.grid), case.medium, case.periodic, CLOSED, BLOCK_MEMORY)
+        table = correction.cover(pipeline("float32", case.grid), case.materials, case.periodic, CLOSED, BLOCK_MEMORY)
         assert 0 < table[:, 3:6].prod(axis=1).sum() < 0.3 * case.grid.cell_count
 
 
@@ -171,12 +171,12 @@ def test_boxes_of_more_kinds_than_they_list_are_corrected_too() -> None:
     one = {name: getattr(cases()[0], name) for name in CompositeSteps.__dataclass_fields__}
     kinds = LISTED + 4
     palette = tuple(Substance(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(kinds))
-    material = np.random.default_rng(8).integers(0, kinds, one["medium"].grid.shape).astype(np.uint8)
+    material = np.random.default_rng(8).integers(0, kinds, one["materials"].grid.shape).astype(np.uint8)
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
-    medium = media.build(one["medium"].grid, palette, material)
+    materials = cell_type_map.build(one["materials"].grid, palette, material)
     rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, kinds)), one["rows"].beams)
-    case = CompositeSteps(**{**one, "medium": medium, "rows": rows, "dt": 0.05 / float(medium.rates().max())})
+    case = CompositeSteps(**{**one, "materials": materials, "rows": rows, "dt": 0.05 / float(materials.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
 
 
@@ -184,11 +184,11 @@ def test_bodies_with_too_much_to_mend_are_left_to_single_steps() -> None:
     case = cases()[4]
     build = pipeline("float32", case.grid)
     needed = correction.cover(
-        build, case.medium, case.periodic, OPEN, correction.correction_build(build, BLOCK_MEMORY).room
+        build, case.materials, case.periodic, OPEN, correction.correction_build(build, BLOCK_MEMORY).room
     )
     share = needed[:, 6].sum() / case.grid.cell_count
-    assert correction.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, 1, most=0.99 * share) is None
-    found = correction.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, 1, most=1.01 * share)
+    assert correction.boxes(build, case.materials, case.periodic, OPEN, BLOCK_MEMORY, 1, most=0.99 * share) is None
+    found = correction.boxes(build, case.materials, case.periodic, OPEN, BLOCK_MEMORY, 1, most=1.01 * share)
     assert found is not None
     assert found[0].blocks == (min(len(needed), 2), 1, 1)
 
@@ -196,10 +196,10 @@ def test_bodies_with_too_much_to_mend_are_left_to_single_steps() -> None:
 def test_the_table_takes_about_what_is_planned_for_it() -> None:
     case = cases()[6]
     build = pipeline("float32", case.grid)
-    found = correction.boxes(build, case.medium, case.periodic, OPEN, BLOCK_MEMORY, 1, most=np.inf)
+    found = correction.boxes(build, case.materials, case.periodic, OPEN, BLOCK_MEMORY, 1, most=np.inf)
     assert found is not None
     assert found[0].segments is not None
-    assert 0.5 < found[0].segments.nbytes / correction.table_bytes(case.medium, OPEN) < 2.0
+    assert 0.5 < found[0].segments.nbytes / correction.table_bytes(case.materials, OPEN) < 2.0
 
 
 def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
@@ -208,13 +208,15 @@ def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
         found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
         assert found is not None
         assert [int(number) for number in found.groups()] == [values["float32"], values["float64"]]
-    for module in (boxes, box_contents):
+    for module in (boxes, box_cells):
         assert (module._INTERIOR, module._KIND) == (INTERIOR, KIND)
 
 
 def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:
     grid = Grid((32, 32, 32), (1e-3, 1e-3, 1e-3))
-    foam = media.build(grid, PALETTE, np.random.default_rng(1).integers(0, len(PALETTE), grid.shape).astype(np.uint8))
+    foam = cell_type_map.build(
+        grid, PALETTE, np.random.default_rng(1).integers(0, len(PALETTE), grid.shape).astype(np.uint8)
+    )
     assert correction.boxes(pipeline("float32", grid), foam, (False,) * 3, CLOSED, BLOCK_MEMORY, 1) is None
     assert correction.table_bytes(foam, CLOSED) == 0
 
@@ -225,7 +227,7 @@ def one_sweep(
     """The field and the ledger after a sweep in float32; by single steps of 06 if ``second_kernel`` is None."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
     counts = len(case.rows.beams), case.rows.conditions.shape[1]
-    coefficients, keep = arrays.coefficients(make_tables(case.medium, case.c, case.dt, "float32"), *counts)
+    coefficients, keep = arrays.coefficients(make_tables(case.materials, case.c, case.dt, "float32"), *counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.general_sweep_dtype("float32"))
     sums = case.empty_sums()

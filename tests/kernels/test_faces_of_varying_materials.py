@@ -49,7 +49,7 @@ def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSte
     contents = derived.materials.enthalpies[0].content_at(initial - derived.reference)
     steps, dt = timeline.last_step, float(timeline.dts[0])
     return CompositeSteps(
-        medium=derived.materials,
+        materials=derived.materials,
         maps=derived.boundary.maps,
         void_condition=None,
         rows=derived.rows(timeline.step_times(0, steps), dt, derived.reference),

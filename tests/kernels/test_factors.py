@@ -134,14 +134,14 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
     """Σ C·(T − T_before) = Σ of the ledger's entries and sources, to the rounding of the terms."""
     for case in cases()[:3]:
         result = execute(spec, case, "float64", "increments")
-        capacity = case.medium.cell_heat_capacity
-        kinds = case.medium.cells & 0x7F if case.medium.cells.size else np.zeros(case.T.shape, np.uint8)
+        capacity = case.materials.cell_heat_capacity
+        kinds = case.materials.cells & 0x7F if case.materials.cells.size else np.zeros(case.T.shape, np.uint8)
         stored = fsum((capacity[kinds] * (result.T - case.T.astype(float))).reshape(-1))
         terms = []
         for face in range(6):
-            of_face = capacity[case.medium.kinds_on_face(face)] if not case.medium.uniform else capacity[0]
+            of_face = capacity[case.materials.kinds_on_face(face)] if not case.materials.uniform else capacity[0]
             terms += [(of_face * sums).sum() for sums in (result.sums[face], result.sums[6 + face]) if sums.size]
-        exposure = case.medium.exposure
+        exposure = case.materials.exposure
         if result.sums[12].size:
             assert exposure is not None
             terms.append((result.sums[12] * capacity[kinds.reshape(-1)[exposure.cells]]).sum())
@@ -159,6 +159,6 @@ def test_a_rate_keeps_the_digits_of_small_increments() -> None:
     # Relative to the terms that are summed, not to T.
     inside = np.zeros(case.T.shape, bool)
     inside[2:-2, 2:-2, 2:-2] = True
-    inside &= (case.medium.cells & 0x80) > 0
+    inside &= (case.materials.cells & 0x80) > 0
     assert inside.sum() > 20
     assert np.abs(result.T - exact.T)[inside].max() <= 32.0 * 2.0**-24 * 250.0 * 2.0

@@ -10,9 +10,14 @@ import pytest
 
 from heatsim.kernels.source_key import source_key
 
-KEPT = ["heatsim.kernels.cpu.blocked", "heatsim.kernels.cpu.composite"]
+KEPT = {
+    "heatsim.kernels.cpu.blocked": "advance",
+    "heatsim.kernels.cpu.composite": "advance",
+    "heatsim.kernels.temporal_composite.box_contents": "contents",
+}
 NOT_COMPILED = {
-    *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.physics"),
+    *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.kernels.temporal_composite"),
+    "heatsim.physics",
     *("heatsim.numba_cache", "heatsim.kernels.source_key"),
 }
 
@@ -37,10 +42,10 @@ def used(module: ModuleType) -> set[str]:
     return names.union(*(used(import_module(name)) for name in names if name.startswith("heatsim.kernels.")))
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_all_that_a_kernel_takes_from_other_modules_is_in_its_key(name: str) -> None:
+@pytest.mark.parametrize(("name", "function"), KEPT.items())
+def test_all_that_a_kernel_takes_from_other_modules_is_in_its_key(name: str, function: str) -> None:
     module = import_module(name)
     found = used(module)
     assert found
-    default = inspect.signature(module.advance.py_func).parameters["other_sources"].default
+    default = inspect.signature(getattr(module, function).py_func).parameters["other_sources"].default
     assert default == source_key(map(import_module, found))

@@ -85,9 +85,9 @@ def test_what_was_below_absolute_zero_between_start_and_end_is_told(simulate: Si
     np.testing.assert_allclose(simulation.temperature, 320.0, atol=1e-9)
     below, beyond = simulation.warnings
     assert below.startswith(
-        "the lowest temperature is -80 K, below absolute zero, at t = 100 s in cell [2, 0, 0]: given fluxes or sources"
+        "the lowest temperature is -80 K, below absolute zero, at t = 100 s in cell [2, 0, 0]: fluxes or sources"
     )
-    assert beyond.startswith('material "wax" came to -80 K at t = 100 s, but its conductivity begins at 250 K')
+    assert beyond.startswith('material "wax" reached -80 K at t = 100 s, but its conductivity begins at 250 K')
     lowest = summary_of(simulation)["lowest_temperature"]
     assert lowest == {"temperature": pytest.approx(-80.0, abs=1e-9), "time": 100.0, "cell": [2, 0, 0]}
 
@@ -129,8 +129,8 @@ def test_a_material_beyond_its_table_is_told(simulate: Simulate) -> None:
     simulation = simulate(change(TEXT, 1e6))
     (warning,) = simulation.warnings
     assert warning == (
-        'material "wax" came to 420 K at t = 100 s, but its conductivity ends at 350 K: the value there was used '
-        "beyond; extend the table or the temperature_range"
+        'material "wax" reached 420 K at t = 100 s, but its conductivity ends at 350 K: outside, the run used '
+        "the nearest known value; extend the table or the temperature_range"
     )
     (found,) = summary_of(simulation)["beyond_tables"]  # type: ignore[misc]
     assert found == {"material": "wax", "temperature": pytest.approx(420.0, abs=1e-9), "time": 100.0}

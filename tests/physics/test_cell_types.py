@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heatsim.grid import Grid
+from heatsim.physics import cell_type_map
 from heatsim.physics import cell_types as media
 from heatsim.physics.cell_types import INTERIOR, Substance, TooManyKindsError
 
@@ -19,7 +20,7 @@ GRID = Grid((6, 5, 4), (0.6, 1.0, 1.2))
 def test_two_half_cells_and_a_contact_in_series() -> None:
     material = np.zeros(GRID.shape, dtype=np.uint8)
     material[:, :, 3:] = 1
-    found = media.build(GRID, (COPPER, IRON), material, contacts={frozenset((0, 1)): 1e-3})
+    found = cell_type_map.build(GRID, (COPPER, IRON), material, contacts={frozenset((0, 1)): 1e-3})
     for axis, d in enumerate(GRID.spacing):
         assert COPPER.conductivity is not None
         k = COPPER.conductivity[axis]
@@ -35,7 +36,7 @@ def test_two_half_cells_and_a_contact_in_series() -> None:
 def test_nothing_passes_to_void() -> None:
     material = np.zeros(GRID.shape, dtype=np.uint8)
     material[0] = 1
-    found = media.build(GRID, (COPPER, media.VOID), material)
+    found = cell_type_map.build(GRID, (COPPER, media.VOID), material)
     assert found.void == 1
     assert not found.link[:, :, 1].any()
     assert not found.half_cells(1.0)[1].any()
@@ -55,7 +56,7 @@ def test_interior_cells_have_neighbours_of_their_own_kind(
     rng = np.random.default_rng(seed)
     grid = Grid(cells, (1.0, 1.0, 1.0))
     material = (rng.random(grid.shape) < 0.15).astype(np.uint8)
-    found = media.build(grid, (COPPER, IRON), material, periodic=periodic)
+    found = cell_type_map.build(grid, (COPPER, IRON), material, periodic=periodic)
     if found.uniform:
         assert len(np.unique(material)) == 1
         return
@@ -82,7 +83,7 @@ def test_sources_make_kinds_of_their_own() -> None:
     one, two = np.zeros(GRID.shape, dtype=bool), np.zeros(GRID.shape, dtype=bool)
     one[1:3] = True
     two[2:, :2] = True
-    found = media.build(GRID, (COPPER, IRON, media.VOID), material, heated=[one, two])
+    found = cell_type_map.build(GRID, (COPPER, IRON, media.VOID), material, heated=[one, two])
     kinds = found.cells & ~np.uint8(INTERIOR)
     assert found.kinds[0].material == 0
     assert found.void == found.first_heated - 1
@@ -97,7 +98,7 @@ def test_sources_make_kinds_of_their_own() -> None:
 
 
 def test_one_material_heated_everywhere_needs_no_bytes() -> None:
-    found = media.build(GRID, (COPPER,), None, heated=[None])
+    found = cell_type_map.build(GRID, (COPPER,), None, heated=[None])
     assert found.uniform
     assert found.first_heated == 0
     assert found.cells.size == 0
@@ -107,4 +108,4 @@ def test_more_kinds_than_a_byte_can_tell_apart_are_refused() -> None:
     rng = np.random.default_rng(0)
     grid = Grid((16, 16, 16), (1.0, 1.0, 1.0))
     with pytest.raises(TooManyKindsError, match="127"):
-        media.build(grid, (COPPER,), None, heated=[rng.random(grid.shape) < 0.5 for _ in range(9)])
+        cell_type_map.build(grid, (COPPER,), None, heated=[rng.random(grid.shape) < 0.5 for _ in range(9)])

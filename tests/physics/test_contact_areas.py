@@ -26,12 +26,12 @@ COOLED = f'void = {{ type = "convection", coefficient = {FILM}, ambient = {AMBIE
 
 def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], Array], float]:
     """One step of deviations from the ambient temperature, and its length in s."""
-    medium, dt = of.materials, 0.9 * of.limit.dt
+    materials, dt = of.materials, 0.9 * of.limit.dt
     arrays = CompositeArrays(
-        *(device.choose("cpu"), medium, of.boundary.maps, of.boundary.void, AMBIENT, "float64"), of.open_faces
+        *(device.choose("cpu"), materials, of.boundary.maps, of.boundary.void, AMBIENT, "float64"), of.open_faces
     )
-    tables = make_tables(medium, (0.0,) * 7, dt, "float64")
-    row = arrays.row(of.rows(np.zeros(1), dt, AMBIENT), 0, medium.grid)
+    tables = make_tables(materials, (0.0,) * 7, dt, "float64")
+    row = arrays.row(of.rows(np.zeros(1), dt, AMBIENT), 0, materials.grid)
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)
@@ -59,12 +59,12 @@ def steady(of: HeatProblem, power: Array) -> Array:
 
 def core_and_shell(of: HeatProblem, centre: tuple[float, ...], round_in: int) -> tuple[Array, Array, Array]:
     """Which cells are of "one", which of "two", and their distances from the centre in m."""
-    medium = of.materials
+    materials = of.materials
     assert of.parts is not None
-    names = np.array([substance.name for substance in medium.palette])[of.parts.material]
-    x, y, z = (medium.grid.centres(axis) - centre[axis] for axis in range(3))
+    names = np.array([substance.name for substance in materials.palette])[of.parts.material]
+    x, y, z = (materials.grid.centres(axis) - centre[axis] for axis in range(3))
     squared = x**2 + (y**2)[:, None] + ((z**2)[:, None, None] if round_in == 3 else 0.0)
-    return names == "one", names == "two", np.broadcast_to(np.sqrt(squared), medium.grid.shape)
+    return names == "one", names == "two", np.broadcast_to(np.sqrt(squared), materials.grid.shape)
 
 
 # Of the core, and of the shell around it.

@@ -276,7 +276,7 @@ REFUSED = {
     "no cell": (
         f"{DIE}cylinder = {{ from = [0, 0, 0], to = [0.04, 0, 0], radius = 0.001 }}",
         "regions.0.cylinder",
-        ["holds no centre of a cell", "cells of (0.005, 0.005, 0.005) m"],
+        ["contains no centre of a cell", "cells of (0.005, 0.005, 0.005) m"],
     ),
     "source outside": (
         "[[sources]]\npower = 1.0\nbox = { min = [1, 1, 1], max = [2, 2, 2] }",
@@ -287,9 +287,9 @@ REFUSED = {
         f'{DIE}everywhere = true{HIDE}[[regions]]\nname = "rest"\nmaterial = "copper"\n'
         'box = { min = [0, 0, 0], max = [0.01, 0.01, 0.01] }\n[[sources]]\nregion = "die"\npower = 1.0',
         "sources.0.region",
-        ["no cell that conducts", "later regions are painted over all of it"],
+        ["no cell that conducts", "later regions cover all of it"],
     ),
-    "all void": (f"{HIDE}[[sources]]\npower = 1.0", "sources.0", ["all that is there is void"]),
+    "all void": (f"{HIDE}[[sources]]\npower = 1.0", "sources.0", ["all its cells are void"]),
     "probe painted over": (
         f'{DIE}everywhere = true{HIDE}[[probes]]\nname = "a"\nregion = "die"\nstatistic = "mean"',
         "probes.0.region",

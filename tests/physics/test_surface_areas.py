@@ -15,16 +15,16 @@ from heatsim.physics.problem import HeatProblem
 OFF = (0.5123, 0.4871, 0.5057)
 
 
-def voxels(of: HeatProblem, *materials: str) -> float:
+def voxels(of: HeatProblem, *between: str) -> float:
     """The area in m² of the cells' faces between two materials."""
-    medium = of.materials
-    names = [substance.name for substance in medium.palette]
+    materials = of.materials
+    names = [substance.name for substance in materials.palette]
     wanted = np.zeros((len(names), len(names)), dtype=bool)
-    one, other = (names.index(name) for name in materials)
+    one, other = (names.index(name) for name in between)
     wanted[one, other] = wanted[other, one] = True
     assert of.parts is not None
-    faces = cell_faces.between(medium.grid, of.parts.material, wanted, of.periodic)
-    return float(cell_faces.voxel_areas(medium.grid, faces).sum())
+    faces = cell_faces.between(materials.grid, of.parts.material, wanted, of.periodic)
+    return float(cell_faces.voxel_areas(materials.grid, faces).sum())
 
 
 @pytest.mark.parametrize("centre", [(0.5, 0.5, 0.5), OFF])
@@ -84,10 +84,10 @@ def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees:
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     # In the middle of the upper side, where no edge is near.
     middle = (np.abs(x) < 0.25) & (np.abs(c * y + s * z) < 0.2) & (c * z - s * y > 0.0)
-    medium = found.materials
-    _, around = kinds_around(medium, exposure.cells[middle])
+    materials = found.materials
+    _, around = kinds_around(materials, exposure.cells[middle])
     for direction, part in ((2, s), (5, c)):
-        weights = exposure.area[middle, direction][around[:, direction] == medium.void]
+        weights = exposure.area[middle, direction][around[:, direction] == materials.void]
         assert len(weights) >= 20
         np.testing.assert_allclose(weights, part, rtol=1e-6)
 

@@ -89,7 +89,7 @@ def test_tables_are_followed_no_further_than_they_go() -> None:
         (
             ("20 + 0.01*T", "0.1*(T - 350)"),
             "",
-            ["material.conductivity", "at 310.0 K", "initial field and surroundings"],
+            ["material.conductivity", "at 310.0 K", "the initial field or the surroundings"],
         ),
         (("300 + T", "1/(T - 310)"), "", ["material.specific_heat", "is inf at 310.0 K", "must be finite"]),
         (
@@ -97,14 +97,14 @@ def test_tables_are_followed_no_further_than_they_go() -> None:
             "[[sources]]\npower_density = 1e9\n",
             [
                 "material.conductivity",
-                "sources, beams and fluxes could bring about",
+                "sources, beams and fluxes could cause",
                 "temperature_range = [lowest, highest]",
             ],
         ),
         (
             ("20 + 0.01*T", "20"),
             "[[sources]]\npower_density = 1e12\n",
-            ["material.specific_heat", "would have to be followed up to", "or give a table"],
+            ["material.specific_heat", "must be valid up to", "or use a table"],
         ),
     ],
 )

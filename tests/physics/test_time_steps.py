@@ -144,3 +144,12 @@ def test_moments_are_due_too() -> None:
 def test_a_dt_that_misses_a_moment_is_refused() -> None:
     with pytest.raises(TimelineError, match=r"does not divide the 0.25 s between two due times.*0.0833"):
         build(1.0, (), 0.1, 0.9, 0.2, moments=(0.25,))
+
+
+def test_multiples_that_are_the_same_float_are_one_due_time_of_a_method_that_chooses_its_steps() -> None:
+    """3 · 0.3666666666666667 is 1.1000000000000001 in decimals and 1.1 as a float."""
+    timeline = Timeline.adaptive_to(2.0, (1.1, 0.3666666666666667))
+    assert (timeline.dts > 0.0).all()
+    assert timeline.times.tolist().count(1.1) == 1
+    assert timeline.steps_at(1.1).tolist() == [0, 3, timeline.last_step]
+    assert [timeline.time(step) for step in timeline.steps_at(0.3666666666666667)][3] == 1.1

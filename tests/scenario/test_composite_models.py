@@ -11,6 +11,7 @@ from PIL import Image
 from refusals import anything, assert_is_read_or_refused, mistakes_of
 from scenario_text import COMPOSITE, TEXT, write
 
+from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import (
     Beam,
     Constant,
@@ -39,7 +40,6 @@ def read(tmp_path: Path, *changes: tuple[str, str], extra: str = ""):
 
 def test_everything_is_taken_in_si(tmp_path):
     scenario = read(tmp_path)
-    assert scenario.composite
     assert [name for name, _ in scenario.palette] == ["copper", "silicon", "wax", "void"]
     assert scenario.palette[3] == ("void", None)
     assert scenario.material is None
@@ -90,35 +90,37 @@ def test_everything_is_taken_in_si(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("extra", "composite"),
+    ("extra", "linear"),
     [
-        ("", False),
-        ('[boundaries]\nx_min = { type = "convection", coefficient = 5.0, ambient = 300.0 }', False),
-        ('[boundaries]\nx_min = { type = "convection", coefficient = 5, ambient = 300, emissivity = 0.1 }', True),
-        ('[boundaries]\nx_min = { type = "radiation", emissivity = 1, ambient = 300 }', True),
-        ("[[sources]]\npower = 1.0", True),
-        ('[[regions]]\nname = "gap"\nmaterial = "void"\neverywhere = true', True),
-        ('[[patches]]\nface = "x_min"\nrectangle = { min = [0, 0], max = [0.2, 0.3] }\ntype = "insulated"', True),
+        ("", True),
+        ('[boundaries]\nx_min = { type = "convection", coefficient = 5.0, ambient = 300.0 }', True),
+        ('[boundaries]\nx_min = { type = "convection", coefficient = 5, ambient = 300, emissivity = 0.1 }', False),
+        ('[boundaries]\nx_min = { type = "radiation", emissivity = 1, ambient = 300 }', False),
+        ("[[sources]]\npower = 1.0", False),
+        ('[[regions]]\nname = "gap"\nmaterial = "void"\nsphere = { centre = [0.1, 0.1, 0.1], radius = 0.09 }', False),
+        ('[[patches]]\nface = "x_min"\nrectangle = { min = [0, 0], max = [0.2, 0.3] }\ntype = "insulated"', False),
     ],
 )
-def test_one_plain_material_is_not_composite(extra, composite, tmp_path):
+def test_one_constant_material_with_linear_faces_is_linear(extra, linear, tmp_path):
     scenario = load(write(tmp_path, extra=extra))
-    assert scenario.composite is composite
+    assert HeatProblem.from_scenario(scenario).linear is linear
     assert scenario.palette[0] == ("material", scenario.material)
     assert scenario.boundaries.void == Insulated()
 
 
-def test_one_material_that_varies_is_composite(tmp_path):
-    assert load(write(tmp_path, ("237.0", '"237 - 0.01*T"'))).composite
-    assert not load(write(tmp_path, ("237.0", '"200 + 37"'))).composite
-    assert not load(write(tmp_path, ("900.0", "{ temperatures = [300, 400], values = [900, 900] }"))).composite
+def test_one_material_that_varies_is_not_linear(tmp_path):
+    def linear(*change):
+        return HeatProblem.from_scenario(load(write(tmp_path, change))).linear
+
+    assert not linear("237.0", '"237 - 0.01*T"')
+    assert linear("237.0", '"200 + 37"')
+    assert linear("900.0", "{ temperatures = [300, 400], values = [900, 900] }")
 
 
 def test_the_only_material_is_that_of_the_domain(tmp_path):
     scenario = load(write(tmp_path, ("[material]", "[materials.aluminium]")))
     assert scenario.domain.material == "aluminium"
     assert scenario.palette == (("aluminium", scenario.base_material),)
-    assert not scenario.composite
 
 
 def test_the_domain_may_be_void_with_parts_in_it(tmp_path):

@@ -85,3 +85,19 @@ def test_any_text_gives_a_number_or_a_message(text):
         return
     with contextlib.suppress(ValueError):
         assert isinstance(units.convert(*parts, "W/(m^2 K)"), float)
+
+
+@pytest.mark.parametrize("unit", units._USUAL)
+@pytest.mark.parametrize(
+    "number", ["0", "1.1", "-40", ".3", "3.3333333333333333", "1e-9", "1e400", "1e9999999999999999999"]
+)
+def test_usual_units_give_the_bits_of_the_unit_library(unit, number):
+    target, *_ = units._USUAL[unit]
+
+    def outcome(convert):
+        try:
+            return convert(number, unit, target)
+        except ValueError as error:
+            return str(error)
+
+    assert outcome(units.convert) == outcome(units._convert)

@@ -29,6 +29,30 @@ STILL = bodies.EVERYTHING.replace(
 )
 
 
+# Whole faces of one material: each face has one condition, and each kind of it occurs.
+ONE_MATERIAL = """
+[domain]
+material = "steel"
+size  = [0.12, 0.1, 0.08]
+cells = [12, 10, 9]
+[materials.steel]
+conductivity = 15.0
+density = 7900.0
+specific_heat = 500.0
+[initial]
+temperature = 300.0
+[boundaries]
+x_min = { type = "radiation", emissivity = 0.8, ambient = 700.0 }
+x_max = { type = "convection", coefficient = 50.0, ambient = 350.0 }
+y_min = { type = "flux", value = 2e3 }
+y_max = { type = "insulated" }
+z_min = { type = "temperature", value = 400.0 }
+z_max = { type = "convection", coefficient = 20.0, ambient = 320.0, emissivity = 0.5 }
+[time]
+end = 1.0
+"""
+
+
 def body_of(text: str) -> HeatProblem:
     return HeatProblem.from_scenario(parse(tomllib.loads(text), "body.toml"))
 
@@ -89,6 +113,27 @@ def test_a_steady_state_stays_when_it_is_stepped(text: str) -> None:
     flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-9 * flows.turnover
     assert progress.newton_steps == 1 if equations.linear else progress.newton_steps > 1
+
+
+def test_a_region_of_the_same_material_changes_nothing() -> None:
+    """Whole faces of one material are looked at as slices, other surfaces cell by cell."""
+    region = """
+[materials.twin]
+conductivity = 15.0
+density = 7900.0
+specific_heat = 500.0
+[[regions]]
+name = "half"
+material = "twin"
+box = { min = [0.0, 0.0, 0.0], max = [0.06, 0.1, 0.08] }
+"""
+    (T, equations, _), (known, others, _) = (
+        solved(body_of(text), 350.0, tolerance=1e-9) for text in (ONE_MATERIAL, ONE_MATERIAL + region)
+    )
+    assert np.abs(T - known).max() <= 2e-9
+    found, expected = equations.flows(), others.flows()
+    assert list(found.faces.values()) == pytest.approx(list(expected.faces.values()), abs=1e-9 * expected.turnover)
+    assert abs(found.imbalance) <= 1e-9 * found.turnover
 
 
 def test_a_wall_has_the_temperatures_of_resistances_in_series() -> None:
@@ -174,8 +219,8 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
 
 @pytest.mark.parametrize(
     "text",
-    [STILL.replace("[20, 15, 12]", "[11, 9, 7]"), VARYING.replace("[15, 8, 7]", "[11, 6, 5]")],
-    ids=["everything", "conductivities that vary"],
+    [STILL.replace("[20, 15, 12]", "[11, 9, 7]"), VARYING.replace("[15, 8, 7]", "[11, 6, 5]"), ONE_MATERIAL],
+    ids=["everything", "conductivities that vary", "one material"],
 )
 def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The CUDA kernels on the host, with arrays that do not mix with NumPy's; steps are replayed from a graph."""

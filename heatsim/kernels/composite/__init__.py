@@ -1,1 +1,1 @@
-"""Kernels of bodies of several materials, with general conditions."""
+"""Kernels for several materials and general conditions."""

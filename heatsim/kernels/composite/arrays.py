@@ -11,7 +11,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
@@ -19,20 +19,20 @@ from heatsim.physics.rows import Rows
 KIND = np.uint8(INTERIOR - 1)
 
 
-def make_tables(medium: Medium, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
+def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
     """The tables that depend on the time step.
 
     Args:
-        medium: the types of cells.
-        c: c0…c6, for a body of one kind.
+        materials: the cell types.
+        c: c0…c6, for a body with one cell type.
         dt: the time step in s.
         precision: the precision of the tables.
     """
-    links = medium.coefficients(dt).astype(precision, order="C")
-    inner = np.zeros((len(medium.kinds), 4), dtype=precision)
+    links = materials.coefficients(dt).astype(precision, order="C")
+    inner = np.zeros((len(materials.kinds), 4), dtype=precision)
     inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
-    halves = np.zeros((len(medium.kinds), 3, 4), dtype=precision)
-    halves[:, :, :3] = medium.half_cells(dt)
+    halves = np.zeros((len(materials.kinds), 3, 4), dtype=precision)
+    halves[:, :, :3] = materials.half_cells(dt)
     return LinkTables(np.array(c, dtype=precision), inner, links, halves)
 
 
@@ -72,7 +72,7 @@ class CompositeArrays:
     def __init__(
         self,
         device: Device,
-        medium: Medium,
+        materials: CellTypes,
         maps: tuple[NDArray[np.uint8], ...],
         void_condition: int | None,
         reference: float,
@@ -80,28 +80,28 @@ class CompositeArrays:
         open_faces: tuple[bool, ...] = (True,) * 6,
         mixed: MixedCells = NO_MIXED_CELLS,
     ) -> None:
-        xp, exposure = device.xp, medium.exposure
+        xp, exposure = device.xp, materials.exposure
         nothing = np.zeros(0, dtype=np.uint32)
-        enthalpies = make_enthalpy_tables(medium, precision)
+        enthalpies = make_enthalpy_tables(materials, precision)
         self.device = device
         self.precision = precision
-        self.medium = medium
+        self.materials = materials
         self.open_faces = open_faces
         self.mixed = bool(len(mixed.places))
         self.body = HostBody(
-            cells=xp.ascontiguousarray(xp.asarray(medium.cells)),
+            cells=xp.ascontiguousarray(xp.asarray(materials.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
             mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
             bits=xp.asarray(nothing if exposure is None else exposure.bits),
             before=xp.asarray(nothing if exposure is None else exposure.before),
             weights=xp.asarray(
-                (np.zeros((0, 6)) if exposure is None else surface_weights(medium)).astype(precision, order="C")
+                (np.zeros((0, 6)) if exposure is None else surface_weights(materials)).astype(precision, order="C")
             ),
             contacts=exposure is not None and exposure.contacts,
             reference=np.dtype(precision).type(reference),
-            first_heated=medium.first_heated,
-            void=-1 if medium.void is None else medium.void,
-            void_condition=-1 if void_condition is None or not medium.exposed_cells else void_condition,
+            first_heated=materials.first_heated,
+            void=-1 if materials.void is None else materials.void,
+            void_condition=-1 if void_condition is None or not materials.exposed_cells else void_condition,
             enthalpies=EnthalpyTables(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
@@ -123,15 +123,17 @@ class CompositeArrays:
         enthalpies = body.enthalpies
         struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed))
         struct["c"] = tables.c
-        medium = struct["medium"]
-        medium["cells"] = address(body.cells)
-        medium["inner"], medium["links"], medium["halves"] = (address(array) for array in arrays)
-        medium["patches"] = [address(numbers) for numbers in body.maps]
-        medium["weighted"], medium["before"], medium["weights"] = map(address, (body.bits, body.before, body.weights))
-        medium["reference"] = body.reference
-        medium["kinds"], medium["first_heated"], medium["beams"] = len(tables.inner), body.first_heated, beams
-        medium["void_kind"], medium["void_condition"] = body.void, body.void_condition
-        medium["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
+        materials = struct["materials"]
+        materials["cells"] = address(body.cells)
+        materials["inner"], materials["links"], materials["halves"] = (address(array) for array in arrays)
+        materials["patches"] = [address(numbers) for numbers in body.maps]
+        materials["weighted"], materials["before"], materials["weights"] = map(
+            address, (body.bits, body.before, body.weights)
+        )
+        materials["reference"] = body.reference
+        materials["kinds"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
+        materials["void_kind"], materials["void_condition"] = body.void, body.void_condition
+        materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if enthalpies.vary:
             of_kind = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
             of_kind["place"], of_kind["base"] = (
@@ -139,8 +141,8 @@ class CompositeArrays:
                 self.device.to_host(enthalpies.bases),
             )
             arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
-            medium["held"] = 6 * conditions
-            medium["enthalpies"] = [
+            materials["held"] = 6 * conditions
+            materials["enthalpies"] = [
                 address(table)
                 for table in (arrays[-1], enthalpies.potentials, enthalpies.states, enthalpies.resistances)
             ]
@@ -150,8 +152,8 @@ class CompositeArrays:
             parts["number"], parts["fraction"] = mixed.numbers, mixed.fractions
             tables_of_cells = (mixed.places, mixed.first.astype(np.uint32), parts.view(np.uint8))
             arrays = (*arrays, *map(xp.asarray, tables_of_cells))
-            medium["mixed"] = [address(table) for table in arrays[-3:]]
-            medium["mixed_cells"] = len(mixed.places)
+            materials["mixed"] = [address(table) for table in arrays[-3:]]
+            materials["mixed_cells"] = len(mixed.places)
         return struct, arrays
 
     def sweeps(self, rows: Rows, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:

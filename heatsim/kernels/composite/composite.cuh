@@ -84,17 +84,17 @@ __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int fac
 }
 
 // The kind of the cell at a position, which may lie outside the grid: as neighbour().
-__device__ __forceinline__ int kind_at(const Grid& grid, const Medium& medium, int x, int y, int z)
+__device__ __forceinline__ int kind_at(const Grid& grid, const CellTypes& cell_types, int x, int y, int z)
 {
-    return medium.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
+    return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
 }
 
 // Flux of all beams into cell (u, v) of a face, W/m2.
-__device__ __forceinline__ Real beam_flux(const Medium& medium, const Sweep* sweep, int face, int u, int v)
+__device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const Sweep* sweep, int face, int u, int v)
 {
     Real flux = Real(0);
 #pragma unroll 1
-    for (int n = 0; n < medium.beams; ++n) {
+    for (int n = 0; n < cell_types.beams; ++n) {
         const Beam& beam = sweep->beams[n];
         const int i = u - beam.first_u, j = v - beam.first_v;
         if (beam.face == face && (unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
@@ -140,7 +140,7 @@ struct Drop {
 
 // Heat from a surface with condition `number` into its cell. `conducting` = k(T)/k(T_ref) of the cell, `driving` its potential,
 // `weight` = area of the voxel surface / area of the smooth surface.
-__device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Sweep* sweep, int number, int kind,
+__device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, const Sweep* sweep, int number, int kind,
                                                 const HalfCell& half, Real T, Real beam, Real conducting, Real driving,
                                                 Real weight = Real(1))
 {
@@ -149,12 +149,12 @@ __device__ __forceinline__ Drop drop_to_surface(const Medium& medium, const Swee
 #if MATERIALS == 2
     // A held surface has a known potential, so the integral of the conductivity over the half cell is exact.
     if (condition.free == Real(0)) {
-        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + medium.enthalpies.held;
-        rise = held[number * medium.kinds + kind] - driving;
+        const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + cell_types.enthalpies.held;
+        rise = held[number * cell_types.kinds + kind] - driving;
         conducting = Real(1);  // no return from here: that would take more registers
     } else
 #endif
-        rise = surface_rise(condition, half.conductance * conducting * weight, medium.reference, T, beam);
+        rise = surface_rise(condition, half.conductance * conducting * weight, cell_types.reference, T, beam);
     return {half.share * conducting, rise};  // loaded after the solution, so the share takes no register during it
 }
 
@@ -176,12 +176,12 @@ __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, siz
 // Heat through a face of the box into its cell (u, v), which has index i. The thread that owns the cell adds it to the ledger.
 // `face` < FIRST_FACES; `conducting` and `driving` as above.
 template <int FIRST_FACES>
-__device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* sweep, const Ledger& ledger, int face, int u,
+__device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger, int face, int u,
                                              int v, size_t i, int kind, Real T, bool owned, Real conducting, Real driving)
 {
-    const unsigned char* const patches = of_face<FIRST_FACES>(medium.patches, face);
-    const Real beam = beam_flux(medium, sweep, face, u, v);
-    const HalfCell& half = medium.halves[3 * kind + (face >> 1)];  // a reference: each member is loaded at its use
+    const unsigned char* const patches = of_face<FIRST_FACES>(cell_types.patches, face);
+    const Real beam = beam_flux(cell_types, sweep, face, u, v);
+    const HalfCell& half = cell_types.halves[3 * kind + (face >> 1)];  // a reference: each member is loaded at its use
     if (half.conductance == Real(0)) return -Real(0);
 #if MIXED
     const Real from_beam = half.gain * beam;
@@ -189,18 +189,18 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
     const bool mixed = number == MIXED_CELL;
     unsigned int part = 0, last = 0;
     if (mixed) {
-        const int cell = mixed_cell(medium.mixed, face, i);
-        part = medium.mixed.first[cell];
-        last = medium.mixed.first[cell + 1] - 1;
+        const int cell = mixed_cell(cell_types.mixed, face, i);
+        part = cell_types.mixed.first[cell];
+        last = cell_types.mixed.first[cell + 1] - 1;
     }
     Real heat = -Real(0), fraction = Real(1);
 #pragma unroll 1
     for (;; ++part) {
         if (mixed) {
-            number = medium.mixed.parts[part].number;
-            fraction = medium.mixed.parts[part].fraction;
+            number = cell_types.mixed.parts[part].number;
+            fraction = cell_types.mixed.parts[part].fraction;
         }
-        const Drop drop = drop_to_surface(medium, sweep, number, kind, half, T, beam, conducting, driving);
+        const Drop drop = drop_to_surface(cell_types, sweep, number, kind, half, T, beam, conducting, driving);
         const Real passing = fraction * (drop.share * drop.difference);
         if (mixed && ledger.parts && owned)
             atomicAdd(ledger.parts + part, entry_of(sweep, (double)passing - (double)(fraction * from_beam)));
@@ -208,7 +208,7 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
         if (part == last) break;
     }
 #else
-    const Drop drop = drop_to_surface(medium, sweep, patches ? patches[i] : face, kind, half, T, beam, conducting, driving);
+    const Drop drop = drop_to_surface(cell_types, sweep, patches ? patches[i] : face, kind, half, T, beam, conducting, driving);
     const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
 #endif
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
@@ -219,7 +219,7 @@ __device__ __forceinline__ Real heat_through(const Medium& medium, const Sweep* 
 }
 
 // sum, plus the heat through every face of the box that the cell touches.
-__device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium& medium, const Sweep* sweep,
+__device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
                                                   bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
@@ -228,31 +228,31 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const Medium
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        sum += heat_through<6>(medium, sweep, ledger, face, u, v, i, kind, T, owned, conducting, driving);
+        sum += heat_through<6>(cell_types, sweep, ledger, face, u, v, i, kind, T, owned, conducting, driving);
     }
     return sum;
 }
 
 // Heat of the sources in a cell of a kind, in K per step. Without sources -0: adding it changes no bit of any number.
-__device__ __forceinline__ Real source_heat(const Medium& medium, const Sweep* sweep, int kind)
+__device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const Sweep* sweep, int kind)
 {
-    return kind >= medium.first_heated ? sweep->heat[kind] : -Real(0);
+    return kind >= cell_types.first_heated ? sweep->heat[kind] : -Real(0);
 }
 
 // Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
 // surface. Towards void it multiplies the half cell's conductance, and is 0 if no smooth surface belongs to the face. At a
 // contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient.
-__device__ __forceinline__ size_t rank_of(const Medium& medium, size_t cell)
+__device__ __forceinline__ size_t rank_of(const CellTypes& cell_types, size_t cell)
 {
     const size_t word = cell / 32;
-    return medium.before[word] + __popc(medium.weighted[word] & ((1u << cell % 32) - 1u));
+    return cell_types.before[word] + __popc(cell_types.weighted[word] & ((1u << cell % 32) - 1u));
 }
 
 // The six weights of a cell; null if it has none.
-__device__ __forceinline__ const Real* weights_of(const Medium& medium, size_t cell)
+__device__ __forceinline__ const Real* weights_of(const CellTypes& cell_types, size_t cell)
 {
 #if CONTACTS
-    if (medium.weighted[cell / 32] >> cell % 32 & 1u) return medium.weights + 6 * rank_of(medium, cell);
+    if (cell_types.weighted[cell / 32] >> cell % 32 & 1u) return cell_types.weights + 6 * rank_of(cell_types, cell);
 #endif
     return nullptr;
 }
@@ -270,20 +270,20 @@ __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
 }
 
 // sum, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
-__device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
-    const size_t rank = rank_of(medium, cell_index(grid, x, y, z));
+    const size_t rank = rank_of(cell_types, cell_index(grid, x, y, z));
     Real heat = Real(0);
 #pragma unroll 1
     for (; sides; sides &= sides - 1) {
         const int side = __ffs(sides) - 1;
-        const Real weight = medium.weights[6 * rank + side];
+        const Real weight = cell_types.weights[6 * rank + side];
         if (weight == Real(0)) continue;
-        const HalfCell& half = medium.halves[3 * kind + (side >> 1)];
+        const HalfCell& half = cell_types.halves[3 * kind + (side >> 1)];
         const Drop drop =
-            drop_to_surface(medium, sweep, medium.void_condition, kind, half, T, Real(0), conducting, driving, weight);
+            drop_to_surface(cell_types, sweep, cell_types.void_condition, kind, half, T, Real(0), conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
@@ -294,7 +294,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const Medium& medi
 __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int kind)
 {
 #if MATERIALS
-    const Inner own = c.medium.inner[kind];
+    const Inner own = c.cell_types.inner[kind];
     return {Real(0), own.x, own.x, own.y, own.y, own.z, own.z, {}};
 #else
     return c;
@@ -306,12 +306,12 @@ __device__ __forceinline__ int step_down(int i, int n, bool periodic) { return i
 __device__ __forceinline__ int step_up(int i, int n, bool periodic) { return i < n - 1 ? 1 : periodic ? 1 - n : 0; }
 
 // The byte of a cell. A body of one kind stores no bytes.
-__device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cell)
+__device__ __forceinline__ unsigned int byte_of(const CellTypes& cell_types, size_t cell)
 {
 #if MATERIALS == 2
-    return medium.cells ? medium.cells[cell] : INTERIOR;
+    return cell_types.cells ? cell_types.cells[cell] : INTERIOR;
 #elif MATERIALS
-    return medium.cells[cell];
+    return cell_types.cells[cell];
 #else
     return INTERIOR;
 #endif
@@ -322,7 +322,7 @@ __device__ __forceinline__ unsigned int byte_of(const Medium& medium, size_t cel
 #else
 // The temperature of a cell (as a deviation) from its value in the field; also conducting = k(T)/k(T_ref) and driving, its
 // potential. Here all are trivial.
-__device__ __forceinline__ Real degrees(const Medium&, int, Real T, Real& conducting, Real& driving)
+__device__ __forceinline__ Real degrees(const CellTypes&, int, Real T, Real& conducting, Real& driving)
 {
     conducting = Real(1);
     driving = T;
@@ -334,29 +334,29 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
-    const Medium& medium = c.medium;
-    const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
+    const CellTypes& cell_types = c.cell_types;
+    const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
     const int kind = byte & ~INTERIOR;
     Coefficients own = inner_coefficients(c, kind);
     unsigned int sides = 0;
 #if MATERIALS
     if (!(byte & INTERIOR)) {
-        const Real* const links = medium.links + kind * medium.kinds;
-        const int axis = medium.kinds * medium.kinds;
-        const int beside[6] = {kind_at(grid, medium, x - 1, y, z), kind_at(grid, medium, x + 1, y, z),
-                               kind_at(grid, medium, x, y - 1, z), kind_at(grid, medium, x, y + 1, z),
-                               kind_at(grid, medium, x, y, z - 1), kind_at(grid, medium, x, y, z + 1)};
+        const Real* const links = cell_types.links + kind * cell_types.kinds;
+        const int axis = cell_types.kinds * cell_types.kinds;
+        const int beside[6] = {kind_at(grid, cell_types, x - 1, y, z), kind_at(grid, cell_types, x + 1, y, z),
+                               kind_at(grid, cell_types, x, y - 1, z), kind_at(grid, cell_types, x, y + 1, z),
+                               kind_at(grid, cell_types, x, y, z - 1), kind_at(grid, cell_types, x, y, z + 1)};
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
-        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
+        weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
-        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
+        if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
     }
 #endif
-    Real sum = source_heat(medium, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
-    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum);
-    if (at_face) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum);
+    Real sum = source_heat(cell_types, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
+    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, sum);
+    if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, T, sum);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
@@ -365,25 +365,25 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)
 {
-    const Medium& medium = c.medium;
+    const CellTypes& cell_types = c.cell_types;
     unsigned int sides = 0;
     Coefficients own = inner_coefficients(c, kind);
 #if MATERIALS
     if (!interior) {
-        const Real* const links = medium.links + kind * medium.kinds;
-        const int axis = medium.kinds * medium.kinds;
+        const Real* const links = cell_types.links + kind * cell_types.kinds;
+        const int axis = cell_types.kinds * cell_types.kinds;
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
-        weigh(own, weights_of(medium, cell_index(grid, x, y, z)));
+        weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == medium.void_kind) << n;
-        if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
+        if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
     }
 #endif
-    Real sum = source_heat(medium, sweep, kind) +
+    Real sum = source_heat(cell_types, sweep, kind) +
                neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
-    if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, T, sum, owned);
+    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, T, sum, owned);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
@@ -398,7 +398,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
                              step_down(z, grid.nz, grid.periodic & 4) * plane, step_up(z, grid.nz, grid.periodic & 4) * plane};
     const Real* const here = field + cell;
     const Real T = *here;
-    const unsigned int byte = byte_of(c.medium, cell);
+    const unsigned int byte = byte_of(c.cell_types, cell);
     const int kind = byte & ~INTERIOR;
     Real values[6];
     int beside[6];
@@ -409,7 +409,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     }
     if (!(byte & INTERIOR)) {
 #pragma unroll
-        for (int n = 0; n < 6; ++n) beside[n] = byte_of(c.medium, cell + to[n]) & ~INTERIOR;
+        for (int n = 0; n < 6; ++n) beside[n] = byte_of(c.cell_types, cell + to[n]) & ~INTERIOR;
     }
     return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values, true, byte & INTERIOR);
 }

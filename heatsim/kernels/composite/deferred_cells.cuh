@@ -63,16 +63,16 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
                                              const Ledger& ledger, const Sides& sides, int z_begin, int z_end)
 {
     const bool ends = (blockIdx.x + 1) * WARP * VECTOR >= grid.nx;
-    const int open = open_sides(grid, c.medium.open) & ((blockIdx.x == 0) | ends << 1);
+    const int open = open_sides(grid, c.cell_types.open) & ((blockIdx.x == 0) | ends << 1);
     if (!open) return;
     const int thread = threadIdx.y * TILE_X + threadIdx.x, row = thread % TILE_Y, n = thread / TILE_Y % DEFERRED_PLANES;
     const int face = thread / (TILE_Y * DEFERRED_PLANES), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
     if (face > 1 || !(open >> face & 1) || z >= z_end || y >= grid.ny || sides.deferred[face][row] >> n & 1) return;
     const Kept& cell = sides.cells[face][n][row];
     Real conducting, driving;
-    const Real T = degrees(c.medium, cell.kind, cell.T, conducting, driving);
+    const Real T = degrees(c.cell_types, cell.kind, cell.T, conducting, driving);
     const size_t i = (size_t)z * grid.ny + y;
-    const Real heat = heat_through<2>(c.medium, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting,
+    const Real heat = heat_through<2>(c.cell_types, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting,
                                       driving);
     const int x = face ? grid.nx - 1 : 0;
     const size_t place = cell_index(grid, x, y, z);

@@ -77,7 +77,7 @@ struct MixedCells {
 #define MIXED_CELL 255  // stands for a mixed cell instead of a condition's number
 #endif
 
-struct Medium {
+struct CellTypes {
     const unsigned char* cells;       // the bytes
     const Inner* inner;               // of each kind
     const Real* links;                // c_ab, [axis][a][b]

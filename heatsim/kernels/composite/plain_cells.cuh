@@ -19,13 +19,13 @@ typedef unsigned char Bytes;
 #endif
 #define HIGHEST (ONES * 0x80u)
 
-__device__ __forceinline__ Kinds load_kinds(const Medium& medium, size_t cell)
+__device__ __forceinline__ Kinds load_kinds(const CellTypes& cell_types, size_t cell)
 {
 #if MATERIALS == 2
-    if (!medium.cells) return HIGHEST;
+    if (!cell_types.cells) return HIGHEST;
 #endif
 #if MATERIALS
-    return *reinterpret_cast<const Bytes*>(medium.cells + cell);
+    return *reinterpret_cast<const Bytes*>(cell_types.cells + cell);
 #else
     return HIGHEST;
 #endif
@@ -52,9 +52,9 @@ struct Own {
 __device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep, int kind)
 {
 #if MATERIALS
-    return {kind, c.medium.inner[kind], source_heat(c.medium, sweep, kind)};
+    return {kind, c.cell_types.inner[kind], source_heat(c.cell_types, sweep, kind)};
 #else
-    return {kind, source_heat(c.medium, sweep, kind)};
+    return {kind, source_heat(c.cell_types, sweep, kind)};
 #endif
 }
 

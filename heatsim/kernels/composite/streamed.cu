@@ -48,7 +48,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_outer = in_register(lane == 0 ? to_west : to_east);
     const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
-    const unsigned int tasks = in_register(tasks_of(grid, c.medium.open, x, y));
+    const unsigned int tasks = in_register(tasks_of(grid, c.cell_types.open, x, y));
 
     // 2. The planes before the march.
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
@@ -75,7 +75,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (tasks & ENDS) east = current.at[VECTOR - 1];
 
         // 5. Update the vector as if all its cells were plain; defer the others.
-        const Kinds kinds = load_kinds(c.medium, cell);
+        const Kinds kinds = load_kinds(c.cell_types, cell);
         if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
         deferred |= not_plain(kinds) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
@@ -89,6 +89,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     }
 
     // 7. Update the deferred cells.
-    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    deferred = tasks & STORES ? with_faces(grid, c.cell_types.open, y, z_begin, z_end, deferred) : 0u;
     update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

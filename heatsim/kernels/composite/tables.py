@@ -1,13 +1,13 @@
-"""Enthalpy tables of materials that change with temperature, laid out for kernels (composite/varying.cuh)."""
+"""Enthalpy tables of materials that vary with temperature, laid out for kernels (composite/varying.cuh)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_types import Medium
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 
 Array = NDArray[Any]
@@ -15,12 +15,12 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class EnthalpyTables:
-    """Enthalpy tables of all kinds in one precision; empty arrays if no material varies.
+    """Enthalpy tables of all cell types in one precision; empty arrays if no material varies.
 
     Attributes:
-        places: for each kind (steps per kelvin of content, first step, last step); shape (kinds, 3).
-        bases: entry of step 0 of each kind, shape (kinds,), int64. Kinds have the same base exactly if they are of one
-            material: kernels compare bases to distinguish materials.
+        places: for each cell type (steps per kelvin of content, first step, last step); shape (kinds, 3).
+        bases: entry of step 0 of each cell type, shape (kinds,), int64. Types of one material have the same base, and
+            only these: kernels compare bases to distinguish materials.
         potentials: value at the lower end of each step, and rise across it; shape (entries, 2).
         states: temperature and conductivity in the same form: value, rise, value, rise; shape (entries, 4).
         resistances: contact resistances in m² K/W, shape (kinds, kinds).
@@ -38,12 +38,12 @@ class EnthalpyTables:
         return bool(self.bases.size)
 
 
-def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
-    """The tables of a body's kinds of cells."""
-    if not medium.varies:
+def make_enthalpy_tables(materials: CellTypes, precision: str) -> EnthalpyTables:
+    """The tables of a body's cell types."""
+    if not materials.varies:
         nothing = np.zeros((0, 0), dtype=precision)
         return EnthalpyTables(nothing, np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    enthalpies = medium.enthalpies
+    enthalpies = materials.enthalpies
     starts = _starts(list(dict.fromkeys(enthalpies)))
     return EnthalpyTables(
         places=np.array(
@@ -51,9 +51,14 @@ def make_enthalpy_tables(medium: Medium, precision: str) -> EnthalpyTables:
             dtype=precision,
         ),
         bases=np.array([starts[enthalpy] - enthalpy.first for enthalpy in enthalpies], dtype=np.int64),
-        potentials=_entries(starts, "potentials").astype(precision),
-        states=np.hstack([_entries(starts, name) for name in ("temperatures", "conductivities")]).astype(precision),
-        resistances=medium.resistance.astype(precision),
+        potentials=_entries(starts, lambda enthalpy: enthalpy.potentials).astype(precision),
+        states=np.hstack(
+            (
+                _entries(starts, lambda enthalpy: enthalpy.temperatures),
+                _entries(starts, lambda enthalpy: enthalpy.conductivities),
+            )
+        ).astype(precision),
+        resistances=materials.resistance.astype(precision),
     )
 
 
@@ -70,10 +75,12 @@ def _starts(enthalpies: Sequence[EnthalpyTable]) -> dict[EnthalpyTable, int]:
     return starts
 
 
-def _entries(starts: Mapping[EnthalpyTable, int], name: str) -> NDArray[np.float64]:
+def _entries(
+    starts: Mapping[EnthalpyTable, int], at_nodes: Callable[[EnthalpyTable], NDArray[np.float64]]
+) -> NDArray[np.float64]:
     """Value at the lower end and rise across each step of all tables, shape (entries, 2)."""
     entries = np.zeros((max(start + enthalpy.steps for enthalpy, start in starts.items()), 2))
     for enthalpy, start in starts.items():
-        values = getattr(enthalpy, name)
+        values = at_nodes(enthalpy)
         entries[start : start + enthalpy.steps] = np.stack((values[:-1], np.diff(values)), axis=1)
     return entries

@@ -77,56 +77,56 @@ __device__ __forceinline__ Real temperature(const EnthalpyTables& tables, const 
 }
 
 // Temperature, conducting = k(T)/k(T_ref) and potential (driving) of a cell of a kind.
-__device__ __forceinline__ Real degrees(const Medium& medium, int kind, Real content, Real& conducting, Real& driving)
+__device__ __forceinline__ Real degrees(const CellTypes& cell_types, int kind, Real content, Real& conducting, Real& driving)
 {
-    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
-    driving = potential(medium.enthalpies, table, content);
-    return temperature(medium.enthalpies, table, content, conducting);
+    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    driving = potential(cell_types.enthalpies, table, content);
+    return temperature(cell_types.enthalpies, table, content, conducting);
 }
 
 // Heat from the neighbour in direction `side`, of another material, into a cell, in kelvin of the cell.
-__device__ __forceinline__ Drop drop_between(const Medium& medium, size_t cell, int side, int kind, Real content, int other,
+__device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t cell, int side, int kind, Real content, int other,
                                              Real beside)
 {
-    const EnthalpyTables& tables = medium.enthalpies;
-    const HalfCell half = medium.halves[3 * kind + (side >> 1)], further = medium.halves[3 * other + (side >> 1)];
+    const EnthalpyTables& tables = cell_types.enthalpies;
+    const HalfCell half = cell_types.halves[3 * kind + (side >> 1)], further = cell_types.halves[3 * other + (side >> 1)];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
     const Real T = temperature(tables, tables.of_kind[kind], content, conducting);
     const Real T_there = temperature(tables, tables.of_kind[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    Real contact = tables.resistances[kind * medium.kinds + other];
+    Real contact = tables.resistances[kind * cell_types.kinds + other];
 #if CONTACTS
-    if (const Real* const weights = weights_of(medium, cell)) contact *= weights[side];
+    if (const Real* const weights = weights_of(cell_types, cell)) contact *= weights[side];
 #endif
     return {half.gain / (resistance + contact), T_there - T};
 }
 
 // sum, plus the heat from a neighbour. `there` is its potential by the cell's own table, which nearly all neighbours share.
-__device__ __forceinline__ Real add_neighbour(const Medium& medium, const EnthalpyTable& table, size_t cell, int side, int kind,
+__device__ __forceinline__ Real add_neighbour(const CellTypes& cell_types, const EnthalpyTable& table, size_t cell, int side, int kind,
                                               Real T, Real here, int other, Real beside, Real there, Real sum)
 {
-    Drop drop = {medium.links[((side >> 1) * medium.kinds + kind) * medium.kinds + other], there - here};
-    if (other != kind && medium.enthalpies.of_kind[other].base != table.base)
-        drop = drop_between(medium, cell, side, kind, T, other, beside);
+    Drop drop = {cell_types.links[((side >> 1) * cell_types.kinds + kind) * cell_types.kinds + other], there - here};
+    if (other != kind && cell_types.enthalpies.of_kind[other].base != table.base)
+        drop = drop_between(cell_types, cell, side, kind, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
 // The new content from the sum over neighbours. `here` is the cell's potential; bit n of `sides` is set if the neighbour in
 // direction n is void.
-__device__ __forceinline__ Real finish_cell(const Grid& grid, const Medium& medium, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
                                             int x, int y, int z, int kind, unsigned int sides, Real T, Real here, Real sum,
                                             bool owned)
 {
-    if (medium.void_condition < 0 || kind == medium.void_kind) sides = 0;
-    sum = source_heat(medium, sweep, kind) + sum;
+    if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
+    sum = source_heat(cell_types, sweep, kind) + sum;
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real warmth = temperature(medium.enthalpies, medium.enthalpies.of_kind[kind], T, conducting);
-        if (sides) sum = add_exposed(grid, medium, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
+        const Real warmth = temperature(cell_types.enthalpies, cell_types.enthalpies.of_kind[kind], T, conducting);
+        if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
         if (at_face)
-            sum = add_general_faces(grid, medium, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
+            sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
     }
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
@@ -137,21 +137,21 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                                              int x, int y, int z, int kind, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true)
 {
-    const Medium& medium = c.medium;
-    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
-    const Real here = potential(medium.enthalpies, table, T);
+    const CellTypes& cell_types = c.cell_types;
+    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    const Real here = potential(cell_types.enthalpies, table, T);
     Real there[6];
 #pragma unroll
-    for (int n = 0; n < 6; ++n) there[n] = potential(medium.enthalpies, table, values[n]);
+    for (int n = 0; n < 6; ++n) there[n] = potential(cell_types.enthalpies, table, values[n]);
     unsigned int sides = 0;
     Real sum = Real(0);
     const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(medium, table, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
-        sides |= (unsigned)(beside[n] == medium.void_kind) << n;
+        sum = add_neighbour(cell_types, table, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
+        sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
     }
-    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
+    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
 }
 
 // The same; the values are loaded from the field, axis by axis. Loading all together would need more registers, and the warps
@@ -159,12 +159,12 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
                                                    const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
 {
-    const Medium& medium = c.medium;
+    const CellTypes& cell_types = c.cell_types;
     const size_t cell = cell_index(grid, x, y, z);
-    const unsigned int byte = byte_of(medium, cell);
+    const unsigned int byte = byte_of(cell_types, cell);
     const int kind = byte & ~INTERIOR;
-    const EnthalpyTable table = medium.enthalpies.of_kind[kind];
-    const Real T = field[cell], here = potential(medium.enthalpies, table, T);
+    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    const Real T = field[cell], here = potential(cell_types.enthalpies, table, T);
     unsigned int sides = 0;
     Real sum = Real(0);
 #pragma unroll 1
@@ -176,16 +176,16 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         const Real lower = field[below], upper = field[above];
         int kind_below = kind, kind_above = kind;
         if (!(byte & INTERIOR)) {
-            kind_below = byte_of(medium, below) & ~INTERIOR;
-            kind_above = byte_of(medium, above) & ~INTERIOR;
+            kind_below = byte_of(cell_types, below) & ~INTERIOR;
+            kind_above = byte_of(cell_types, above) & ~INTERIOR;
         }
-        const Real there_below = potential(medium.enthalpies, table, lower),
-                   there_above = potential(medium.enthalpies, table, upper);
-        sum = add_neighbour(medium, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(medium, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
-        sides |= ((unsigned)(kind_below == medium.void_kind) | (unsigned)(kind_above == medium.void_kind) << 1) << 2 * axis;
+        const Real there_below = potential(cell_types.enthalpies, table, lower),
+                   there_above = potential(cell_types.enthalpies, table, upper);
+        sum = add_neighbour(cell_types, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
+        sum = add_neighbour(cell_types, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
+        sides |= ((unsigned)(kind_below == cell_types.void_kind) | (unsigned)(kind_above == cell_types.void_kind) << 1) << 2 * axis;
     }
-    return finish_cell(grid, medium, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);
+    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);
 }
 
 // As update(), for any cell.
@@ -193,17 +193,17 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
-    const Medium& medium = c.medium;
-    const unsigned int byte = byte_of(medium, cell_index(grid, x, y, z));
+    const CellTypes& cell_types = c.cell_types;
+    const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
     const int kind = byte & ~INTERIOR;
     int beside[6] = {kind, kind, kind, kind, kind, kind};
     if (!(byte & INTERIOR)) {
-        beside[0] = kind_at(grid, medium, x - 1, y, z);
-        beside[1] = kind_at(grid, medium, x + 1, y, z);
-        beside[2] = kind_at(grid, medium, x, y - 1, z);
-        beside[3] = kind_at(grid, medium, x, y + 1, z);
-        beside[4] = kind_at(grid, medium, x, y, z - 1);
-        beside[5] = kind_at(grid, medium, x, y, z + 1);
+        beside[0] = kind_at(grid, cell_types, x - 1, y, z);
+        beside[1] = kind_at(grid, cell_types, x + 1, y, z);
+        beside[2] = kind_at(grid, cell_types, x, y - 1, z);
+        beside[3] = kind_at(grid, cell_types, x, y + 1, z);
+        beside[4] = kind_at(grid, cell_types, x, y, z - 1);
+        beside[5] = kind_at(grid, cell_types, x, y, z + 1);
     }
     const Real values[6] = {west, east, south, north, below, above};
     return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);

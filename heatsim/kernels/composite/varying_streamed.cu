@@ -43,7 +43,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int y = grid.first_y + blockIdx.y * TILE_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
-    const EnthalpyTables& tables = c.medium.enthalpies;
+    const EnthalpyTables& tables = c.cell_types.enthalpies;
 
     // 1. Lanes beyond the end of a row hold a copy of the first vector (on a periodic axis it is the last vector's neighbour)
     //    and store nothing.
@@ -52,7 +52,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const int to_west = step_down(x_load, grid.nx, grid.periodic & 1);
     const int to_east = VECTOR - 1 + step_up(x_load + VECTOR - 1, grid.nx, grid.periodic & 1);
     const int to_outer = in_register(lane == 0 ? to_west : to_east);
-    const unsigned int tasks = in_register(tasks_of(grid, c.medium.open, x, y));
+    const unsigned int tasks = in_register(tasks_of(grid, c.cell_types.open, x, y));
     const ptrdiff_t to_south = (ptrdiff_t)step_down(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
@@ -72,7 +72,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
-        const Kinds kinds = load_kinds(c.medium, cell);
+        const Kinds kinds = load_kinds(c.cell_types, cell);
         const bool changes = first_kind(kinds) != kind;
         if (changes) {
             kind = first_kind(kinds);
@@ -111,7 +111,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
         // 5. Update the vector.
         const Coefficients inner = inner_coefficients(c, kind);
-        const Real heat = source_heat(c.medium, sweep, kind);
+        const Real heat = source_heat(c.cell_types, sweep, kind);
         Cells sum;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i)
@@ -129,6 +129,6 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     }
 
     // 7. Update the deferred cells.
-    deferred = tasks & STORES ? with_faces(grid, c.medium.open, y, z_begin, z_end, deferred) : 0u;
+    deferred = tasks & STORES ? with_faces(grid, c.cell_types.open, y, z_begin, z_end, deferred) : 0u;
     update_deferred(T, T_new, grid, c, sweep, ledger, deferred_cells, sides, tasks, deferred, z_begin, z_end);
 }

@@ -15,8 +15,8 @@ from heatsim.kernels.cpu.composite_cells import (
     GAIN,
     KIND,
     CompiledBody,
+    CompiledStep,
     CompiledTables,
-    Step,
     inlined,
     state,
 )
@@ -47,7 +47,7 @@ def advance(
     T_new: Any,
     body: CompiledBody,
     tables: CompiledTables,
-    step: Step,
+    step: CompiledStep,
     maps: Any,
     beams: Any,
     sums: Any,
@@ -129,7 +129,7 @@ def _sum_row(
     T_new: Any,
     body: CompiledBody,
     tables: CompiledTables,
-    step: Step,
+    step: CompiledStep,
     exposed: Any,
     z: int,
     y: int,
@@ -166,7 +166,7 @@ def _sum_row(
 
 
 @inlined
-def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: Step, around: Any) -> None:
+def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: CompiledStep, around: Any) -> None:
     """The same if all cells are of one kind; ``around`` are the starts of the rows below … above."""
     nx = body.nx
     below, south, start, north, above = around
@@ -200,7 +200,7 @@ def _sum_cell(
     driving: Any,
     body: CompiledBody,
     tables: CompiledTables,
-    step: Step,
+    step: CompiledStep,
     exposed: Any,
     i: int,
     kind: int,

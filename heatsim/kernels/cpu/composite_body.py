@@ -16,7 +16,7 @@ Sums = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HostBody:
-    """Data that all steps of a body share: struct Medium of composite/materials.cuh, in the field's precision.
+    """Data that all steps of a body share: struct CellTypes of composite/materials.cuh, in the field's precision.
 
     Attributes:
         cells: the bytes; empty if there is one kind.

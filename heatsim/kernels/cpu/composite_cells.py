@@ -73,7 +73,7 @@ class CompiledTables(NamedTuple):
     one: Any
 
 
-class Step(NamedTuple):
+class CompiledStep(NamedTuple):
     """Data that change from step to step.
 
     Attributes:

@@ -10,8 +10,8 @@ from heatsim.kernels.cpu.composite_cells import (
     KIND,
     SHARE,
     CompiledBody,
+    CompiledStep,
     CompiledTables,
-    Step,
     inlined,
     state,
 )
@@ -29,7 +29,7 @@ def pass_to_void(
     driving: Any,
     body: CompiledBody,
     tables: CompiledTables,
-    step: Step,
+    step: CompiledStep,
     exposed: Any,
     i: int,
     kind: int,
@@ -61,7 +61,7 @@ def _from_surface(
     half: Any,
     conductance: Any,
     body: CompiledBody,
-    step: Step,
+    step: CompiledStep,
     number: int,
     kind: int,
     degrees: Any,
@@ -98,7 +98,7 @@ def add_face(
     T_new: Any,
     body: CompiledBody,
     tables: CompiledTables,
-    step: Step,
+    step: CompiledStep,
     of_face: Any,
     face: int,
     z: int,
@@ -150,7 +150,7 @@ def add_face(
 
 
 @compiled
-def _pass_parts(body: CompiledBody, step: Step, place: int, cell: Any, parts: Any) -> Any:
+def _pass_parts(body: CompiledBody, step: CompiledStep, place: int, cell: Any, parts: Any) -> Any:
     """The heat into a cell through the parts of its face, also added to the ledger."""
     half, kind, degrees, conducting, driving, beam, from_beam = cell
     low, high = 0, len(body.places) - 1

@@ -270,7 +270,7 @@ def advance_numba(
         *(field.reshape(-1) for field in (T, driving, T if base is None else base, T_new)),
         compiled.CompiledBody(nz, ny, nx, *periodic, *cells),
         compiled.CompiledTables(c, tables.links, tables.halves, *of_enthalpies),
-        compiled.Step(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme), row.factor),
+        compiled.CompiledStep(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme), row.factor),
         tuple(body.maps),
         tuple(row.beams),
         tuple(ledger.faces),

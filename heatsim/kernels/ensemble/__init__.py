@@ -1,1 +1,1 @@
-"""Step the equal grids of an ensemble together."""
+"""Launches that step all grids of an ensemble."""

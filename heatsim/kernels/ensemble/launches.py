@@ -42,7 +42,7 @@ class MemberSteps:
         T_new: the buffer that the first sweep writes.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        sweeps: struct Sweep of each step, on the host; a single one if all are alike.
+        sweeps: struct Sweep of each step, on the host; a single one if all are equal.
         steps: number of steps.
     """
 
@@ -62,7 +62,7 @@ def row(turn: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) -> t
         odd: whether the field is now in the second buffer.
         sweeps: device address of the first struct Sweep.
         count: sweeps to do.
-        stride: entries of the Sweep array from one sweep to the next; 0 if all are alike.
+        stride: entries of the Sweep array from one sweep to the next; 0 if all are equal.
     """
     buffers = (turn.T.data.ptr, turn.T_new.data.ptr)
     c, ledger = turn.coefficients["c"], turn.ledger

@@ -18,7 +18,7 @@ THREADS = 256  # of a block
 BLOCKS = 1024  # of a sum
 WARP = 32
 _PRECISION = {4: "float32", 8: "float64"}  # by bytes
-_FOUND = 3  # numbers that a block leaves
+_FOUND = 3  # numbers that a block leaves, and axes
 
 # Gives a function of the source, for macros.
 Compile = Callable[[str, Mapping[str, str | int]], Any]
@@ -131,10 +131,9 @@ class CudaSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        scalars, precision = self.scalars(), _PRECISION[A.ground.dtype.itemsize]
-        for axis, links in enumerate(A.links):
-            self._call("sum_of_links", precision, BLOCKS * THREADS, links, np.uint32(A.size), self._parts)
-            self._call("total_of_links", precision, THREADS, self._parts, scalars, np.uint32(axis))
+        scalars = self.scalars()
+        self._launch("sum_of_links", len(A.links) * BLOCKS * THREADS, A, self._parts)
+        self._call("total_of_links", "float32", len(A.links) * THREADS, self._parts, scalars)
         x, y, z = (total / A.size for total in self.read(scalars).links)
         return x, y, z
 

@@ -147,7 +147,8 @@ def _inverse(operator: Operator, to_host: Callable[[Any], Any]) -> Any:
     for axis, link in enumerate(links):
         here, there, k = places.reshape(-1), np.roll(places, 1, 2 - axis).reshape(-1), link.reshape(-1)
         for row, column, sign in ((here, here, 1.0), (there, there, 1.0), (here, there, -1.0), (there, here, -1.0)):
-            np.add.at(matrix, (row, column), sign * k)
+            # No place occurs twice in these rows and columns.
+            matrix[row, column] += sign * k
     conducts = matrix.diagonal() > 0.0
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(conducts, conducts)] = np.linalg.inv(matrix[np.ix_(conducts, conducts)])

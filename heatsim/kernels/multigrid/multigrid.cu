@@ -244,12 +244,16 @@ extremes(LEVEL_PARAMETERS, const double* __restrict__ x, double* __restrict__ pa
     leave(found, parts);
 }
 
+// BLOCKS blocks for each axis.
 extern "C" __global__ void __launch_bounds__(THREADS)
-sum_of_links(const Link* __restrict__ links, const unsigned int count, double* __restrict__ parts)
+sum_of_links(LEVEL_PARAMETERS, double* __restrict__ parts)
 {
+    const unsigned int axis = blockIdx.x / BLOCKS, first = thread_number() - axis * BLOCKS * THREADS;
+    const Link* __restrict__ links = axis == 0 ? link_x : axis == 1 ? link_y : link_z;
     Found found = NOTHING;
-    for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) found.sum += links[i];
-    leave(found, parts);
+    for (unsigned int i = first; i < nx * ny * nz; i += BLOCKS * THREADS) found.sum += links[i];
+    found = of_block(found);
+    if (threadIdx.x == 0) parts[blockIdx.x] = found.sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -278,9 +282,12 @@ total_of_extremes(const double* __restrict__ parts, double* __restrict__ scalars
     scalars[LOWEST] = found.lowest;
 }
 
+// One block for each axis.
 extern "C" __global__ void __launch_bounds__(THREADS)
-total_of_links(const double* __restrict__ parts, double* __restrict__ scalars, const unsigned int axis)
+total_of_links(const double* __restrict__ parts, double* __restrict__ scalars)
 {
-    const Found found = total(parts);
-    if (threadIdx.x == 0) scalars[LINKS + axis] = found.sum;
+    Found found = NOTHING;
+    for (unsigned int block = threadIdx.x; block < BLOCKS; block += THREADS) found.sum += parts[blockIdx.x * BLOCKS + block];
+    found = of_block(found);
+    if (threadIdx.x == 0) scalars[LINKS + blockIdx.x] = found.sum;
 }

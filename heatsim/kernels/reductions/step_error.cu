@@ -62,7 +62,8 @@ __device__ __forceinline__ Pair load(const Real* values, bool both)
 }
 
 // `cells` are the bytes of the cells, used if `void_kind` is not negative.
-extern "C" __global__ void __launch_bounds__(THREADS)
+// Four blocks a multiprocessor leave enough registers; left alone, the compiler takes fewer and spills one.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 look(const Real* __restrict__ T0, const Real* __restrict__ F0, const Real* __restrict__ T1, const Real* __restrict__ F1,
      const double w0, const double w1, const double w2, const double w3, const unsigned char* __restrict__ cells, const int void_kind, const int nx, const int ny, const int nz,
      Found* __restrict__ partial)

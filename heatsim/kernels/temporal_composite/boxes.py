@@ -28,8 +28,8 @@ def mark(
 ) -> None:
     """Mark the bricks with cells that are wrong after a sweep.
 
-    A cell is wrong if it is next to another kind, or if stage s of the pipeline uses another kind for it: that of the
-    first cell of its patch s planes above. The error spreads by one cell in each later step.
+    A cell is wrong if it is next to another cell type, or if stage s of the pipeline uses another type for it: that of
+    the first cell of its patch s planes above. The error spreads by one cell in each later step.
 
     Args:
         cells: one byte per cell, shape (nz, ny, nx).
@@ -120,29 +120,7 @@ def cover(
                 if not needed[z, y, x] or taken[z, y, x]:
                     continue
                 start[0], start[1], start[2] = z, y, x
-                size[:] = 1
-                volume, inside = _volume(start, size, shape, wraps, steps), 1
-                while True:
-                    best, best_axis, best_volume, best_new = np.inf, -1, 0, 0
-                    for axis in range(3):
-                        trial[:] = size
-                        trial[axis] += 1
-                        if start[axis] + trial[axis] > needed.shape[axis]:
-                            continue
-                        new = _layer(needed, taken, start, size, axis)
-                        if new <= 0:
-                            continue
-                        larger = _volume(start, trial, shape, wraps, steps)
-                        if _stored(start, trial, shape, wraps, steps, vector) > most_cells:
-                            continue
-                        cost = (larger - volume) / (new * BRICK**3)
-                        if cost < best:
-                            best, best_axis, best_volume, best_new = cost, axis, larger, new
-                    if best_axis < 0 or best > max(_WORTH, volume / (inside * BRICK**3)):
-                        break
-                    size[best_axis] += 1
-                    volume = best_volume
-                    inside += best_new
+                volume = _grow(needed, taken, start, size, trial, shape, wraps, steps, vector, most_cells)
                 taken[z : z + size[0], y : y + size[1], x : x + size[2]] = True
                 ends = [min((start[a] + size[a]) * BRICK, shape[a]) - start[a] * BRICK for a in range(3)]
                 boxes.append((x * BRICK, y * BRICK, z * BRICK, ends[2], ends[1], ends[0], volume))
@@ -151,6 +129,48 @@ def cover(
         for column in range(7):
             rows[number, column] = box[column]
     return rows
+
+
+@kept()
+def _grow(
+    needed: NDArray[np.bool_],
+    taken: NDArray[np.bool_],
+    start: NDArray[np.int64],
+    size: NDArray[np.int64],
+    trial: NDArray[np.int64],
+    shape: tuple[int, int, int],
+    wraps: tuple[bool, bool, bool],
+    steps: int,
+    vector: int,
+    most_cells: int,
+) -> int:
+    """Set ``size`` to the bricks of the box that begins at ``start``; return its cells with the halo.
+
+    ``taken`` marks the bricks of earlier boxes, ``trial`` is overwritten; the others are as for :func:`cover`.
+    """
+    size[:] = 1
+    volume, inside = _volume(start, size, shape, wraps, steps), 1
+    while True:
+        best, best_axis, best_volume, best_new = np.inf, -1, 0, 0
+        for axis in range(3):
+            trial[:] = size
+            trial[axis] += 1
+            if start[axis] + trial[axis] > needed.shape[axis]:
+                continue
+            new = _layer(needed, taken, start, size, axis)
+            if new <= 0:
+                continue
+            larger = _volume(start, trial, shape, wraps, steps)
+            if _stored(start, trial, shape, wraps, steps, vector) > most_cells:
+                continue
+            cost = (larger - volume) / (new * BRICK**3)
+            if cost < best:
+                best, best_axis, best_volume, best_new = cost, axis, larger, new
+        if best_axis < 0 or best > max(_WORTH, volume / (inside * BRICK**3)):
+            return volume
+        size[best_axis] += 1
+        volume = best_volume
+        inside += best_new
 
 
 @kept()

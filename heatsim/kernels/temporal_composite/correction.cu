@@ -53,8 +53,8 @@ __device__ __forceinline__ Coefficients pair_coefficients(const Coefficients& c,
 {
     Coefficients own = inner_coefficients(c, kind);
 #if MATERIALS
-    const int axis = c.medium.kinds * c.medium.kinds;
-    const Real* const links = c.medium.links + kind * c.medium.kinds + other;
+    const int axis = c.cell_types.kinds * c.cell_types.kinds;
+    const Real* const links = c.cell_types.links + kind * c.cell_types.kinds + other;
     const Real across_x = links[0], across_y = links[axis], across_z = links[2 * axis];
     if (differing & 1) own.c1 = across_x;
     if (differing & 2) own.c2 = across_x;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* swee
     found.c6 = own.c6;
 #if HEATED
 #pragma unroll
-    for (int s = 0; s < STEPS; ++s) found.heat[s] = source_heat(c.medium, sweep + s, kind);
+    for (int s = 0; s < STEPS; ++s) found.heat[s] = source_heat(c.cell_types, sweep + s, kind);
 #endif
 }
 
@@ -145,7 +145,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
     extern __shared__ Cells memory[];
-    const Medium& medium = c.medium;
+    const CellTypes& cell_types = c.cell_types;
     const size_t grid_plane = (unsigned)grid.nx * grid.ny;
     Work* const work = work_of(grid);
     const Box* const boxes = reinterpret_cast<const Box*>(work + 1);
@@ -242,7 +242,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                 Real value = neighbour_sum(own, at[0], at[steps[0]], at[steps[1]], at[steps[2]], at[steps[3]], at[steps[4]],
                                            at[steps[5]]);
 #if HEATED
-                value = source_heat(medium, sweep + s, kind) + value;
+                value = source_heat(cell_types, sweep + s, kind) + value;
 #endif
                 const Spot here = spot(place);
                 value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
@@ -269,10 +269,10 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                     beside[d] = entry >> (16 + d) & 1u ? other : kind;
                 }
                 if (entry & UNLISTED) {
-                    kind = kind_at(grid, medium, here.x, here.y, here.z);
+                    kind = kind_at(grid, cell_types, here.x, here.y, here.z);
 #pragma unroll
                     for (int d = 0; d < 6; ++d)
-                        beside[d] = kind_at(grid, medium, here.x + (d == 1) - (d == 0), here.y + (d == 3) - (d == 2),
+                        beside[d] = kind_at(grid, cell_types, here.x + (d == 1) - (d == 0), here.y + (d == 3) - (d == 2),
                                             here.z + (d == 5) - (d == 4));
                 }
                 const Real value = update_among(grid, c, sweep + s, ledger, here.x, here.y, here.z, kind, beside, before[place],

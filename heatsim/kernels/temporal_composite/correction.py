@@ -1,8 +1,9 @@
 """The correction of 07 on composite bodies: boxes of cells where 07 is wrong are stepped again.
 
-07 steps every cell as if its patch were of one kind and at no face. This is wrong in cells next to another kind, in
-patches of several kinds, and at faces that let heat through; with each further step of the sweep the error spreads by
-one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the sweep:
+07 steps every cell as if its patch had one cell type and were at no face. This is wrong in cells next to another type,
+in patches of several types, and at faces that let heat through; with each further step of the sweep the error spreads
+by one cell. Boxes cover all cells that are wrong after the sweep. They are stepped again from the field before the
+sweep:
 
     07_temporal.cu    every cell, as if plain    T ──► T_new    wrong along interfaces and faces
     correction.cu     boxes over wrong cells     T ──► T_new    correct; adds heat to the ledger
@@ -20,7 +21,7 @@ from heatsim.device import Device
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch import Build, CudaKernel, Launch
-from heatsim.physics.cell_types import INTERIOR, Medium
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.
 CORRECTION = KernelSpec(
@@ -73,19 +74,19 @@ class CorrectedKernel(CudaKernel):
 
 
 def correct(
-    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
+    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
 ) -> CudaKernel | None:
     """07 compiled with the correction for a composite body; None if single steps are faster.
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        materials: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
     """
     memory = device.block_memory()
-    found = boxes(build, medium, periodic, open_faces, memory, device.multiprocessors())
+    found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors())
     if found is None:
         return None
     kernel = launch.compile_kernel(build)
@@ -105,7 +106,7 @@ def correction_build(build: Build, block_memory: int) -> Build:
     """The build of the correction for a build of 07; ``block_memory`` is the shared memory of a block in bytes.
 
     In float32 two blocks share a multiprocessor: one works while the other waits. In float64 the boxes would be too
-        small.
+    small.
     """
     blocks = _BLOCKS[build.precision]
     room = (block_memory + _RESERVED) // blocks - _RESERVED
@@ -115,7 +116,7 @@ def correction_build(build: Build, block_memory: int) -> Build:
 
 def boxes(
     build: Build,
-    medium: Medium,
+    materials: CellTypes,
     periodic: tuple[bool, bool, bool],
     open_faces: tuple[bool, ...],
     block_memory: int,
@@ -126,34 +127,34 @@ def boxes(
 
     Args:
         build: the build of 07.
-        medium: the types of cells.
+        materials: the cell types.
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         block_memory: shared memory of a block in bytes.
         multiprocessors: multiprocessors of the device.
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
     """
+    from heatsim.kernels.temporal_composite.box_cells import Body
     from heatsim.kernels.temporal_composite.box_contents import contents
 
-    grid = medium.grid
+    grid = materials.grid
     second = correction_build(build, block_memory)
-    table = cover(build, medium, periodic, open_faces, second.room)
+    table = cover(build, materials, periodic, open_faces, second.room)
     if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None
     if not len(table):
         return ()
-    found = contents(
-        np.ascontiguousarray(table[_order(table), :6]),
-        medium.cells,
-        grid.shape,
-        (periodic[2], periodic[1], periodic[0]),
-        np.array(open_faces),
-        -1 if medium.void is None or not medium.exposed_cells else medium.void,
-        np.zeros(0, dtype=np.uint32) if medium.exposure is None else medium.exposure.bits,
-        build.access,
-        build.spec.steps,
-        _KEPT[build.precision] * _threads(build),
+    body = Body(
+        cells=materials.cells,
+        shape=grid.shape,
+        wraps=(periodic[2], periodic[1], periodic[0]),
+        open_faces=np.array(open_faces),
+        void=-1 if materials.void is None or not materials.exposed_cells else materials.void,
+        bits=np.zeros(0, dtype=np.uint32) if materials.exposure is None else materials.exposure.bits,
+        vector=build.access,
     )
+    most_pairs = _KEPT[build.precision] * _threads(build)
+    found = contents(np.ascontiguousarray(table[_order(table), :6]), body, build.spec.steps, most_pairs)
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
@@ -207,7 +208,7 @@ def _table(
 
 def _box_dtype(steps: int) -> np.dtype[Any]:
     """The layout of struct Box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
 
     reach: list[Any] = [
         *(("first", np.int32, 3), ("planes", np.int32), ("lanes", np.int32), ("columns", np.int32)),
@@ -225,7 +226,8 @@ def _box_dtype(steps: int) -> np.dtype[Any]:
 
 def _vectors(build: Build, room: int) -> int:
     """Vectors per buffer. There are two buffers of values, of infos, and of descriptions of a box."""
-    from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
+    from heatsim.kernels.temporal_composite.box_cells import LISTED
+    from heatsim.kernels.temporal_composite.box_contents import PORTION
 
     way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
     known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
@@ -233,14 +235,14 @@ def _vectors(build: Build, room: int) -> int:
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
 
 
-def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
+def table_bytes(materials: CellTypes, open_faces: tuple[bool, ...]) -> int:
     """Approximate device memory of the boxes and their lists, in bytes; an entry can be in the halos of several boxes.
 
     0 if more cells need a correction than the boxes may have: then single steps are used.
     """
-    nz, ny, nx = medium.grid.shape
-    special = 0 if medium.uniform else int(np.count_nonzero(medium.cells < INTERIOR))
-    if special > MOST * medium.grid.cell_count:
+    nz, ny, nx = materials.grid.shape
+    special = 0 if materials.uniform else int(np.count_nonzero(materials.cells < INTERIOR))
+    if special > MOST * materials.grid.cell_count:
         return 0
     special += sum(
         side for face, side in enumerate((ny * nz, ny * nz, nx * nz, nx * nz, nx * ny, nx * ny)) if open_faces[face]
@@ -249,7 +251,7 @@ def table_bytes(medium: Medium, open_faces: tuple[bool, ...]) -> int:
 
 
 def cover(
-    build: Build, medium: Medium, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
+    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
 ) -> NDArray[np.int32]:
     """Disjoint boxes over all cells that are wrong after a sweep of 07.
 
@@ -259,12 +261,12 @@ def cover(
     from heatsim.kernels.temporal_composite import boxes
     from heatsim.kernels.temporal_composite.boxes import BRICK
 
-    shape, steps = medium.grid.shape, build.spec.steps
+    shape, steps = materials.grid.shape, build.spec.steps
     bricks = tuple(ceil(n / BRICK) for n in shape)
     needed = np.zeros(bricks, dtype=np.bool_)
     wraps = (periodic[2], periodic[1], periodic[0])
-    if not medium.uniform:
-        boxes.mark(medium.cells, build.vector, build.spec.rows, steps, wraps, needed)
+    if not materials.uniform:
+        boxes.mark(materials.cells, build.vector, build.spec.rows, steps, wraps, needed)
     for face, is_open in enumerate(open_faces):
         if is_open and not periodic[face // 2]:
             axis = 2 - face // 2

@@ -18,11 +18,11 @@ struct PatchKind {
 };
 
 // The byte of a patch's first cell in plane z, or in the nearest plane of the grid.
-__device__ __forceinline__ unsigned int arriving_byte(const Medium& medium, const Grid& grid, const Place& place, int z)
+__device__ __forceinline__ unsigned int arriving_byte(const CellTypes& cell_types, const Grid& grid, const Place& place, int z)
 {
 #if MATERIALS
     const int z_box = grid.periodic & 4 ? into(z, grid.nz) : min(z, grid.nz - 1);
-    return medium.cells[(size_t)z_box * ((unsigned)grid.nx * grid.ny) + place.start];
+    return cell_types.cells[(size_t)z_box * ((unsigned)grid.nx * grid.ny) + place.start];
 #else
     return INTERIOR;
 #endif
@@ -31,11 +31,11 @@ __device__ __forceinline__ unsigned int arriving_byte(const Medium& medium, cons
 __device__ __forceinline__ void change_kind(PatchKind& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
 {
 #if MATERIALS
-    own.inner = c.medium.inner[byte & ~INTERIOR];
+    own.inner = c.cell_types.inner[byte & ~INTERIOR];
 #endif
 #if HEATED
 #pragma unroll
-    for (int s = 0; s < STEPS; ++s) own.heat[s] = source_heat(c.medium, sweep + s, byte & ~INTERIOR);
+    for (int s = 0; s < STEPS; ++s) own.heat[s] = source_heat(c.cell_types, sweep + s, byte & ~INTERIOR);
 #endif
 }
 

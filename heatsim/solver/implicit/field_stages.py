@@ -75,7 +75,7 @@ class FieldStages(FieldEnds):
         self._tried = 0.0
         self._end_of_step: Rows | None = None
         self._heats: list[Any] = []
-        if saved is not None:
+        if saved is not None and _RATE in saved:
             self._take_back(self._first, saved)
 
     def choose(self, h: float, tolerance: float) -> Solutions:
@@ -172,7 +172,7 @@ class FieldStages(FieldEnds):
         xp, balance, F = self._field.device.xp, self._balance, at.F.reshape(-1)
         sources, before = balance.cell_sources, self._heats
         balance.move_to(moment)
-        capacities = np.where(balance.medium.cell_heat_capacity > 0.0, balance.medium.cell_heat_capacity, 1.0)
+        capacities = np.where(balance.materials.cell_heat_capacity > 0.0, balance.materials.cell_heat_capacity, 1.0)
         change = (balance.cell_sources - sources) / capacities
         if change.any():
             at.F += balance.per_cell(change)
@@ -211,7 +211,7 @@ class FieldStages(FieldEnds):
         """What passes each surface, as the ledger counts it, in K/s of each cell, and the power of sources in W."""
         xp, balance = self._field.device.xp, self._balance
         flows = {name: xp.zeros_like(sums) for name, sums in self._first.sums.surfaces.items()}
-        capacities = xp.asarray(balance.medium.cell_heat_capacity)
+        capacities = xp.asarray(balance.materials.cell_heat_capacity)
         for surface, heat in zip(balance.surfaces, heats, strict=True):
             if not flows:
                 break

@@ -37,15 +37,17 @@ class StageEquations(Equations):
             precision: of conductances and right-hand sides.
             sweeps: work on the device's arrays.
         """
-        xp, shape, capacities = balance.xp, balance.medium.grid.shape, balance.medium.cell_heat_capacity
+        xp, shape, capacities = balance.xp, balance.materials.grid.shape, balance.materials.cell_heat_capacity
         super().__init__(balance, precision, xp.zeros(shape))
-        self._conduction = self._operator  # its ground stays 0
+        # Surfaces change from stage to stage: here they are no part of ground and sources.
+        self._conduction = self._operator
+        self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
         self._operator = Operator(self._conduction.links, empty, empty.copy())
         self._sweeps = sweeps
         self._change, self._gain = xp.zeros(shape), xp.empty(shape, dtype="float32")
-        self._given, self._given_table = self._b.copy(), balance.cell_sources
-        self.capacity: Any = float(capacities[0]) if balance.medium.uniform else balance.per_cell(capacities)
+        self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
+        self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
         self._sigma, self._start = 0.0, self.temperature
         self._solved_for: tuple[float, list[Any]] = (0.0, [])
 
@@ -135,8 +137,8 @@ class StageEquations(Equations):
 
     def _stored_per_kelvin(self) -> float:
         """Heat in J that all cells store for each kelvin more."""
-        medium = self._balance.medium
-        return float(medium.cell_heat_capacity @ medium.counts)
+        materials = self._balance.materials
+        return float(materials.cell_heat_capacity @ materials.counts)
 
     def _make_operator(self, slopes: list[Any]) -> None:
         operator = self._operator

@@ -262,7 +262,10 @@ class AdaptiveMethod:
         if h > (_SHORTEST * limit if isfinite(limit) else 0.0) and self.t + h / 2 > self.t:
             return
         if not isfinite(error):
-            raise NotFiniteError(f"the field is not finite after t = {self.t!r} s, however short the step")
+            raise NotFiniteError(
+                f"NaN or infinity in the field after t = {self.t!r} s, however short the step; look for values that "
+                "are far too large, or set solver.precision to float64"
+            )
         raise RunError(
             f"time.tolerance = {self.tolerance.kelvin!r} K cannot be met at t = {self.t!r} s: a step of {h:.3g} s is "
             f"off by {error:.3g} K; raise time.tolerance, or set solver.precision to float64"

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.autotune import Choice
+from heatsim.physics.energy_bound import UNIT_ROUNDOFF
 from heatsim.physics.jumps import find_jumps
 from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
@@ -21,6 +23,8 @@ from heatsim.solver.stabilized.method import AdaptiveMethod, SavedMethod, Work
 from heatsim.solver.stabilized.substeps import StepInterrupted, Substeps
 
 _METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
+# The least tolerance in units of the rounding of a temperature.
+_ROUNDING_UNITS = 16.0
 
 
 class RunSubsteps(Substeps, Protocol):
@@ -66,6 +70,7 @@ class AdaptiveStepper:
         problem: HeatProblem,
         substeps: RunSubsteps,
         limits: TemperatureLimits,
+        reference: float,
         *,
         step: int = 0,
         saved: Mapping[str, Any] | None = None,
@@ -76,6 +81,7 @@ class AdaptiveStepper:
             problem: due times, conditions, sources.
             substeps: the kind of steps, on the run's field.
             limits: of the temperatures of the run.
+            reference: the temperature in K that deviations are counted from.
             step: the number of due times that were reached before.
             saved: the values of the checkpoint from which the run goes on; None for a new run.
 
@@ -89,6 +95,7 @@ class AdaptiveStepper:
         self._problem = problem
         self._substeps = substeps
         substeps.stopped = lambda: self.stopped()
+        self._reference = reference
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
         self._pace = Pace.of_conditions(problem.boundary, tolerance.kelvin)
@@ -98,7 +105,7 @@ class AdaptiveStepper:
             self._method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
             substeps.count_from(json.loads(saved[_COUNTS]))
-        self._before = self._values()
+        self._before = self.values()
 
     @property
     def choice(self) -> Choice | None:
@@ -137,12 +144,13 @@ class AdaptiveStepper:
         """Do one step of the method if the next due time is not reached yet; if it is then, show the field there.
 
         Raises:
-            ScenarioError: a condition or source cannot be used at one of the stages.
+            ScenarioError: a condition or source cannot be used at one of the stages; rounding hides the tolerance.
             NotFiniteError, RunError: no step is good enough, however short.
         """
         due = float(self._problem.timeline.times[self.step + 1])
         if self._method.t < due:
-            self._before = self._values()
+            self._check_tolerance()
+            self._before = self.values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
             self._method.longest = self._pace.longest(self._method.t)
             with suppress(StepInterrupted):
@@ -153,13 +161,32 @@ class AdaptiveStepper:
             self._method.interpolate(due)
             self.step += 1
 
+    def _check_tolerance(self) -> None:
+        """Refuse a tolerance that rounding hides: steps would become ever shorter.
+
+        Raises:
+            ScenarioError: says which tolerance is possible.
+        """
+        tolerance, reference = self._method.tolerance, self._reference
+        largest = max(abs(tolerance.low - reference), abs(tolerance.high - reference))
+        least = _ROUNDING_UNITS * UNIT_ROUNDOFF[self._problem.precision] * largest
+        if tolerance.kelvin < least:
+            message = (
+                f"got {tolerance.kelvin!r} K; {self._problem.precision} resolves errors of {least:.2g} K or more where "
+                f"temperatures differ by {largest:.6g} K from {reference:.6g} K; allow a larger tolerance"
+            )
+            if self._problem.precision == "float32":
+                message += ', or set solver.precision = "float64"'
+            raise ScenarioError(self._problem.scenario.path, [Mistake("time.tolerance", message)])
+
     def restart_point(self) -> RestartPoint:
         """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
         field, sums = self._substeps.restart(last=served and self._method.last is not None)
-        return RestartPoint(self.step, field, sums, self._values() if served else self._before)
+        return RestartPoint(self.step, field, sums, self.values() if served else self._before)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """What a checkpoint at the end of the last step keeps besides field and ledger."""
         counts = json.dumps(self._substeps.counts())
         return {_METHOD: json.dumps(self._method.save()), _COUNTS: counts, _ROUNDINGS: self.roundings}

@@ -1,0 +1,206 @@
+"""The map of cell types: which type each cell has, from the materials and the cells that sources heat."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics import cell_faces, void_surfaces, voxel_areas
+from heatsim.physics.cell_faces import FaceAreas
+from heatsim.physics.cell_types import (
+    INTERIOR,
+    MAXIMUM_KINDS,
+    Array,
+    CellType,
+    CellTypes,
+    Substance,
+    TooManyKindsError,
+    planes_at_once,
+)
+
+Contacts = Mapping[frozenset[int], float]
+
+
+def build(
+    grid: Grid,
+    palette: Sequence[Substance],
+    material: NDArray[np.uint8] | None,
+    *,
+    contacts: Contacts | None = None,
+    heated: Iterable[NDArray[np.bool_] | None] = (),
+    periodic: tuple[bool, bool, bool] = (False, False, False),
+    exposed: bool = False,
+    surfaces: FaceAreas | None = None,
+) -> CellTypes:
+    """The cell types of a body.
+
+    Args:
+        grid: the cells.
+        palette: the materials; for void :data:`heatsim.physics.cell_types.VOID`.
+        material: index of each cell's material in the palette, shape (nz, ny, nx); None if all cells have the first.
+        contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
+        heated: for each source the cells that it heats, shape (nz, ny, nx); None if it heats all cells that conduct.
+        periodic: which axes wrap.
+        exposed: whether void surfaces let heat through.
+        surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
+
+    Raises:
+        TooManyKindsError: there are more than 127 cell types.
+    """
+    void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
+    contacts = contacts or {}
+    cells, types, counts = _in_order(grid, *_map(grid, len(palette), material, heated, void), void)
+    exposure, areas = None, dict[frozenset[int], float]()
+    if cells.size:
+        if material is not None:
+            if surfaces is None:
+                faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
+                surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
+            exposure = void_surfaces.expose(grid, surfaces, material, void)
+            areas = cell_faces.total_areas(grid, surfaces, material)
+        _mark_interior(cells, periodic)
+
+    half = np.ascontiguousarray(np.array([_half(grid, palette[cell_type.material]) for cell_type in types]).T)
+    resistance = _resistances(types, contacts)
+    return CellTypes(
+        grid=grid,
+        palette=tuple(palette),
+        kinds=types,
+        cells=cells,
+        counts=counts,
+        link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
+        half=half,
+        heat_capacity=np.array([palette[cell_type.material].heat_capacity for cell_type in types]),
+        resistance=resistance,
+        void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
+        exposure=exposure,
+        surface_areas=areas,
+    )
+
+
+def weighted(palette: Sequence[Substance], contacts: Contacts, exposed: bool) -> NDArray[np.bool_]:
+    """Between which materials the area of surfaces matters, shape (materials, materials).
+
+    Args:
+        palette: the materials.
+        contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
+        exposed: whether void surfaces let heat through.
+    """
+    pairs = np.zeros((len(palette), len(palette)), dtype=bool)
+    for pair, resistance in contacts.items():
+        if resistance > 0.0 and len(pair) == 2:
+            a, b = pair
+            pairs[a, b] = pairs[b, a] = True
+    for place, substance in enumerate(palette):
+        if substance.conductivity is None:
+            pairs[place] = pairs[:, place] = exposed
+            pairs[place, place] = False
+    return pairs
+
+
+def _map(
+    grid: Grid,
+    materials: int,
+    material: NDArray[np.uint8] | None,
+    heated: Iterable[NDArray[np.bool_] | None],
+    void: int | None,
+) -> tuple[NDArray[np.uint8], list[CellType]]:
+    """The type of each cell, empty if all cells have one type; and all types, those without cells included."""
+    masks = list(heated)
+    mapped = material is not None or any(mask is not None for mask in masks)
+    cells = np.zeros(grid.shape if mapped else (0, 0, 0), dtype=np.uint8)
+    types = [CellType(place) for place in range(materials if material is not None else 1)]
+    if material is not None:
+        cells[...] = material
+    for source, mask in enumerate(masks):
+        cells = _heat(cells, types, source, mask, void)
+    return cells, types
+
+
+def _heat(
+    cells: NDArray[np.uint8], types: list[CellType], source: int, mask: NDArray[np.bool_] | None, void: int | None
+) -> NDArray[np.uint8]:
+    """The map after a source is added; new types are appended to ``types``."""
+    if not cells.size:
+        types[0] = CellType(types[0].material, (*types[0].sources, source))
+        return cells
+    present = np.unique(cells if mask is None else cells[mask]).tolist()
+    lookup = np.arange(256, dtype=np.uint8)
+    for old in present:
+        if types[old].material == void:
+            continue
+        if len(types) == 256:
+            raise TooManyKindsError(f"more than {MAXIMUM_KINDS} combinations of materials and sources")
+        lookup[old] = len(types)
+        types.append(CellType(types[old].material, (*types[old].sources, source)))
+    if mask is None:
+        return lookup[cells]
+    cells[mask] = lookup[cells[mask]]
+    return cells
+
+
+def _in_order(
+    grid: Grid, cells: NDArray[np.uint8], types: Sequence[CellType], void: int | None
+) -> tuple[NDArray[np.uint8], tuple[CellType, ...], NDArray[np.int64]]:
+    """The map, the types and the cells of each type; types without cells are left out, the others sorted.
+
+    Types without sources come first, then void, then types with sources. If one type is left, the map is empty.
+    """
+    if not cells.size:
+        return cells, (types[0],), np.array([grid.cell_count], dtype=np.int64)
+    counts = np.bincount(cells.reshape(-1), minlength=len(types))
+    order = sorted(
+        np.flatnonzero(counts).tolist(),
+        key=lambda number: (bool(types[number].sources), types[number].material == void, number),
+    )
+    if len(order) > MAXIMUM_KINDS:
+        raise TooManyKindsError(
+            f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} are allowed"
+        )
+    found, counts = tuple(types[number] for number in order), counts[order].astype(np.int64)
+    if len(order) == 1:
+        return np.zeros((0, 0, 0), dtype=np.uint8), found, counts
+    lookup = np.zeros(len(types), dtype=np.uint8)
+    lookup[order] = np.arange(len(order))
+    return lookup[cells], found, counts
+
+
+def _half(grid: Grid, substance: Substance) -> list[float]:
+    """d/2k in m² K/W along x, y, z; infinite for void."""
+    if substance.conductivity is None:
+        return [np.inf] * 3
+    return [d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True)]
+
+
+def _resistances(types: Sequence[CellType], contacts: Contacts) -> Array:
+    """Contact resistances in m² K/W between types, shape (types, types)."""
+    resistance = np.zeros((len(types), len(types)))
+    for a, b in np.ndindex(*resistance.shape):
+        resistance[a, b] = contacts.get(frozenset((types[a].material, types[b].material)), 0.0)
+    return resistance
+
+
+def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
+    """Set INTERIOR in cells whose neighbours all have the same type. Works on a few planes at a time."""
+    nz = len(cells)
+    count = planes_at_once(cells.shape)
+    for first in range(0, nz, count):
+        last = min(first + count, nz)
+        below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
+        above = last % nz if periodic[2] else min(last, nz - 1)
+        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
+        planes = column[1:-1]
+        same = (planes == column[:-2]) & (planes == column[2:])
+        for axis, wraps in ((2, periodic[0]), (1, periodic[1])):
+            if planes.shape[axis] == 1:
+                continue
+            types, along = np.moveaxis(planes, axis, 0), np.moveaxis(same, axis, 0)
+            same_as_next = types[1:] == types[:-1]
+            along[1:] &= same_as_next
+            along[:-1] &= same_as_next
+            if wraps:
+                ends = types[0] == types[-1]
+                along[0] &= ends
+                along[-1] &= ends
+        cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))

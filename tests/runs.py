@@ -14,7 +14,7 @@ import pytest
 
 import heatsim
 from heatsim.run import time_loop
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, field_writer, folder, writer
 from heatsim.storage.field_reader import FieldReader
@@ -152,24 +152,24 @@ def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:
 
 
 def after_advance(monkeypatch: pytest.MonkeyPatch, number: int, action: Any) -> None:
-    """Call action(stepper) after the n-th call of StabilizedStepper.advance: a step, or a row of the step before."""
+    """Call action(stepper) after the n-th call of AdaptiveStepper.advance: a step, or a row of the step before."""
     step_by_step(monkeypatch)
-    advance, calls = StabilizedStepper.advance, iter(range(1, 1 << 30))
+    advance, calls = AdaptiveStepper.advance, iter(range(1, 1 << 30))
 
-    def watched(self: StabilizedStepper, steps: int) -> None:
+    def watched(self: AdaptiveStepper, steps: int) -> None:
         advance(self, steps)
         if next(calls) == number:
             action(self)
 
-    monkeypatch.setattr(StabilizedStepper, "advance", watched)
+    monkeypatch.setattr(AdaptiveStepper, "advance", watched)
 
 
-def interrupt(stepper: Stepper | StabilizedStepper) -> None:
+def interrupt(stepper: Stepper | AdaptiveStepper) -> None:
     """Send the signal of Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 
-def kill(stepper: Stepper | StabilizedStepper) -> None:
+def kill(stepper: Stepper | AdaptiveStepper) -> None:
     raise Killed
 
 

@@ -13,7 +13,7 @@ from bodies import EVERYTHING
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted
-from heatsim.solver.stabilized import method
+from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stage_kernels import StageKernels
 from heatsim.storage import checkpoint, folder, tables
 
@@ -142,11 +142,11 @@ def test_other_polynomials_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert interrupted_after(begin(tmp_path, SWITCHED), 3)
-    monkeypatch.setattr(method, "VERSION", method.VERSION + 1)
+    monkeypatch.setattr(FieldSubsteps, "version", FieldSubsteps.version + 1)
     assert main(["resume", str(tmp_path / "parts"), "--quiet"]) == 1
     err = capsys.readouterr().err
     assert len(err.splitlines()) == 1
-    for words in (str(tmp_path / "parts" / folder.CHECKPOINT), "stability polynomials of version", "Start again"):
+    for words in (str(tmp_path / "parts" / folder.CHECKPOINT), "stages of version", "Start again"):
         assert words in err
 
 

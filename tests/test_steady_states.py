@@ -241,7 +241,7 @@ def test_a_beam_that_moves_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("time.method=implicit", ("time.method", '"implicit"', '"euler"', '"steady"')),
+        ("time.method=backward", ("time.method", '"backward"', '"euler"', '"steady"')),
         ("time.tolerance=0.0", ("time.tolerance", "greater than 0 K")),
         ("time.tolerance=0.1 degC", ("time.tolerance", "a temperature on a scale", "0.1 K")),
     ],

@@ -67,7 +67,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_errors_are_those_against_the_exact_solution(here: Path) -> None:
     """Of Euler's steps the error is known in closed form; of the others it falls as the tolerance to the power 2/3."""
     found = measure_methods(here / "lumped.toml")
-    *stabilized, euler = found.methods
+    *adaptive, euler = found.methods
+    stabilized, implicit = adaptive[: len(TOLERANCES)], adaptive[len(TOLERANCES) :]
     rows = np.arange(0.0, END + ROW / 2, ROW)
     differences = 100.0 * np.abs((1.0 - DT / TAU) ** (rows / DT) - np.exp(-rows / TAU))
     # The reference has 1e-2^(2/3), a twentieth, of the error of the tightest tolerance.
@@ -75,12 +76,13 @@ def test_errors_are_those_against_the_exact_solution(here: Path) -> None:
     assert euler.error_time == rows[differences.argmax()]
     assert (euler.method, euler.steps, euler.tolerance, euler.stages) == ("euler", END / DT, None, None)
     assert found.range == pytest.approx(100.0)
-    assert [result.tolerance for result in stabilized] == pytest.approx([100.0 * part for part in TOLERANCES])
-    errors = [result.error or 0.0 for result in stabilized]
-    assert all(0.0 < tight < 0.5 * loose for loose, tight in pairwise(errors))
-    assert np.log10(errors[0] / errors[-1]) == pytest.approx(3 * 2 / 3, abs=0.6)
-    steps = [result.steps or 0 for result in stabilized]
-    assert steps == sorted(steps)
+    for results in (stabilized, implicit):
+        assert [result.tolerance for result in results] == pytest.approx([100.0 * part for part in TOLERANCES])
+        errors = [result.error or 0.0 for result in results]
+        assert all(0.0 < tight < 0.5 * loose for loose, tight in pairwise(errors))
+        assert np.log10(errors[0] / errors[-1]) == pytest.approx(3 * 2 / 3, abs=0.6)
+        steps = [result.steps or 0 for result in results]
+        assert steps == sorted(steps)
 
 
 def test_a_looser_method_is_as_wrong_as_its_run(here: Path) -> None:
@@ -105,10 +107,11 @@ def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
     assert err == ""
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "Bar in void: 8 × 4 × 4 cells, 6 s" in out
-    assert out.count(" stabilized ") == len(TOLERANCES)
+    assert out.count(" stabilized ") == out.count(" implicit ") == len(TOLERANCES)
     assert (here / "found.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads((here / "found.json").read_text(encoding="utf-8"))
-    assert [result["method"] for result in found["methods"]] == ["stabilized"] * len(TOLERANCES) + ["euler"]
+    methods = ["stabilized"] * len(TOLERANCES) + ["implicit"] * len(TOLERANCES) + ["euler"]
+    assert [result["method"] for result in found["methods"]] == methods
     assert found["precision"] == "float32"
     assert found["reference"]["error"] is None
     for result in found["methods"]:
@@ -125,9 +128,10 @@ def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
 def test_void_has_no_error(here: Path) -> None:
     """Void cells keep a temperature that means nothing; the difference of a cell that conducts counts alone."""
     found = measure_methods(here / "bar.toml", ["solver.precision=float64", "output.probe_every=1.5"], patience=0.0)
-    errors = [result.error or 0.0 for result in found.methods[:-1]]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 1e-3 * found.range
+    for method in ("stabilized", "implicit"):
+        errors = [result.error or 0.0 for result in found.methods if result.method == method]
+        assert errors == sorted(errors, reverse=True)
+        assert errors[-1] < 1e-3 * found.range
 
 
 def test_a_slow_method_is_left_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

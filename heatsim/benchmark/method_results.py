@@ -9,7 +9,7 @@ class MethodResult:
     """A run with one method. Field names are those of its JSON; all but the first three are None if it did not end.
 
     Attributes:
-        method: "euler" or "stabilized".
+        method: "euler", "stabilized" or "implicit".
         tolerance: the error in K that a step may have; None for "euler".
         skipped: why there are no numbers; None if there are.
         kernel: name of the kernel.

@@ -25,7 +25,7 @@ from heatsim.physics.temperature_range import span
 from heatsim.run.method_override import method_override
 from heatsim.run.plan import Plan
 from heatsim.run.simulation import Simulation
-from heatsim.scenario import Scenario, load
+from heatsim.scenario import ADAPTIVE, Scenario, load
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
@@ -147,9 +147,9 @@ class _Bench:
     def simulation(
         self, method: str, tolerance: float | None = None, *others: str, at: Path | None = None
     ) -> Simulation:
-        """A run that has not begun. "stabilized" has no stochastic rounding."""
+        """A run that has not begun. Methods whose steps follow a tolerance have no stochastic rounding."""
         self.runs += 1
-        nearest = ("solver.rounding=nearest",) if method == "stabilized" else ()
+        nearest = ("solver.rounding=nearest",) if method in ADAPTIVE else ()
         return Simulation.from_scenario(
             self.path,
             [
@@ -166,7 +166,7 @@ class _Bench:
 def _measure(bench: _Bench) -> WorkPrecision:
     plan = _find_range(bench)
     reference = _reference(bench)
-    methods = (*_stabilized(bench), _euler(bench))
+    methods = (*(result for method in ADAPTIVE for result in _adaptive(bench, method)), _euler(bench))
     assert bench.end is not None
     return WorkPrecision(
         scenario=str(bench.path),
@@ -208,11 +208,11 @@ def _reference(bench: _Bench) -> MethodResult:
     return _numbers(bench.reference)
 
 
-def _stabilized(bench: _Bench) -> Iterator[MethodResult]:
-    """The results for all tolerances, the largest first."""
+def _adaptive(bench: _Bench, method: str) -> Iterator[MethodResult]:
+    """The results of a method for all tolerances, the largest first."""
     for tolerance in (part * bench.range for part in TOLERANCES):
-        bench.say(f"stabilized, tolerance {tolerance:.2g} K")
-        yield _compared(bench, "stabilized", tolerance)
+        bench.say(f"{method}, tolerance {tolerance:.2g} K")
+        yield _compared(bench, method, tolerance)
 
 
 def _euler(bench: _Bench) -> MethodResult:

@@ -7,7 +7,7 @@ from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.errors import StorageError
 
 _DPI = 100
-_STYLES = {"stabilized": ("#0072b2", "o"), "euler": ("#d55e00", "s")}
+_STYLES = {"stabilized": ("#0072b2", "o"), "implicit": ("#009e73", "^"), "euler": ("#d55e00", "s")}
 
 
 def draw(path: Path, found: WorkPrecision) -> None:

@@ -18,7 +18,7 @@ def verify(
     kernel: Kernel = None,
     precision: Precision = None,
     method: Annotated[
-        Literal["euler", "stabilized"] | None,
+        Literal["euler", "stabilized", "implicit"] | None,
         Parameter(help="Replace time.method of cases in which time passes. Default: as in their scenarios."),
     ] = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,

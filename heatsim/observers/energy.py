@@ -1,7 +1,8 @@
 """The energy balance, written to energy.csv.
 
 All columns are heat in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face,
-and the residual = stored − sources − Σ faces − void, which consists of rounding only. heatsim/physics/energy_bound.py
+and the residual = stored − sources − Σ faces − void, which consists of rounding and, with implicit steps, of
+what the solver of their equations left. heatsim/physics/energy_bound.py
 derives how large it can be.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
@@ -37,8 +38,20 @@ def balance(state: RunState) -> dict[str, float]:
 
 
 def bound(state: RunState) -> float:
-    """Upper bound in J of the residual in the last row; 0 if no energy is written."""
-    return 0.0 if state.energy_bound is None else state.energy_bound.residual
+    """How large the residual in J may be at the last row: rounding, and what a solver of equations left."""
+    return 0.0 if state.energy_bound is None else state.energy_bound.residual + state.imbalance
+
+
+def imbalance(state: RunState) -> dict[str, float]:
+    """For methods that solve equations the heat in J that their solver left at most, and as a part of what flowed.
+
+    What flowed is half of the sum of the magnitudes of all heats since the start.
+    """
+    if state.problem.scenario.time.method != "implicit":
+        return {}
+    row = balance(state)
+    flowed = sum(abs(row[name]) for name in ("stored", "sources", *FACES, "void") if name in row) / 2.0
+    return {"imbalance": state.imbalance, "imbalance_part": state.imbalance / flowed if flowed > 0.0 else 0.0}
 
 
 class Energy(TableObserver):

@@ -19,7 +19,7 @@ from heatsim.solver.field import Field
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
 
@@ -84,7 +84,7 @@ class RunState:
     beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None
-    method: StabilizedStepper | None = None
+    method: AdaptiveStepper | None = None
     writer: Writer = dataclasses.field(default_factory=Writer)
     copies: bool = True
 
@@ -111,6 +111,11 @@ class RunState:
     def roundings(self) -> float:
         """The weighted roundings of a method that chooses its own steps; 0 for others."""
         return 0.0 if self.method is None else self.method.roundings
+
+    @property
+    def imbalance(self) -> float:
+        """Heat in J that a solver of equations left in the steps so far, by magnitude; 0 for methods without one."""
+        return 0.0 if self.method is None else self.method.counts.get("imbalance", 0.0)
 
     @property
     def finished(self) -> bool:

@@ -97,6 +97,18 @@ class EnthalpyTable:
         """θ in K at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents, xp=xp)
 
+    def temperature_of(self, content: Any, xp: Any = np) -> Any:
+        """T − T_ref in K for θ in K, of any shape; the same where nothing varies. ``xp``: the arrays' module."""
+        return content if self.steps == 1 else _along(content, self.contents, self.temperatures, xp=xp)
+
+    def content_slope_at(self, temperature: Any, xp: Any = np) -> Any:
+        """dθ/dT for T − T_ref in K, of any shape: cp(T)/cp, more where latent heat is absorbed."""
+        if self.steps == 1:
+            return xp.ones_like(temperature)
+        nodes = xp.asarray(self.temperatures)
+        interval = xp.clip(xp.searchsorted(nodes, temperature) - 1, 0, self.steps - 1)
+        return xp.asarray(self.step / np.diff(self.temperatures))[interval]
+
     def potential_at(self, temperature: Any, xp: Any = np) -> Any:
         """φ in K at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return _along(temperature, self.temperatures, self.potentials, xp=xp)

@@ -167,7 +167,7 @@ def _merged(times: Array, kinks: NDArray[np.bool_], end: float) -> Jumps:
 
 def _too_many(boundary: Boundary, key: str) -> ScenarioError:
     message = (
-        f'jumps or has a kink more than {MOST_JUMPS:,} times during the run, and steps of time.method = "stabilized" '
-        'end at each of them; write its mean over time, or time.method = "euler"'
+        f"jumps or has a kink more than {MOST_JUMPS:,} times during the run, and steps of time.method = "
+        f'"{boundary.scenario.time.method}" end at each of them; write its mean over time, or time.method = "euler"'
     )
     return ScenarioError(boundary.scenario.path, [Mistake(key, message)])

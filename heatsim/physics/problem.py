@@ -105,7 +105,7 @@ class HeatProblem:
             case "steady":
                 refuse_floating(scenario, SteadyBalance(problem, 0.0))
                 return problem
-            case "stabilized":
+            case "stabilized" | "implicit":
                 return problem._with_stages()
             case _:
                 return problem._with_steps()

@@ -1,9 +1,9 @@
-"""What a steady state balances: conductances between cells, exchange with the surroundings, sources, all in W.
+"""What gives and takes heat: conductances between cells, exchange with the surroundings, sources, all in W.
 
-    Σ link·(T_neighbour − T) + exchange(T) + source = 0        for every cell
+    Σ link·(T_neighbour − T) + exchange(T) + source            of every cell; 0 in a steady state
 
-Values that change in time are those of t = 0. This file and steady_surfaces.py are the only places where the solver of
-steady states meets bodies, conditions and sources.
+Values that change in time are those of t = 0, or of a stage of an implicit step. This file and steady_surfaces.py are
+the only places where the solvers meet bodies, conditions and sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +19,9 @@ from heatsim.physics.boundary import AMBIENT
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
-from heatsim.physics.steady_surfaces import VOID, Balanced, SteadySurface, find_surfaces
-from heatsim.physics.steady_varying import Linearised, contents, linearise, moved
+from heatsim.physics.rows import Rows
+from heatsim.physics.steady_surfaces import VOID, Balanced, SteadySurface, at_stage, find_surfaces
+from heatsim.physics.steady_varying import Linearised, content_slopes, contents, linearise, moved, temperatures
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -30,7 +31,7 @@ _KIND = np.uint8(INTERIOR - 1)
 
 
 class SteadyBalance:
-    """The balance of a body at t = 0.
+    """The balance of a body at t = 0, or at a stage of a step.
 
     Attributes:
         xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
@@ -41,8 +42,14 @@ class SteadyBalance:
         surfaces: faces that exchange heat, then what borders on void.
     """
 
-    def __init__(self, body: Balanced, reference: float, xp: Any = np) -> None:
+    def __init__(self, body: Balanced, reference: float, xp: Any = np, *, changing: bool = False) -> None:
         """Look at the conditions and sources at t = 0.
+
+        Args:
+            body: materials, boundary, sources.
+            reference: the temperature in K that deviations are counted from.
+            xp: NumPy, or CuPy.
+            changing: whether :meth:`move_to` will be called.
 
         Raises:
             ScenarioError: a value is not finite then.
@@ -52,7 +59,12 @@ class SteadyBalance:
         capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells)
-        self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference)
+        self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing)
+
+    def move_to(self, stage: Rows) -> None:
+        """Take the conditions, sources and beams of a stage; its heat is that of a step of 1 s."""
+        self.cell_sources = stage.heat[0] * self.materials.cell_heat_capacity
+        self.surfaces = at_stage(self.surfaces, self.materials.grid, stage.conditions[0], stage.beams)
 
     @property
     def shift(self) -> float:
@@ -112,13 +124,22 @@ class SteadyBalance:
 
     def sources(self, precision: str, scale: float) -> Any:
         """Heat set free in each cell in units of ``scale`` (W), a device array of shape (nz, ny, nx)."""
-        xp, table = self.xp, (self.cell_sources / scale).astype(precision)
+        return self.per_cell((self.cell_sources / scale).astype(precision))
+
+    def per_cell(self, table: NDArray[Any]) -> Any:
+        """For each cell the entry of its kind, a device array of shape (nz, ny, nx)."""
+        xp = self.xp
         if (table == table[0]).all():
-            return xp.full(self.materials.grid.shape, table[0], dtype=precision)
-        table, out = xp.asarray(table), xp.empty(self.materials.grid.shape, dtype=precision)
+            return xp.full(self.materials.grid.shape, table[0], dtype=table.dtype)
+        entries, out = xp.asarray(table), xp.empty(self.materials.grid.shape, dtype=table.dtype)
         for planes in _slabs(out.shape):
-            out[planes] = table[self._types[planes] & _KIND]
+            out[planes] = entries[self._types[planes] & _KIND]
         return out
+
+    @property
+    def source_power(self) -> float:
+        """What sources in the body give, in W."""
+        return float(self.cell_sources @ self.materials.counts)
 
     @cached_property
     def scale(self) -> float:
@@ -174,6 +195,14 @@ class SteadyBalance:
     def contents(self, T: Any) -> Any:
         """What a field holds for deviations T in K."""
         return contents(self.xp, self.materials, self._types, T + self.shift) if self.materials.varies else T
+
+    def temperatures(self, held: Any) -> Any:
+        """Deviations T in K where the field holds these contents."""
+        return temperatures(self.xp, self.materials, self._types, held) - self.shift if self.materials.varies else held
+
+    def content_slopes(self, T: Any) -> Any:
+        """How much more a field holds for each kelvin, at deviations T in K."""
+        return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
     def _source_powers(self) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up."""

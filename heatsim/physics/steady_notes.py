@@ -1,4 +1,4 @@
-"""What a user should know of a scenario whose steady state is looked for: what is taken at t = 0, what is not used."""
+"""What a user should know where equations are solved: what a steady state takes at t = 0, which keys are not used."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,21 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
         for table, name in KEYS_WITHOUT_MEANING["steady"]
         if name in getattr(scenario, table).model_fields_set
     ]
-    defaults = type(scenario.solver)()
-    unused += [
-        f"solver.{name}" for name in ("kernel", "rounding") if getattr(scenario.solver, name) != getattr(defaults, name)
-    ]
+    unused += _set_in_solver(scenario, "kernel", "rounding")
     if unused:
         notes.append(f"a steady state does not use {', '.join(unused)}")
     return notes
+
+
+def notes_on_implicit(scenario: Scenario) -> list[str]:
+    """Sentences for the user of implicit steps; none where all settings have their full meaning."""
+    return [f"implicit steps do not use {key}" for key in _set_in_solver(scenario, "kernel")]
+
+
+def _set_in_solver(scenario: Scenario, *names: str) -> list[str]:
+    """The keys of [solver] with other values than their defaults, among some."""
+    defaults = type(scenario.solver)()
+    return [f"solver.{name}" for name in names if getattr(scenario.solver, name) != getattr(defaults, name)]
 
 
 def _changing(scenario: Scenario) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Surfaces that exchange heat in a steady state: faces of the box, and what borders on void, at t = 0.
+"""Surfaces that exchange heat: faces of the box, and what borders on void, at one moment.
 
 By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by the temperature T of the cell behind,
 
@@ -8,7 +8,7 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 :mod:`heatsim.physics.link_weights`. All arrays are the device's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
+from heatsim.scenario import Insulated, Periodic, radiates
 
 Array = NDArray[np.float64]
 
@@ -55,8 +56,13 @@ class SteadySurface:
         number: of the condition.
         grounded: whether what passes depends on the temperature of the cell.
         radiates: whether the condition radiates.
+        face: number of the face, −1 towards void.
         cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
             box; arrays and numbers of the cells have the shape that these give.
+        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,). None with
+            slices.
+        parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
+            no cell is shared.
         kinds: what they are, shape (n,), or one number where all are equal.
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
@@ -71,7 +77,10 @@ class SteadySurface:
     number: int
     grounded: bool
     radiates: bool
+    face: int
     cells: Any
+    places: Any
+    parts: Any
     kinds: Any
     area: Any
     half: Any
@@ -135,7 +144,9 @@ class SteadySurface:
         return self.area * passing, self.area * half * film / (free * half * self.weight + film)
 
 
-def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tuple[SteadySurface, ...]:
+def find_surfaces(
+    xp: Any, body: Balanced, types: Any, reference: float, *, changing: bool = False
+) -> tuple[SteadySurface, ...]:
     """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
 
     Args:
@@ -143,18 +154,46 @@ def find_surfaces(xp: Any, body: Balanced, types: Any, reference: float) -> tupl
         body: its conditions and beams are taken at t = 0.
         types: the bytes of its cells, flattened, on the device; not looked at if it is uniform.
         reference: the temperature in K that deviations are counted from.
+        changing: whether surfaces count that let nothing through at t = 0 but may do so later.
 
     Raises:
         ScenarioError: a value is not finite then.
     """
-    return tuple(_Finder(xp, body, types, reference).find())
+    return tuple(_Finder(xp, body, types, reference, changing).find())
+
+
+def at_stage(
+    surfaces: Sequence[SteadySurface], grid: Grid, conditions: Array, beams: Sequence[BeamRows]
+) -> tuple[SteadySurface, ...]:
+    """The same surfaces with other conditions and beams.
+
+    Args:
+        surfaces: those of :func:`find_surfaces`.
+        grid: the cells.
+        conditions: the six numbers of every condition, shape (conditions, 6).
+        beams: what each beam brings, in rows of which the first counts.
+    """
+    fluxes: dict[int, Any] = {}
+    for face in {beam.face for beam in beams}:
+        flux = _flux([beam for beam in beams if beam.face == face], _cells_at(np, grid, face).shape)
+        fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
+    rows = [tuple(row) for row in conditions.tolist()]
+    return tuple(
+        replace(
+            surface,
+            condition=rows[surface.number],
+            beam=fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0,
+        )
+        for surface in surfaces
+    )
 
 
 class _Finder:
     """Looks for the surfaces of a body; see :func:`find_surfaces`."""
 
-    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float) -> None:
+    def __init__(self, xp: Any, body: Balanced, types: Any, reference: float, changing: bool) -> None:
         self._xp, self._body, self._types, self._reference = xp, body, types, reference
+        self._changing = changing
         self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
 
     def find(self) -> Iterator[SteadySurface]:
@@ -168,19 +207,29 @@ class _Finder:
         xp, body, axis = self._xp, self._body, face // 2
         if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
             return
-        exchanges: NDArray[np.bool_] = np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1)
-        materials = body.materials
-        if materials.uniform and not materials.varies and not beams and not body.boundary.maps[face].size:
+        exchanges, materials = self._exchanging(), body.materials
+        alike = materials.uniform and not materials.varies and not beams and not body.boundary.maps[face].size
+        if alike and not self._changing:
             if exchanges[face]:
-                yield self._surface(FACES[face], face, axis, _slices_at(face), 0, 1.0, 1.0, 0.0)
+                at = _Places(face, _slices_at(face), None, None)
+                yield self._surface(FACES[face], face, axis, at, 0, 1.0, 1.0, 0.0)
             return
         cells = _cells_at(xp, materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
-        for number, places, fractions in _conditions_on(xp, body.boundary, face):
+        for number, places, fractions, parts in _conditions_on(xp, body.boundary, face):
             if beams or exchanges[number]:
-                beam = _taken(flux, places)
-                yield from self._conducting(FACES[face], number, axis, _taken(cells, places), fractions, 1.0, beam)
+                places = xp.arange(len(cells)) if places is None else places
+                at = _Places(face, cells[places], places, parts)
+                beam = flux if isinstance(flux, float) else flux[places]
+                yield from self._conducting(FACES[face], number, axis, at, fractions, 1.0, beam)
+
+    def _exchanging(self) -> NDArray[np.bool_]:
+        """Which conditions let heat through: at t = 0, or ever."""
+        if self._changing:
+            conditions = self._body.boundary.conditions
+            return np.array([not isinstance(condition, Insulated | Periodic) for condition in conditions])
+        return np.asarray(np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1))
 
     def _towards_void(self) -> Iterator[SteadySurface]:
         xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
@@ -199,34 +248,38 @@ class _Finder:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
             some = xp.flatnonzero(passes)
-            yield from self._conducting(VOID, condition, axis, exposed[some], 1.0, 1.0 / ratios[some], 0.0)
+            at = _Places(-1, exposed[some], some, None)
+            yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
 
     def _conducting(
-        self, name: str, number: int, axis: int, cells: Any, fractions: Any, weight: Any, beam: Any
+        self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any
     ) -> Iterator[SteadySurface]:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
         xp, materials = self._xp, self._body.materials
         if materials.uniform:
-            kinds = xp.zeros(len(cells), dtype=np.uint8)
+            kinds = xp.zeros(len(at.cells), dtype=np.uint8)
         else:
-            kinds = self._types[cells] & _KIND
+            kinds = self._types[at.cells] & _KIND
             if materials.void is not None:
                 some = xp.flatnonzero(kinds != materials.void)
-                cells, kinds = cells[some], kinds[some]
+                kinds, at = kinds[some], at.taken(some)
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
-        if len(cells):
-            yield self._surface(name, number, axis, cells, kinds, fractions, weight, beam)
+        if len(at.cells):
+            yield self._surface(name, number, axis, at, kinds, fractions, weight, beam)
 
     def _surface(
-        self, name: str, number: int, axis: int, cells: Any, kinds: Any, fractions: Any, weight: Any, beam: Any
+        self, name: str, number: int, axis: int, at: "_Places", kinds: Any, fractions: Any, weight: Any, beam: Any
     ) -> SteadySurface:
         materials, row = self._body.materials, self._rows[number]
-        half = 1.0 / materials.half[axis]
+        half, radiating = 1.0 / materials.half[axis], bool(row[EMISSION] > 0.0)
+        if self._changing:
+            radiating = radiates(self._body.boundary.conditions[number])
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[kinds]
         return SteadySurface(
-            *(self._xp, name, number, bool(row[FILM] > 0.0 or row[EMISSION] > 0.0), bool(row[EMISSION] > 0.0)),
-            *(cells, kinds, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
+            *(self._xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+            *(at.face, at.cells, at.places, at.parts),
+            *(kinds, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
         )
 
@@ -235,6 +288,21 @@ def _slices_at(face: int) -> tuple[slice, ...]:
     """The cells at a face of the box, as an index of an array of shape (nz, ny, nx)."""
     at = slice(-1, None) if face % 2 else slice(0, 1)
     return tuple(at if axis == face // 2 else slice(None) for axis in (2, 1, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Cells of a surface; see :class:`SteadySurface`."""
+
+    face: int
+    cells: Any
+    places: Any
+    parts: Any
+
+    def taken(self, some: Any) -> "_Places":
+        """Some of them."""
+        parts = None if self.parts is None else self.parts[some]
+        return _Places(self.face, self.cells[some], self.places[some], parts)
 
 
 def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
@@ -254,23 +322,25 @@ def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
     return flux
 
 
-def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any]]:
-    """Each condition on a face with the places of its cells, None for all, and the fractions of their faces."""
+def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Each condition on a face with the places of its cells, None for all, the fractions of their faces, the parts."""
     if not boundary.maps[face].size:
-        yield face, None, 1.0
+        yield face, None, 1.0, None
         return
     numbers = xp.asarray(boundary.maps[face].reshape(-1))
     parts, places = boundary.mixed.on_face(face)
     part_numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
+    shared = np.arange(len(boundary.mixed.numbers))[parts]
     for number in boundary.on_face(face):
         whole, some = xp.flatnonzero(numbers == number), part_numbers == number
         yield (
             number,
             xp.concatenate((whole, xp.asarray(places[some]))),
             xp.concatenate((xp.ones(len(whole)), xp.asarray(fractions[some]))),
+            xp.concatenate((xp.full(len(whole), -1), xp.asarray(shared[some]))) if some.any() else None,
         )
 
 
 def _taken(values: Any, places: Any) -> Any:
-    """Values at some places, None for all; a number that holds for all stays one."""
-    return values if places is None or isinstance(values, float) else values[places]
+    """Values at some places; a number that holds for all stays one."""
+    return values if isinstance(values, float) else values[places]

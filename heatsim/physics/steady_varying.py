@@ -93,6 +93,16 @@ def contents(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
     return materials.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, materials, types, T.shape), T, xp)
 
 
+def temperatures(xp: Any, materials: CellTypes, types: Any, held: Any) -> Any:
+    """T as deviations in K where the field holds these contents; arguments as for :func:`linearise`."""
+    return materials.by_enthalpy(EnthalpyTable.temperature_of, _kinds(xp, materials, types, held.shape), held, xp)
+
+
+def content_slopes(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
+    """dθ/dT at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
+    return materials.by_enthalpy(EnthalpyTable.content_slope_at, _kinds(xp, materials, types, T.shape), T, xp)
+
+
 def _kinds(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int, int]) -> Any:
     return xp.zeros(shape, dtype=np.uint8) if materials.uniform else types & _KIND
 

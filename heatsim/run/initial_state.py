@@ -1,8 +1,6 @@
 """The state from which a run starts: the scenario's initial field, or the last checkpoint."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,8 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
 from heatsim.solver.kernel_arguments import composite_arrays
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.make_stepper import make_adaptive_stepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 
@@ -73,7 +72,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
             state.compared = (int(saved.values["compared_step"]), before)
         if plan.problem.timeline.adaptive:
             initial = InitialField.from_scenario(plan.problem.scenario)
-            state.method = _method(plan, state, initial, saved.values)
+            state.method = _method(plan, state, initial, saved)
     return state
 
 
@@ -102,16 +101,17 @@ def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:
 
 
 def _method(
-    plan: Plan, state: RunState, initial: InitialField, saved: Mapping[str, Any] | None = None
-) -> StabilizedStepper:
-    """The stepper of a method that chooses its own steps; ``saved``: the values of the checkpoint, if there is one."""
+    plan: Plan, state: RunState, initial: InitialField, saved: checkpoint.Checkpoint | None = None
+) -> AdaptiveStepper:
+    """The stepper of a method that chooses its own steps; ``saved``: the checkpoint, if there is one."""
     limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
-    return StabilizedStepper(
+    return make_adaptive_stepper(
         *(plan.problem, state.field, state.ledger, plan.kernel, limits),
         step=state.step,
         arrays=state.arrays,
         tuned=plan.tuned,
-        saved=saved,
+        saved=None if saved is None else saved.values,
+        saved_arrays=None if saved is None else saved.arrays,
     )
 
 

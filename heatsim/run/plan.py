@@ -15,6 +15,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import ADVICE, size
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
+from heatsim.solver.implicit import field_stages
 from heatsim.storage.folder import bytes_on_disk, check_names
 
 # Minimum number of values per cell that a step moves between the processor and its memory: one read, one write.
@@ -64,6 +65,8 @@ class Plan:
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         needed = device_bytes.of_run(problem, kernel)
         solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
+        if scenario.time.method == "implicit":
+            solver_bytes = field_stages.device_bytes(problem)
         # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field

@@ -10,6 +10,7 @@ from heatsim.run.capacity import size
 from heatsim.run.method_choice import count_work
 from heatsim.run.plan import Plan
 from heatsim.scenario import Contact
+from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
 _MANY_STEPS = 10_000
@@ -30,6 +31,8 @@ def _transient(plan: Plan) -> list[str]:
     """Steps or stages, materials and needs of a run in time."""
     problem, limit = plan.problem, plan.problem.limit
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
+    if problem.scenario.time.method == "implicit":
+        kernel = METHOD
     x, y, z = limit.cell
     unit = "stage" if problem.timeline.adaptive else "step"
     steps, seconds = _chosen_steps(plan) if problem.timeline.adaptive else _equal_steps(plan)
@@ -41,7 +44,7 @@ def _transient(plan: Plan) -> list[str]:
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-        f"time         {seconds} of stepping, if a {unit} takes as long as a copy of the field",
+        *([f"time         {seconds} of stepping, if a {unit} takes as long as a copy of the field"] if seconds else []),
     ]
 
 
@@ -62,16 +65,21 @@ def _equal_steps(plan: Plan) -> tuple[list[str], str]:
 
 
 def _chosen_steps(plan: Plan) -> tuple[list[str], str]:
-    """The stages that a method with a tolerance may need, and the time that they take."""
+    """The stages that a method with a tolerance may need, and the time that they take; "" if it is not known."""
     work, given = count_work(plan.problem), plan.problem.scenario.time.tolerance
     to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
-    least, most = work.stages
-    lines = [
-        f"method       stabilized steps, each with an error of at most {to}",
+    method, (least, most) = plan.problem.scenario.time.method, work.stages
+    stages = (
         f"stages       about {_rounded(least)} to {_rounded(most)} to t = {plan.problem.scenario.time.end:.6g} s; "
-        f"Euler's method would take about {_rounded(work.euler)} steps",
+        f"Euler's method would take about {_rounded(work.euler)} steps"
+    )
+    lines = [
+        f"method       {method} steps, each with an error of at most {to}",
+        *([stages] if method == "stabilized" else []),
         f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
     ]
+    if method == "implicit":
+        return lines, ""
     sweep = plan.seconds_of_sweep()
     shortest, longest = duration(least * sweep), duration(most * sweep)
     return lines, shortest if shortest == longest else f"{shortest} to {longest.removeprefix('about ')}"

@@ -16,7 +16,7 @@ from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_notes import notes_on_steady
+from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.run.capacity import check_room
 from heatsim.run.initial_state import find_steady_state, initial_state, saved_state, warnings_on_resume
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
@@ -27,7 +27,7 @@ from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
@@ -144,6 +144,8 @@ class Simulation:
             simulation.warnings.extend(warnings_on_resume(plan, saved))
         if scenario.steady:
             simulation.warnings.extend(notes_on_steady(scenario))
+        if scenario.time.method == "implicit":
+            simulation.warnings.extend(notes_on_implicit(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -196,7 +198,7 @@ class Simulation:
                 loop.advance(stepper, batch)
             self.end(loop)
 
-    def stepper(self) -> Stepper | StabilizedStepper:
+    def stepper(self) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step."""
         if self.state.method is not None:
             return self.state.method
@@ -210,7 +212,7 @@ class Simulation:
     def begin(
         self,
         stack: ExitStack,
-        stepper: Stepper | StabilizedStepper,
+        stepper: Stepper | AdaptiveStepper,
         stop: Stop,
         *,
         progress: bool = False,

@@ -11,7 +11,7 @@ from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.version import NUMERICS, version
 
@@ -70,8 +70,9 @@ def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[s
 
 def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, Any]:
     problem = plan.problem
+    implicit = problem.scenario.time.method == "implicit"
     summary: dict[str, Any] = {
-        "kernel": choice.shape.spec.name if choice else plan.kernel.name,
+        "kernel": METHOD if implicit else choice.shape.spec.name if choice else plan.kernel.name,
         "rounding": problem.rounding,
         "scheme": problem.scheme,
         "dt_limit": problem.limit.dt,
@@ -91,6 +92,7 @@ def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, A
         row = energy.balance(state)
         summary["energy"] = row
         summary["energy_bound"] = energy.bound(state)
+        summary |= energy.imbalance(state)
     return summary
 
 
@@ -109,7 +111,7 @@ def _equal_steps(state: RunState) -> dict[str, Any]:
     }
 
 
-def _chosen_steps(state: RunState, method: StabilizedStepper) -> dict[str, Any]:
+def _chosen_steps(state: RunState, method: AdaptiveStepper) -> dict[str, Any]:
     """The steps of a method that chooses them itself."""
     work = method.work
     return {
@@ -118,6 +120,7 @@ def _chosen_steps(state: RunState, method: StabilizedStepper) -> dict[str, Any]:
         "steps": work.steps,
         "stages": work.stages,
         "rejected_steps": work.rejected,
+        **method.counts,
         "cells_per_second": work.stages * state.problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
 

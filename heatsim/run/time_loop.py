@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.solver.stabilized.stepper import StabilizedStepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
 
@@ -109,7 +109,7 @@ class TimeLoop:
         """Steps until the next observer is due."""
         return self._next - self.state.step
 
-    def advance(self, stepper: Stepper | StabilizedStepper, batch: Batch) -> None:
+    def advance(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Do the next batch of steps and call the observers that are then due.
 
         Raises:

@@ -21,7 +21,7 @@ from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
 from heatsim.scenario.messages import suggest
-from heatsim.scenario.model import Initial, Scenario, Time
+from heatsim.scenario.model import ADAPTIVE, Initial, Scenario, Time
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
@@ -32,6 +32,7 @@ from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
 __all__ = [
+    "ADAPTIVE",
     "VOID",
     "ArrayFile",
     "Beam",

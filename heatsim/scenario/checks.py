@@ -12,7 +12,7 @@ from heatsim.scenario.boundaries import Insulated
 from heatsim.scenario.fields import formulas_in_time
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
-from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
+from heatsim.scenario.model import ADAPTIVE, MATERIAL_EXAMPLE, Scenario
 from heatsim.scenario.placement import (
     held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
@@ -128,15 +128,15 @@ def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
     ]
 
 
-def stabilized_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
-    """Steps of the method "stabilized" round to nearest."""
-    if not known(scenario.time, scenario.solver) or scenario.time.method != "stabilized":
+def long_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
+    """Steps that follow a tolerance round to nearest."""
+    if not known(scenario.time, scenario.solver) or scenario.time.method not in ADAPTIVE:
         return []
     if scenario.solver.rounding != "stochastic":
         return []
     message = (
-        'got "stochastic" with time.method = "stabilized", which does too few steps for rounding to add up; leave it '
-        'out, or write time.method = "euler"'
+        f'got "stochastic" with time.method = "{scenario.time.method}", which does too few steps for rounding to add '
+        'up; leave it out, or write time.method = "euler"'
     )
     return [Mistake("solver.rounding", message)]
 
@@ -243,7 +243,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     contacts_differ,
     names_differ,
     beams_stay_in_a_steady_state,
-    stabilized_steps_round_to_nearest,
+    long_steps_round_to_nearest,
     probe_columns_differ,
     label_images_fit_the_grid,
     initial_field_fits_the_domain,

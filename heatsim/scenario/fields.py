@@ -237,7 +237,9 @@ Cells = Annotated[
 TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt), DURATION, Form("> 0, or `auto`")]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
-Method = Annotated[Literal["euler", "stabilized", "steady"], choice("euler", "stabilized", "steady")]
+Method = Annotated[
+    Literal["euler", "stabilized", "implicit", "steady"], choice("euler", "stabilized", "implicit", "steady")
+]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]

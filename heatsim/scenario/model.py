@@ -46,6 +46,8 @@ from heatsim.scenario.sources import Sources
 FIRST_GUESS = 293.15
 # The keys of [time] that set the length of steps. Only "euler" has them.
 KEYS_OF_EULER = ("dt", "safety")
+# The methods whose steps follow a tolerance.
+ADAPTIVE = ("stabilized", "implicit")
 _END_EXAMPLE, _INITIAL_EXAMPLE = "end = 60.0", "[initial] with temperature = 300.0"
 MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
 
@@ -79,6 +81,7 @@ class Time(BaseModel):
 
     - "euler": explicit steps of ``dt`` s; with "auto", ``safety`` is the fraction of the stability limit that they use.
     - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the local error of a step in K.
+    - "implicit": the same, with steps that no limit bounds: each solves systems of equations.
     - "steady": no time passes. The temperatures at which nothing changes are found to ``tolerance`` in K.
 
     The run ends before ``end`` when no cell changes faster than ``stop_below`` in K/s.
@@ -88,8 +91,8 @@ class Time(BaseModel):
 
     method: Method = Field(
         default="euler",
-        description="`euler`: explicit steps; `stabilized`: long steps whose error is controlled; `steady`: the steady "
-        "state alone",
+        description="`euler`: explicit steps; `stabilized`: long steps whose error is controlled; `implicit`: the same "
+        "by solving equations, for thin layers and long times; `steady`: the steady state alone",
     )
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
         default_factory=_not_given,
@@ -99,8 +102,8 @@ class Time(BaseModel):
     )
     tolerance: Tolerance | None = Field(
         default=None,
-        description="With `stabilized` the error that one step may have, by default 0.02 % of the range of "
-        "temperatures; with `steady` the largest error, by default 0.01 % of the range; both at least 1 mK",
+        description="With `stabilized` and `implicit` the error that one step may have, by default 0.02 % of the range "
+        "of temperatures; with `steady` the largest error, by default 0.01 % of the range; both at least 1 mK",
     )
     dt: TimeStep = Field(
         default="auto", description="Time step of `euler`; it must divide each interval between output times"
@@ -117,8 +120,8 @@ class Time(BaseModel):
     def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
         if tolerance is not None and (info.data or {}).get("method") == "euler":
             message = (
-                'with method = "euler", whose steps have a fixed length; leave it out, or write method = "stabilized" '
-                'or method = "steady"'
+                'with method = "euler", whose steps have a fixed length; leave it out, or write method = "stabilized", '
+                'method = "implicit" or method = "steady"'
             )
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
@@ -128,10 +131,11 @@ class Time(BaseModel):
     def _check_keys_of_euler(cls, table: Any, validate: ModelWrapValidatorHandler["Time"]) -> "Time":
         """Refuse what sets the length of a step if the method chooses it itself."""
         faults = []
-        if isinstance(table, Mapping) and table.get("method") == "stabilized":
+        method = table.get("method") if isinstance(table, Mapping) else None
+        if method in ADAPTIVE:
             faults = [
                 fault(
-                    f'got {show(table[key])} with method = "stabilized", whose steps follow time.tolerance; leave '
+                    f'got {show(table[key])} with method = "{method}", whose steps follow time.tolerance; leave '
                     f'{key} out, or write method = "euler"',
                     (key,),
                 )

@@ -34,6 +34,7 @@ _LENGTHS_OF_STEPS = tuple(("time", key) for key in KEYS_OF_EULER)
 KEYS_WITHOUT_MEANING = {
     "euler": (),
     "stabilized": _LENGTHS_OF_STEPS,
+    "implicit": _LENGTHS_OF_STEPS,
     "steady": (
         ("time", "end"),
         *_LENGTHS_OF_STEPS,

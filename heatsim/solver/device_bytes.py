@@ -19,7 +19,7 @@ class DeviceBytes:
         field: one buffer of the field; a copy for writing takes another one if there is memory.
         ledger: sums of heat, including carried ones.
         body: cell types, conditions of faces with patches, and tables of the kernel.
-        fields: number of buffers of the field. Stabilized steps keep the fields and the rates of both ends of a step.
+        fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.
     """
 
     field: int

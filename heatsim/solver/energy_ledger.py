@@ -25,13 +25,13 @@ STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
 
-_FACE_NAMES = tuple(f"ledger_{name}" for name in FACES)
-_BEAM_NAMES = tuple(f"ledger_beam_{name}" for name in FACES)
-_EXPOSED, _PARTS = "ledger_exposed", "ledger_parts"
+FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
+BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
+EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
 # All sums, with the shapes that they have where nothing is entered.
-_NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*_FACE_NAMES, *_BEAM_NAMES), (0, 0)) | {
-    _EXPOSED: (0,),
-    _PARTS: (0,),
+_NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
+    EXPOSED_SUMS: (0,),
+    PART_SUMS: (0,),
 }
 
 Array = NDArray[np.float64]
@@ -42,11 +42,11 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     beams, shapes = problem.sources.beam_faces(), dict[str, tuple[int, ...]]()
     for face in range(6):
         if problem.open_faces[face]:
-            shapes[_FACE_NAMES[face]] = problem.grid.face_shape(face)
+            shapes[FACE_SUMS[face]] = problem.grid.face_shape(face)
         if face in beams:
-            shapes[_BEAM_NAMES[face]] = problem.grid.face_shape(face)
-    shapes[_EXPOSED] = (problem.materials.exposed_cells,)
-    shapes[_PARTS] = (len(problem.boundary.mixed.numbers),)
+            shapes[BEAM_SUMS[face]] = problem.grid.face_shape(face)
+    shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
+    shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
     return shapes
 
 
@@ -88,10 +88,10 @@ class Ledger:
         """Sums of zero; empty ones unless ``enabled``."""
         shapes = shapes_of_sums(problem) if enabled else {}
         self._sums = {name: device.xp.zeros(shapes.get(name, empty)) for name, empty in _NAMES.items()}
-        self.faces = tuple(self._sums[name] for name in _FACE_NAMES)
-        self.beams = tuple(self._sums[name] for name in _BEAM_NAMES)
-        self.exposed: Any = self._sums[_EXPOSED]
-        self.parts: Any = self._sums[_PARTS]
+        self.faces = tuple(self._sums[name] for name in FACE_SUMS)
+        self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
+        self.exposed: Any = self._sums[EXPOSED_SUMS]
+        self.parts: Any = self._sums[PART_SUMS]
         self._problem = problem
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
@@ -182,11 +182,11 @@ class Ledger:
             through.append(heat)
             magnitude += its_magnitude
             if self.beams[face].size:
-                beams += float((self._per_cell(_BEAM_NAMES[face]) * per_cell).sum())
+                beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
         void, exposure = 0.0, problem.materials.exposure
         if exposure is not None and self.exposed.size:
             cells = np.unravel_index(exposure.cells, problem.grid.shape)
-            of_cells = self._per_cell(_EXPOSED) * capacities[problem.materials.kinds_of(cells)]
+            of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.kinds_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())
         return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude)
@@ -196,13 +196,13 @@ class Ledger:
         boundary = self._problem.boundary
         if not self.faces[face].size:
             return 0.0, 0.0
-        heat = self._per_cell(_FACE_NAMES[face]) * per_cell
+        heat = self._per_cell(FACE_SUMS[face]) * per_cell
         for number in boundary.on_face(face):
             if number >= 6:
                 patches[number] += float(heat[boundary.maps[face] == number].sum())
         parts, cells = boundary.mixed.on_face(face)
         if len(cells):
-            of_parts = self._per_cell(_PARTS)[parts] * per_cell.reshape(-1)[cells]
+            of_parts = self._per_cell(PART_SUMS)[parts] * per_cell.reshape(-1)[cells]
             for number in np.unique(boundary.mixed.numbers[parts]).tolist():
                 if number >= 6:
                     patches[number] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())

@@ -1,13 +1,20 @@
-"""Choose the stepper for the backend of a kernel."""
+"""Choose the stepper for the backend of a kernel and for the method of a scenario."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.implicit.field_stages import FieldStages
+from heatsim.solver.stabilized.field_substeps import FieldSubsteps
+from heatsim.solver.stabilized.stepper import AdaptiveStepper, RunSubsteps
+from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 from heatsim.solver.stepper import Stepper
 
 
@@ -15,3 +22,45 @@ def make_stepper(problem: HeatProblem, field: Field, ledger: Ledger, spec: Kerne
     """The stepper for the backend of a kernel; arguments and options are those of :class:`Stepper`."""
     stepper = CudaStepper if spec.backend == "cuda" else CpuStepper
     return stepper(problem, field, ledger, spec, **options)
+
+
+def make_adaptive_stepper(
+    problem: HeatProblem,
+    field: Field,
+    ledger: Ledger,
+    spec: KernelSpec,
+    limits: TemperatureLimits,
+    *,
+    arrays: CompositeArrays,
+    tuned: bool = False,
+    step: int = 0,
+    saved: Mapping[str, Any] | None = None,
+    saved_arrays: Mapping[str, Any] | None = None,
+) -> AdaptiveStepper:
+    """The stepper of a method that chooses its own steps.
+
+    Args:
+        problem: due times, conditions, sources, the method.
+        field: what is advanced, and what observers read.
+        ledger: the heat through surfaces that belongs to the field.
+        spec: the kernel.
+        limits: of the temperatures of the run.
+        arrays: the body's arrays on the field's device.
+        tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
+        step: the number of due times that were reached before.
+        saved: the values of the checkpoint from which the run goes on; None for a new run.
+        saved_arrays: its arrays.
+
+    Raises:
+        ScenarioError: something jumps too often.
+        ValueError: the checkpoint was written with other stages.
+    """
+    cells = arrays.body.cells
+    if problem.scenario.time.method == "implicit":
+        substeps: RunSubsteps = FieldStages(problem, field, ledger, cells, saved_arrays)
+    else:
+        entered = Ledger(field.device, problem, ledger.recorded)
+        make = CudaStageKernels if spec.backend == "cuda" else CpuStageKernels
+        kernels = make(problem, field, entered, spec, arrays, tuned)
+        substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells)
+    return AdaptiveStepper(problem, substeps, limits, field.reference, step=step, saved=saved)

@@ -1,4 +1,4 @@
-"""The kernels of methods with stages of different lengths, on one field: substeps, rates, norms and combinations."""
+"""The kernels of methods with stages of different lengths, on one field: substeps and rates."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
-from heatsim.kernels.reductions.step_error import Fields, StepError, Weights, combine, step_error
 from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -139,15 +138,6 @@ class StageKernels(ABC):
         rows = values.increments[number : number + 1]
         self._add_increments(base, T, out, rows)
         return self._heat(rows)
-
-    def measure(self, fields: Fields, weights: Weights) -> StepError:
-        """The norm of w0·T0 + w1·F0 + w2·T1 + w3·F1 over blocks of 2×2×2 cells, and the extremes of T1."""
-        body = self._general.arrays.body
-        return step_error(self._field.device, fields, weights, body.cells, body.void)
-
-    def combine(self, fields: Fields, weights: Weights, out: Any) -> None:
-        """Set out = w0·T0 + w1·F0 + w2·T1 + w3·F1."""
-        combine(self._field.device, out, weights, fields)
 
     @abstractmethod
     def _advance(self, T: Any, T_new: Any, values: "StageValues", some: slice, enters: bool) -> tuple[Any, Any]: ...

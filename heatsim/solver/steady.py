@@ -1,4 +1,4 @@
-"""Steady states: Newton outside, conjugate gradients preconditioned by multigrid inside.
+"""Newton outside, conjugate gradients preconditioned by multigrid inside: for steady states and implicit steps.
 
     Newton step    linearise the exchange of the surfaces and the conductivities at T
       CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
@@ -77,49 +77,59 @@ def solve(
         NotFiniteError: numbers overflow, or are none.
         Interrupted: ``stopped`` said so.
     """
-    progress = Convergence()
-    search = _Search(equations, sweeps, tolerance, progress, stopped)
-    while progress.newton_steps < MOST_NEWTON_STEPS:
-        progress.newton_steps += 1
-        if search.newton_step():
-            return progress
-    raise NotConvergedError(
-        f"no steady state was found in {progress.newton_steps} Newton steps; the last one left corrections of "
-        f"{progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a larger time.tolerance"
-    )
+    return Search(equations, sweeps, stopped).solve(tolerance)
 
 
-class _Search:
-    """The iterations and their vectors."""
+class Search:
+    """The iterations and their vectors. It can solve the same equations again after they have changed.
+
+    Args:
+        equations: hold the first guess, and the solution in the end.
+        sweeps: work on arrays of the equations' device.
+        stopped: whether to give up.
+        most: the most cycles of one solution.
+    """
 
     def __init__(
         self,
         equations: Equations,
         sweeps: LevelSweeps,
-        tolerance: float | None,
-        progress: Convergence,
-        stopped: Callable[[], bool],
+        stopped: Callable[[], bool] = lambda: False,
+        most: int | None = None,
     ) -> None:
-        self._equations, self._sweeps, self._progress, self._stopped = equations, sweeps, progress, stopped
-        self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
+        self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
+        self._most = MOST_CYCLES if most is None else most
         self._cycle: VCycle | None = None
-        progress.tolerance = SMALLEST if tolerance is None else tolerance
+
+    def solve(self, tolerance: float | None = None) -> Convergence:
+        """Find the solution; arguments and errors are those of :func:`solve`."""
+        progress = self._progress = Convergence(tolerance=SMALLEST if tolerance is None else tolerance)
+        self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
+        while progress.newton_steps < MOST_NEWTON_STEPS:
+            progress.newton_steps += 1
+            if self.newton_step():
+                return progress
+        raise NotConvergedError(
+            f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one left "
+            f"corrections of {progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a "
+            "larger time.tolerance"
+        )
 
     def newton_step(self) -> bool:
-        """Linearise, and solve that; whether the steady state is found."""
+        """Linearise, and solve that; whether the solution is found."""
         system, xp = self._equations.linearise(), self._equations.xp
         if self._cycle is None:
             self._cycle = VCycle(xp, self._sweeps, system.operator)
             self._r, self._p, self._z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
             self._scalars = self._sweeps.scalars()
-        else:
+        elif system.changed:
             self._cycle.refresh()
         found = self._solve(system, self._cycle)
         self._equations.update(system)
         return found
 
     def _solve(self, system: LinearSystem, cycle: VCycle) -> bool:
-        """Conjugate gradients; whether ``system.x`` is the steady state."""
+        """Conjugate gradients; whether ``system.x`` is the solution."""
         A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
         steps, first, self._looked_at = 0, 0.0, np.inf
         step = sweeps.repeated(lambda: self._step(system, cycle))
@@ -179,12 +189,12 @@ class _Search:
         progress.cycles += 1
         rz, progress.correction = scalars.rz, scalars.largest
         if not np.isfinite(rz):
-            raise NotFiniteError("numbers overflow in the search for the steady state; nothing was saved")
+            raise NotFiniteError(f"numbers overflow in the search for the {self._equations.sought}; nothing was saved")
         if self._stopped():
-            raise Interrupted("interrupted in the search for the steady state")
-        if progress.cycles > MOST_CYCLES:
+            raise Interrupted(f"interrupted in the search for the {self._equations.sought}")
+        if progress.cycles > self._most:
             raise NotConvergedError(
-                f"no steady state was found in {MOST_CYCLES:,} cycles; the last correction was "
+                f"no {self._equations.sought} was found in {self._most:,} cycles; the last correction was "
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"
             )
         return rz

@@ -21,7 +21,8 @@ class LinearSystem:
         b: right-hand side, of the operator's precision.
         x: float64; the first guess, and the solution in the end.
         temperature: deviations in K of the cells, whose range sets the tolerance where none is given; may be ``x``.
-        exact: whether its solution is the steady state, because nothing had to be linearised.
+        exact: whether its solution is that of the equations, because nothing had to be linearised.
+        changed: whether the operator may differ from that of the system before.
     """
 
     operator: Operator
@@ -29,6 +30,7 @@ class LinearSystem:
     x: Any
     temperature: Any
     exact: bool
+    changed: bool = True
 
 
 class Equations:
@@ -37,7 +39,10 @@ class Equations:
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
+        sought: what the solution is, for messages.
     """
+
+    sought = "steady state"
 
     def __init__(self, balance: SteadyBalance, precision: str, temperature: Any) -> None:
         """Make conductances and sources.

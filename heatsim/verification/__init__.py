@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from heatsim.benchmark import check_writable
 from heatsim.errors import InputError
-from heatsim.scenario import suggest
+from heatsim.scenario import ADAPTIVE, suggest
 from heatsim.verification.case import Case
 from heatsim.verification.catalog import CASES
 from heatsim.verification.verdict import Verdict, check
@@ -25,8 +25,8 @@ def verify(
     Args:
         names: names of cases; empty for all.
         overrides: "key.path=value" texts that replace single values of every scenario, such as its device.
-        method: "euler" or "stabilized" for cases in which time passes; None for the method of each scenario. Cases
-            that the method cannot answer do not run; :func:`left_out` names them.
+        method: "euler", "stabilized" or "implicit" for cases in which time passes; None for the method of each
+            scenario. Cases that the method cannot answer do not run; :func:`left_out` names them.
         say: called with the name of each case before it runs.
 
     Raises:
@@ -53,7 +53,7 @@ def left_out(names: Sequence[str], method: str | None) -> list[Case]:
     Raises:
         InputError: there is no case with one of the names.
     """
-    return [case for case in choose(names) if method == "stabilized" and case.euler_only]
+    return [case for case in choose(names) if method in ADAPTIVE and case.euler_only]
 
 
 def choose(names: Sequence[str]) -> list[Case]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.run.simulation import Simulation
+from heatsim.scenario import ADAPTIVE
 from heatsim.storage import folder, tables
 
 Array = NDArray[np.float64]
@@ -88,7 +89,7 @@ class Case:
     def allowed(self, precision: str, method: str = "euler") -> float:
         """The largest allowed error in K."""
         fraction = self.float32 if self.float32 is not None and precision == "float32" else self.tolerance
-        if method == "stabilized" and self.in_space is not None:
+        if method in ADAPTIVE and self.in_space is not None:
             fraction = max(fraction, self.in_space)
         return self.range * fraction
 

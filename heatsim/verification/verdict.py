@@ -10,7 +10,7 @@ from time import perf_counter
 from heatsim.errors import Interrupted, RunError
 from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
-from heatsim.scenario import load
+from heatsim.scenario import ADAPTIVE, load
 from heatsim.solver.steady_state import METHOD
 from heatsim.verification.case import LEAST_ORDER, Case, Comparison
 
@@ -30,7 +30,7 @@ class Verdict:
         order: observed order, from a second grid of half as many cells along each axis; None if it is not tested.
         least_order: the smallest allowed order; None if it is not tested.
         passed: whether error and order are within their limits.
-        method: "euler", "stabilized" or "steady".
+        method: "euler", "stabilized", "implicit" or "steady".
         step_tolerance: the error in K that a step may have; None for methods without such a tolerance.
         failure: the error message of a failed run; else None.
         device: name of the device.
@@ -70,7 +70,7 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
     Args:
         case: the case.
         overrides: "key.path=value" texts that replace single values of its scenario.
-        method: "euler" or "stabilized" for a case in which time passes; None for the method of its scenario.
+        method: "euler", "stabilized" or "implicit" for a case in which time passes; None for that of its scenario.
 
     Raises:
         InputError: the device, kernel or memory that it needs is not available.
@@ -131,7 +131,7 @@ def _with_method(case: Case, overrides: Sequence[str], method: str | None) -> li
     scenario = load(case.path, overrides)
     if method is None or scenario.steady:
         return []
-    tolerance = case.tolerance_of_step(scenario.solver.precision) if method == "stabilized" else None
+    tolerance = case.tolerance_of_step(scenario.solver.precision) if method in ADAPTIVE else None
     return [method_override(scenario, method, tolerance)]
 
 

@@ -22,7 +22,7 @@ def test_a_tolerance_is_a_temperature_difference(tmp_path):
         assert "temperature difference" in message
 
 
-@pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 def test_the_resolved_scenario_has_what_the_method_uses(method, tmp_path):
     """It is read as an equal scenario, and so is its own resolved scenario."""
     scenario = load(write(tmp_path), [f"time.method={method}"])
@@ -33,6 +33,7 @@ def test_the_resolved_scenario_has_what_the_method_uses(method, tmp_path):
         == {
             "euler": {"method": "euler", "end": 60.0, "dt": "auto", "safety": 0.9},
             "stabilized": {"method": "stabilized", "end": 60.0},
+            "implicit": {"method": "implicit", "end": 60.0},
             "steady": {"method": "steady"},
         }[method]
     )
@@ -62,11 +63,13 @@ def test_the_resolved_scenario_keeps_a_tolerance(tmp_path):
         ),
     ],
 )
-def test_settings_of_other_methods_are_refused(override, key, words, tmp_path):
-    ((found, message),) = mistakes_of(write(tmp_path, STABILIZED), [override])
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+def test_settings_of_other_methods_are_refused(method, override, key, words, tmp_path):
+    path = write(tmp_path, ("end = 60.0", f'end = 60.0\nmethod = "{method}"'))
+    ((found, message),) = mistakes_of(path, [override])
     assert found == key
     for word in words:
-        assert word in message
+        assert word.replace("stabilized", method) in message
 
 
 def test_mistakes_of_both_kinds_are_reported_together(tmp_path):
@@ -85,13 +88,13 @@ def test_mistakes_of_both_kinds_are_reported_together(tmp_path):
 def test_euler_has_no_tolerance(tmp_path):
     ((key, message),) = mistakes_of(write(tmp_path), ["time.tolerance=0.1"])
     assert key == "time.tolerance"
-    assert 'method = "stabilized" or method = "steady"' in message
+    assert 'method = "stabilized", method = "implicit" or method = "steady"' in message
 
 
 def test_an_unknown_method_is_refused_with_the_nearest_name(tmp_path):
     ((key, message),) = mistakes_of(write(tmp_path), ["time.method=stabilised"])
     assert key == "time.method"
-    assert '"euler", "stabilized", "steady"' in message
+    assert '"euler", "stabilized", "implicit", "steady"' in message
     assert 'did you mean "stabilized"' in message
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
 from heatsim.kernels.multigrid.cycle import VCycle
-from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like
+from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like, merge
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import LinearSystem
@@ -27,6 +27,7 @@ class Linear:
     b: Array
     x: Array
     xp: Any = np
+    sought: str = "steady state"
 
     @property
     def shape(self) -> Shape:
@@ -252,3 +253,42 @@ def test_work_for_a_cube_does_not_grow_with_its_cells(n: int, film: float) -> No
 )
 def test_work_for_blocks_with_contacts(spacing: tuple[float, float, float], most: float) -> None:
     assert counted(*blocks(spacing)).applications <= most
+
+
+def with_capacity(capacity: Array, links: list[Array], ground: Array) -> Operator:
+    """The operator of a step in time, in units of its largest diagonal."""
+    operator, scale = operator_of(links, ground + capacity)
+    return Operator(operator.links, operator.ground, (capacity / scale).astype(operator.ground.dtype))
+
+
+@pytest.mark.parametrize("step", [1e-4, 1e-2, 1.0, 1e2, 1e6])
+def test_a_step_in_time_takes_few_cycles_however_long_it_is(step: float) -> None:
+    """From a step in which heat does not leave its cell to one that leads nearly to the steady state."""
+    links, ground = random_body((24, 17, 30), 7, void=0.2)
+    capacity = np.random.default_rng(8).uniform(0.5, 2.0, ground.shape) * (ground > 0.0) / step
+    operator = with_capacity(capacity, links, ground)
+    b = np.random.default_rng(9).normal(size=ground.shape) * (ground > 0.0)
+    known = exact(operator, b)
+    equations = Linear(operator, b, np.zeros(ground.shape))
+    tolerance = 1e-5 * float(np.abs(known).max())
+    progress = solve(equations, CpuSweeps(), tolerance)
+    assert np.abs(equations.x - known).max() <= tolerance
+    steady = Linear(operator_of(links, ground)[0], b, np.zeros(ground.shape))
+    of_steady = solve(steady, CpuSweeps(), 1e-5 * float(np.abs(exact(steady.operator, b)).max()))
+    assert progress.cycles <= 1.2 * of_steady.cycles
+
+
+def test_coarse_cells_have_the_sum_of_the_capacities_of_their_cells() -> None:
+    """Beside it the ground that leads to the surroundings becomes what it becomes without capacity."""
+    links, ground = random_body((11, 8, 9), 11)
+    capacity = np.random.default_rng(12).uniform(1.0, 2.0, ground.shape)
+    known = coarsened(Operator((links[0], links[1], links[2]), ground), (2, 1, 2))
+    cycle = VCycle(np, CpuSweeps(), Operator((links[0], links[1], links[2]), ground + capacity, capacity))
+    merged = merge(capacity, (2, 1, 2))
+    assert merged.shape == (6, 8, 5)
+    assert merged[1, 3, 2] == pytest.approx(capacity[2:4, 3, 4:6].sum(), rel=1e-14)
+    assert merged[5, 3, 4] == capacity[10, 3, 8]
+    coarse = empty_like(np, Operator((links[0], links[1], links[2]), ground + capacity, capacity), (2, 1, 2))
+    cycle.coarsen(Operator((links[0], links[1], links[2]), ground + capacity, capacity), coarse, (2, 1, 2))
+    np.testing.assert_allclose(coarse.capacity, merged, rtol=1e-14)
+    np.testing.assert_allclose(coarse.ground - merged, known.ground, atol=1e-13)

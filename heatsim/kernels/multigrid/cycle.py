@@ -20,7 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.multigrid.operator import COARSEST, Factors, Operator, choose_factors, empty_like
+from heatsim.kernels.multigrid.operator import (
+    COARSEST,
+    COARSEST_IN_TIME,
+    Factors,
+    Operator,
+    choose_factors,
+    empty_like,
+    merge,
+)
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
 STEPS = 2  # of smoothing, before and after the correction
@@ -67,19 +75,30 @@ class VCycle:
     def refresh(self) -> None:
         """Make the coarse levels again, after A has changed; where the same axes merge, in the same arrays."""
         operator, sweeps, depth, work = self._operator, self._sweeps, 0, 0.0
-        while operator.size > COARSEST:
+        coarsest = COARSEST if operator.capacity is None else COARSEST_IN_TIME
+        while operator.size > coarsest:
             factors = choose_factors(operator.shape, sweeps.mean_links(operator))
             if depth == len(self._levels) or self._levels[depth].factors != factors:
                 coarse = empty_like(self._xp, operator, factors)
                 vectors = (self._xp.empty(coarse.shape, dtype="float32") for _ in range(3))
                 self._levels[depth:] = [Level(factors, coarse, *vectors)]
             level = self._levels[depth]
-            sweeps.coarsen(operator, level.operator, factors)
+            self.coarsen(operator, level.operator, factors)
             work += 2.0 * STEPS * operator.size / self._operator.size
             operator, depth = level.operator, depth + 1
         del self._levels[depth:]
         self.applications = work
         self._inverse = self._xp.asarray(_inverse(operator, sweeps.to_host))
+
+    def coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
+        """Write the operator of merged cells to ``coarse``; the capacity adds up, apart from the rest of the ground."""
+        if operator.capacity is None:
+            self._sweeps.coarsen(operator, coarse, factors)
+            return
+        surroundings = Operator(operator.links, operator.ground - operator.capacity)
+        self._sweeps.coarsen(surroundings, coarse, factors)
+        coarse.capacity[...] = merge(operator.capacity, factors)
+        coarse.ground[...] += coarse.capacity
 
     @property
     def nbytes(self) -> int:

@@ -16,6 +16,9 @@ to the temperature of the cell that has the stronger links to others, so the par
 Near is the cell beside the other pair. Without this, copper that shares a pair with gel would lose its link to the
 copper below. The last cell of an odd number stays alone and adds no part.
 
+What a cell stores in a step of time, its heat capacity over the length of the step, stands in its ground too, but lies
+in the cell: coarse cells have the sum of it.
+
 The ground of a cell at the end of its body is reached through the same part of the link inside its pair:
 1/ground' = part/inside + 1/ground. Where a cell is at the end along m axes its ground is taken to be shared by them.
 """
@@ -32,6 +35,8 @@ Factors = tuple[int, int, int]
 STRONG = 0.15
 # Levels of this many cells or fewer are solved by their inverse.
 COARSEST = 256
+# The same for steps in time, each of which needs another inverse.
+COARSEST_IN_TIME = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +47,13 @@ class Operator:
         links: three device arrays of the cells' shape, along x, y, z: the conductance between a cell and the one before
             it, in W/K. That of the first cell leads to the last cell: 0 where the axis does not wrap.
         ground: the conductance from each cell to known temperatures in W/K.
+        capacity: the part of ``ground`` that is the heat capacity of the cells over the length of a step in time; None
+            for steady states.
     """
 
     links: tuple[Any, Any, Any]
     ground: Any
+    capacity: Any = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -61,7 +69,8 @@ class Operator:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return int(self.ground.nbytes) + sum(int(link.nbytes) for link in self.links)
+        capacity = 0 if self.capacity is None else int(self.capacity.nbytes)
+        return capacity + int(self.ground.nbytes) + sum(int(link.nbytes) for link in self.links)
 
 
 def choose_factors(shape: tuple[int, int, int], links: tuple[float, float, float]) -> Factors:
@@ -103,4 +112,16 @@ def empty_like(xp: Any, operator: Operator, factors: Factors) -> Operator:
     """
     shape = tuple(-(-n // factor) for n, factor in zip(operator.shape, factors[::-1], strict=True))
     x, y, z, ground = (xp.empty(shape, dtype=operator.ground.dtype) for _ in range(4))
-    return Operator((x, y, z), ground)
+    return Operator((x, y, z), ground, None if operator.capacity is None else xp.empty_like(ground))
+
+
+def merge(capacity: Any, factors: Factors) -> Any:
+    """The sum of ``capacity`` [z, y, x] over the cells that merge by ``factors`` along x, y, z, in a fixed order."""
+    for dimension, factor in enumerate(factors[::-1]):
+        if factor == 2:
+            before = (slice(None),) * dimension
+            merged = capacity[(*before, slice(None, None, 2))].copy()
+            second = capacity[(*before, slice(1, None, 2))]
+            merged[(*before, slice(second.shape[dimension]))] += second
+            capacity = merged
+    return capacity

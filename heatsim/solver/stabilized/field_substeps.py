@@ -1,13 +1,11 @@
-"""The stages of a step on a field: buffers, sums of the ledger, and the order of the kernels' launches.
+"""The explicit stages of a step on a field: the order of the kernels' launches.
 
-Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the one that observers read. The last is
-also what the stages write alternately with T_{n+1}, so it shows the field only after :meth:`FieldSubsteps.interpolate`.
-Stages always take these two buffers: the CUDA graphs that were recorded for them can be launched again.
+The stages write alternately T_{n+1} and the buffer that observers read. They always take these two buffers: the CUDA
+graphs that were recorded for them can be launched again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import nan
 from typing import Any
 
 import numpy as np
@@ -17,10 +15,11 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.solver.energy_ledger import HeatSums, Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics
-from heatsim.solver.stabilized.interpolation import Weights
-from heatsim.solver.stabilized.scheme import Pair, Stages
-from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
+from heatsim.solver.stabilized.field_ends import FieldEnds
+from heatsim.solver.stabilized.polynomials import VERSION
+from heatsim.solver.stabilized.roundings import roundings_of_step
+from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, choose, longest_step
+from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.stage_kernels import StageKernels, StageValues
 
 # Stages that are queued before a signal is looked for: enough for a second of work on a CPU, and so many at least.
@@ -30,16 +29,6 @@ _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
 _SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
 # The places of stages among those that are added to another field.
 _PAIR, _RATE = 0, 1
-
-
-@dataclass
-class _End:
-    """One end of a step: field and rate, sums of the ledger and the flows with which they grow."""
-
-    T: Any
-    F: Any
-    sums: HeatSums
-    flows: HeatSums
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class _StepValues:
     smoothing: int
 
 
-class FieldSubsteps:
-    """What :class:`~heatsim.solver.stabilized.method.StabilizedMethod` asks of a backend, on one field.
+class FieldSubsteps(FieldEnds):
+    """The stages of the method "stabilized" on one field.
 
     Args:
         problem: boundary, sources and limit.
@@ -69,8 +58,9 @@ class FieldSubsteps:
         kernels: run the stages and add what passes the surfaces to ``entered``.
         entered: a ledger of zeros.
         cells: a byte a cell on the field's device, its kind; empty where there is one kind.
-        stopped: says whether a signal came.
     """
+
+    version, unit = VERSION, "stages"
 
     def __init__(
         self,
@@ -80,28 +70,33 @@ class FieldSubsteps:
         kernels: StageKernels,
         entered: Ledger,
         cells: Any,
-        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        xp, shown = field.device.xp, ledger.shown()
-        self._problem = problem
-        self._field = field
-        self._ledger = ledger
+        super().__init__(problem, field, ledger, cells)
         self._kernels = kernels
         self._entered = entered
-        self._stopped = stopped
         self._smoothed = problem.precision == "float32"
         self._step: _StepValues | None = None
-        self._cells = cells
         self._prepared = False
-        # Zeros: a combination reads all buffers, those with weight 0 too.
-        self._first = _End(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
-        self._last = _End(field.spare, xp.zeros_like(field.deviation), shown, shown)
-        self._restore()
 
     @property
-    def dt_limit(self) -> float:
-        """The limit of an Euler step in s."""
-        return self._problem.limit.dt
+    def longest(self) -> float:
+        """The longest step in s that the polynomials allow in the run's precision."""
+        return longest_step(self.dt_limit, MOST_STAGES[self._problem.precision])
+
+    def choose(self, h: float, tolerance: float) -> Stages:
+        """The fewest stages with which a step of ``h`` s is stable."""
+        return choose(h, self.dt_limit)
+
+    def count(self, stages: Stages, h: float) -> float:
+        """The weighted roundings of a step of ``h`` s; see :mod:`heatsim.solver.stabilized.roundings`."""
+        return roundings_of_step(self._problem, stages, h)
+
+    def counts(self) -> dict[str, float]:
+        """Nothing beside stages."""
+        return {}
+
+    def count_from(self, counts: Mapping[str, float]) -> None:
+        """There is nothing to go on from."""
 
     @property
     def choice(self) -> Choice:
@@ -135,10 +130,6 @@ class FieldSubsteps:
             T = self._field.deviation
         power = self._kernels.add_increments(None, T, at.F, step.values, _RATE)
         at.flows = HeatSums(self._entered.take().surfaces, power)
-
-    def trial(self, h: float) -> None:
-        """Set the last end to T_n + h·F_n."""
-        self._kernels.combine(self._fields(), Weights(1.0, h, 0.0, 0.0), self._last.T)
 
     def advance(self, stages: Stages, t: float, h: float) -> None:
         """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
@@ -181,7 +172,7 @@ class FieldSubsteps:
         """Do some substeps on the last end; return the heat of sources in the body in J."""
         heat, most = 0.0, max(_FEWEST_AT_ONCE, _CELLS_AT_ONCE // self._field.grid.cell_count)
         for begin in range(first, last, most):
-            if self._stopped():
+            if self.stopped():
                 raise StepInterrupted
             self._last.T, self._field.deviation, given = self._kernels.advance(
                 self._last.T, self._field.deviation, step.values, slice(begin, min(begin + most, last))
@@ -200,51 +191,16 @@ class FieldSubsteps:
         self._last.T, self._field.deviation = T, Z
         return heat
 
-    def measure(self, weights: Weights) -> Measure:
-        """The norm of a combination of both ends, and the extremes of T_{n+1}."""
-        found = self._kernels.measure(self._fields(), weights)
-        if not found.finite:
-            return Measure(nan, nan, nan)
-        if self._problem.materials.varies:  # the field holds enthalpies
-            extremes = FieldStatistics(self._problem, self._field.of(self._last.T), self._cells).extremes()
-            return Measure(found.norm, extremes.lowest, extremes.highest)
-        reference = self._field.reference
-        return Measure(found.norm, found.lowest + reference, found.highest + reference)
-
     def accept(self) -> None:
         """Make the last end the first one."""
         self._step = None
-        self._first.T[...] = self._last.T
-        self._first.F, self._last.F = self._last.F, self._first.F
-        self._first.sums, self._first.flows = self._last.sums, self._last.flows
+        super().accept()
 
     def reject(self) -> None:
         """Forget the last end; what stages entered is dropped."""
         self._step = None
         self._entered.take()
-        self._restore()
-
-    def interpolate(self, weights: Weights) -> None:
-        """Show field and heats in between, or those at an end to the bit."""
-        self._kernels.combine(self._fields(), weights, self._field.deviation)
-        self._field.changed()
-        ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
-        self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
-
-    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
-        """A field and the ledger's sums on the host, at the last end or the first."""
-        at = self._end(End.LAST if last else End.FIRST)
-        return self._field.of(at.T), self._ledger.saved(at.sums)
-
-    def _restore(self) -> None:
-        """Begin the last end from the first again."""
-        self._last.T[...] = self._first.T
-
-    def _end(self, end: End) -> _End:
-        return self._first if end is End.FIRST else self._last
-
-    def _fields(self) -> tuple[Any, Any, Any, Any]:
-        return self._first.T, self._first.F, self._last.T, self._last.F
+        super().reject()
 
 
 def _stage_times(stages: Stages, t: float, h: float) -> StageTimes:

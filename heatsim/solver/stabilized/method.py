@@ -1,7 +1,8 @@
-"""The method "stabilized": steps of lengths that follow a tolerance, between jumps of what drives the body.
+"""Steps of lengths that follow a tolerance, between jumps of what drives the body.
 
-A backend supplies :class:`~heatsim.solver.stabilized.substeps.Substeps`; the class here decides and counts. The
-formulas stand in heatsim/physics/README.md, "Stabilized steps".
+A backend supplies :class:`~heatsim.solver.stabilized.substeps.Substeps`, and with it the kind of step: explicit stages
+of the method "stabilized", or systems of equations of the method "implicit". The class here decides and counts. The
+formulas stand in heatsim/physics/README.md, "Stabilized steps" and "Implicit steps".
 """
 
 from dataclasses import asdict, dataclass, field, replace
@@ -12,9 +13,7 @@ from heatsim.errors import NotFiniteError, RunError
 from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.controller import Controller, SavedController, Tolerance
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
-from heatsim.solver.stabilized.polynomials import VERSION
-from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
-from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, Substeps
+from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6
@@ -47,7 +46,7 @@ class Attempt:
     """A step to be tried.
 
     Attributes:
-        stop, jump, kink: as for :meth:`StabilizedMethod.step`.
+        stop, jump, kink: as for :meth:`AdaptiveMethod.step`.
         h: its length in s.
         end: the time in s that it leads to.
         controller: lengths of steps, rejected ones included.
@@ -83,7 +82,7 @@ class Work:
 class SavedMethod(TypedDict):
     """What a checkpoint at the end of a step keeps besides field and ledger, to go on to the same bits."""
 
-    version: int
+    version: int | str
     t: float
     controller: SavedController
     tolerance: dict[str, float]
@@ -92,7 +91,7 @@ class SavedMethod(TypedDict):
 
 
 @dataclass
-class StabilizedMethod:
+class AdaptiveMethod:
     """Advances one field step by step.
 
     Attributes:
@@ -141,7 +140,7 @@ class StabilizedMethod:
         substeps = self.substeps
         result: Step | Attempt = self.begin(stop, jump, kink)
         while isinstance(result, Attempt):
-            stages = choose(result.h, substeps.dt_limit)
+            stages = substeps.choose(result.h, self.tolerance.kelvin)
             try:
                 substeps.advance(stages, self.t, result.h)
             except StepInterrupted:
@@ -177,7 +176,7 @@ class StabilizedMethod:
         controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
         return self._attempt(Attempt(stop, jump, 0.0, stop, controller, kink=kink))
 
-    def judge(self, attempt: Attempt, stages: Stages, measure: Measure) -> Step | Attempt:
+    def judge(self, attempt: Attempt, stages: StepStages, measure: Measure) -> Step | Attempt:
         """The step if it is accepted, otherwise the next attempt; the backend has rejected this one then.
 
         Args:
@@ -228,7 +227,7 @@ class StabilizedMethod:
     def save(self) -> SavedMethod:
         """For a checkpoint at ``t``, the end of a step."""
         return {
-            "version": VERSION,
+            "version": self.substeps.version,
             "t": self.t,
             "controller": self.controller.to_dict(),
             "tolerance": self.tolerance.to_dict(),
@@ -240,10 +239,11 @@ class StabilizedMethod:
         """Go on from a checkpoint; the first end of the backend is the field that was saved with it.
 
         Raises:
-            ValueError: it was written with other polynomials.
+            ValueError: it was written with another version of the stages.
         """
-        if saved["version"] != VERSION:
-            raise ValueError(f"stability polynomials of version {saved['version']!r}; this program has {VERSION}")
+        version = self.substeps.version
+        if saved["version"] != version:
+            raise ValueError(f"stages of version {saved['version']!r}; this program has version {version!r}")
         self.t = float(saved["t"])
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])
@@ -253,7 +253,7 @@ class StabilizedMethod:
     def _attempt(self, attempt: Attempt) -> Attempt:
         """An attempt with the length that its controller proposes."""
         left = attempt.stop - self.t
-        h = attempt.controller.length(left, min(longest_step(self.substeps.dt_limit), self.longest))
+        h = attempt.controller.length(left, min(self.substeps.longest, self.longest))
         return replace(attempt, h=h, end=attempt.stop if h == left else self.t + h)
 
     def _check_length(self, h: float, error: float) -> None:

@@ -1,4 +1,4 @@
-"""Advances a run by the method "stabilized" from one due time to the next.
+"""Advances a run from one due time to the next, by a method that chooses its own steps.
 
 due times    ──┼─────────────┼─────────────┼─────────────┼── rows and fields, interpolated
 steps        ──┴───┴──────────────┴──────────────────────┴── end at jumps, kinks and the end of the run alone
@@ -7,96 +7,109 @@ steps        ──┴───┴──────────────┴�
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.autotune import Choice
-from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.energy_bound import UNIT_ROUNDOFF
 from heatsim.physics.jumps import find_jumps
 from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
-from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.restart_point import RestartPoint
 from heatsim.solver.stabilized.controller import Tolerance
-from heatsim.solver.stabilized.field_substeps import FieldSubsteps
-from heatsim.solver.stabilized.method import SavedMethod, StabilizedMethod, Work
-from heatsim.solver.stabilized.roundings import roundings_of_step
-from heatsim.solver.stabilized.scheme import MOST_STAGES, choose, longest_step
-from heatsim.solver.stabilized.substeps import StepInterrupted
-from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
+from heatsim.solver.stabilized.method import AdaptiveMethod, SavedMethod, Work
+from heatsim.solver.stabilized.substeps import StepInterrupted, Substeps
 
-_METHOD, _ROUNDINGS = "method", "method_roundings"
+_METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
 # The least tolerance in units of the rounding of a temperature.
 _ROUNDING_UNITS = 16.0
 
 
-class StabilizedStepper:
-    """The method on one field, as the time loop sees it: a "step" leads to the next due time.
+class RunSubsteps(Substeps, Protocol):
+    """A backend of a run: beside the steps themselves, what compiles, counts and goes on."""
+
+    stopped: Callable[[], bool]
+
+    @property
+    def choice(self) -> Choice | None:
+        """The kernel that does nearly all of the work; None if there is no choice."""
+
+    @property
+    def unit(self) -> str:
+        """What a stage is called in progress lines."""
+
+    def prepare(self) -> None:
+        """Compile what is compiled."""
+
+    def count(self, stages: Any, h: float) -> float:
+        """Count a step of ``h`` s that was accepted; returns its roundings, weighted for the bound of the energy."""
+
+    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+        """The field, and arrays on the host, from which a run goes on at the last end or the first."""
+
+    def counts(self) -> dict[str, float]:
+        """What was counted since the start of the run, for checkpoints and the summary, beside steps and stages."""
+
+    def count_from(self, counts: Mapping[str, float]) -> None:
+        """Go on from these counts."""
+
+
+class AdaptiveStepper:
+    """A method on one field, as the time loop sees it: a "step" leads to the next due time.
 
     Attributes:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
         stopped: says whether a signal came; then the step under way is dropped.
-        roundings: the roundings of all stages so far, weighted; see :mod:`heatsim.solver.stabilized.roundings`.
+        roundings: the roundings of all stages so far, weighted for the bound of the energy balance.
     """
 
     def __init__(
         self,
         problem: HeatProblem,
-        field: Field,
-        ledger: Ledger,
-        spec: KernelSpec,
+        substeps: RunSubsteps,
         limits: TemperatureLimits,
+        reference: float,
         *,
         step: int = 0,
-        arrays: CompositeArrays,
-        tuned: bool = False,
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         """Compile nothing yet.
 
         Args:
             problem: due times, conditions, sources.
-            field: what is advanced, and what observers read.
-            ledger: the heat through surfaces that belongs to the field.
-            spec: the kernel.
+            substeps: the kind of steps, on the run's field.
             limits: of the temperatures of the run.
+            reference: the temperature in K that deviations are counted from.
             step: the number of due times that were reached before.
-            arrays: the body's arrays on the field's device.
-            tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
             saved: the values of the checkpoint from which the run goes on; None for a new run.
 
         Raises:
             ScenarioError: something jumps too often.
-            ValueError: the checkpoint was written with other polynomials.
+            ValueError: the checkpoint was written with other stages.
         """
         self.step = step
         self.stopped: Callable[[], bool] = lambda: False
         self.roundings = 0.0
         self._problem = problem
-        self._reference = field.reference
-        entered = Ledger(field.device, problem, ledger.recorded)
-        kernels = (CudaStageKernels if spec.backend == "cuda" else CpuStageKernels)(
-            problem, field, entered, spec, arrays, tuned
-        )
-        cells = arrays.body.cells
-        self._substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells, lambda: self.stopped())
+        self._substeps = substeps
+        substeps.stopped = lambda: self.stopped()
+        self._reference = reference
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
         self._pace = Pace.of_conditions(problem.boundary, tolerance.kelvin)
-        self._method = StabilizedMethod(self._substeps, tolerance, bounds=limits.bounds)
+        self._method = AdaptiveMethod(self._substeps, tolerance, bounds=limits.bounds)
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
             self._method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
+            substeps.count_from(json.loads(saved[_COUNTS]))
         self._before = self.values()
 
     @property
-    def choice(self) -> Choice:
-        """The kernel of the stages."""
+    def choice(self) -> Choice | None:
+        """The kernel of the stages; None if there is no choice."""
         return self._substeps.choice
 
     @property
@@ -110,13 +123,18 @@ class StabilizedStepper:
         return self._method.work
 
     @property
+    def counts(self) -> Mapping[str, float]:
+        """What the kind of steps counts beside these."""
+        return self._substeps.counts()
+
+    @property
     def tolerance(self) -> float:
         """The error in K that the next step may have."""
         return self._method.tolerance.kelvin
 
     def describe(self) -> str:
         """Steps and stages so far, as text."""
-        return f"{self.work.steps:,} steps of {self.work.stages:,} stages"
+        return f"{self.work.steps:,} steps of {self.work.stages:,} {self._substeps.unit}"
 
     def prepare(self) -> None:
         """Compile the kernels."""
@@ -134,12 +152,11 @@ class StabilizedStepper:
             self._check_tolerance()
             self._before = self.values()
             stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
-            longest = longest_step(self._substeps.dt_limit, MOST_STAGES[self._problem.precision])
-            self._method.longest = min(self._pace.longest(self._method.t), longest)
+            self._method.longest = self._pace.longest(self._method.t)
             with suppress(StepInterrupted):
                 step = self._method.step(stop, jump=not kink, kink=kink)
-                stages = choose(step.h, self._substeps.dt_limit)
-                self.roundings += roundings_of_step(self._problem, stages, step.h)
+                stages = self._substeps.choose(step.h, step.tolerance)
+                self.roundings += self._substeps.count(stages, step.h)
         if self._method.t >= due:
             self._method.interpolate(due)
             self.step += 1
@@ -171,4 +188,5 @@ class StabilizedStepper:
 
     def values(self) -> dict[str, Any]:
         """What a checkpoint at the end of the last step keeps besides field and ledger."""
-        return {_METHOD: json.dumps(self._method.save()), _ROUNDINGS: self.roundings}
+        counts = json.dumps(self._substeps.counts())
+        return {_METHOD: json.dumps(self._method.save()), _COUNTS: counts, _ROUNDINGS: self.roundings}

@@ -1,11 +1,10 @@
-"""What the method "stabilized" asks of a backend: the stages of a step, rates, norms and interpolation of one field."""
+"""What methods that choose their own steps ask of a backend: stages, rates, norms and interpolation of one field."""
 
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
-from heatsim.solver.stabilized.scheme import Stages
 
 
 class End(Enum):
@@ -32,6 +31,14 @@ class StepInterrupted(Exception):  # noqa: N818  (not an error)
     """A signal stopped the stages of a step. The field and the ledger are those of its start."""
 
 
+class StepStages(Protocol):
+    """How a backend does a step of some length; only its backend looks inside."""
+
+    @property
+    def count(self) -> int:
+        """Number of stages."""
+
+
 class Substeps(Protocol):
     """One field with its rates, on any backend.
 
@@ -44,6 +51,17 @@ class Substeps(Protocol):
     def dt_limit(self) -> float:
         """The limit of an Euler step in s, faces included: no rate of the body is above 2/dt_limit."""
 
+    @property
+    def longest(self) -> float:
+        """The longest step in s that the stages allow."""
+
+    @property
+    def version(self) -> int | str:
+        """Names the stages: with others a run cannot be resumed to the same bits."""
+
+    def choose(self, h: float, tolerance: float) -> StepStages:
+        """The stages for a step of ``h`` s, at most ``longest``, whose error may be ``tolerance`` in K."""
+
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F(T) = dT/dt in K/s of one end at time ``t`` (s), and the flows through surfaces in W.
 
@@ -55,12 +73,12 @@ class Substeps(Protocol):
     def trial(self, h: float) -> None:
         """Set the last end to T_n + h·F_n. The ledger does not change."""
 
-    def advance(self, stages: Stages, t: float, h: float) -> None:
+    def advance(self, stages: Any, t: float, h: float) -> None:
         """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
 
         The first end keeps its field and rate. Sums of the ledger at the last end are those of the first and the
-        flows of all stages; :class:`~heatsim.solver.stabilized.scheme.Substep` and ``Pair`` say when and with which
-        weights.
+        flows of all stages with their weights: see heatsim/solver/stabilized/scheme.py and
+        heatsim/solver/implicit/scheme.py. ``stages`` are those of :meth:`choose`.
 
         Raises:
             StepInterrupted: a signal came; the caller calls :meth:`reject`.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from heatsim.physics.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
-from heatsim.solver.stabilized.scheme import Stages
+from heatsim.solver.stabilized.polynomials import VERSION
+from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
 
 SIGMA = 5.670374419e-8
@@ -136,6 +137,17 @@ class ReferenceSubsteps:
     @property
     def dt_limit(self) -> float:
         return self.block.dt_limit
+
+    @property
+    def longest(self) -> float:
+        return longest_step(self.dt_limit)
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    def choose(self, h: float, tolerance: float) -> Stages:
+        return choose(h, self.dt_limit)
 
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         state = self._state(end)

@@ -7,7 +7,7 @@ import pytest
 from reference_substeps import Block, ReferenceSubsteps, classical_runge_kutta
 
 from heatsim.solver.stabilized.controller import Controller, Tolerance
-from heatsim.solver.stabilized.method import StabilizedMethod, Step
+from heatsim.solver.stabilized.method import AdaptiveMethod, Step
 
 HOUR = 3600.0
 HOURS = np.arange(121.0)
@@ -18,13 +18,13 @@ WALL = Block(
 )
 
 
-def method(tolerance: float, T: np.ndarray | None = None) -> StabilizedMethod:
-    return StabilizedMethod(
+def method(tolerance: float, T: np.ndarray | None = None) -> AdaptiveMethod:
+    return AdaptiveMethod(
         ReferenceSubsteps(WALL, np.zeros(WALL.shape) if T is None else T), Tolerance(tolerance, 20.0, 0.0, 0.0)
     )
 
 
-def run(some: StabilizedMethod, last: int, stops: slice = slice(None)) -> list[Step]:
+def run(some: AdaptiveMethod, last: int, stops: slice = slice(None)) -> list[Step]:
     """To an hour; steps end at some of the hours."""
     steps = []
     for stop in (HOURS[1 : last + 1][stops] * HOUR).tolist():

@@ -1,0 +1,231 @@
+"""The implicit stages of a step on a field: what is solved, with what guess, and the heat that passes meanwhile.
+
+The rate at the end of a step is K₂, as the solution of the last stage gives it: F(T₂) would multiply the solver's
+errors by h·λ. Only after a jump, where steps are short, the rate is calculated from the field. So a checkpoint keeps
+the rate.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
+from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.rows import Rows
+from heatsim.physics.stage_times import Side, StageTimes
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, HeatSums, Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
+from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
+from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
+from heatsim.solver.stabilized.substeps import End, StepInterrupted
+from heatsim.solver.steady import Search
+from heatsim.solver.steady_state import make_sweeps
+
+# A stage that needs more cycles is given up: a shorter step has easier equations.
+_MOST_CYCLES = 100
+# The largest weight of a rate between the ends of a step, in parts of its length (see interpolation.hermite), for this
+# step and for the next one, which may be five times as long.
+_BETWEEN = 6.0 * 4.0 / 27.0
+# Roundings of a step, in parts of u·H: its end is stored in the field's precision, and so is the rate.
+_ROUNDINGS = 2.0
+# A right-hand side in float32 makes an error of this part of the change that is solved for. If that is more than a part
+# of the tolerance, because the first guess was far off, the stage is solved once more.
+_ROUNDED, _LEFT = 1e-6, 0.1
+# Arrays in float64 of an iteration; more where materials change with temperature.
+_DOUBLES, _VARYING = 9, 20
+_RATE, _FLOW, _POWER = "rate", "flow_", "flow_sources"
+
+
+def device_bytes(problem: HeatProblem) -> int:
+    """Bytes beside both ends of a step: conductances and right-hand sides, vectors, temporary arrays, coarse levels."""
+    item, single, double, grid = np.dtype(problem.precision).itemsize, 4, 8, problem.grid
+    finest = 8 * item + 5 * single + (_DOUBLES + _VARYING * problem.materials.varies) * double
+    below = cells_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])
+    return finest * grid.cell_count + (5 * item + 3 * single) * below
+
+
+class FieldStages(FieldEnds):
+    """The stages of the method "implicit" on one field.
+
+    Args:
+        problem: materials, boundary, sources.
+        field: holds T_n at first; afterwards what :meth:`interpolate` shows.
+        ledger: holds the sums at T_n at first; afterwards those at what is shown.
+        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+        saved: the arrays of the checkpoint from which the run goes on; None for a new run.
+    """
+
+    version, unit, longest, choice = VERSION, "stages", inf, None
+
+    def __init__(
+        self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(problem, field, ledger, cells)
+        sweeps = make_sweeps(field.device)
+        self._balance = SteadyBalance(problem, field.reference, field.device.xp, changing=True)
+        make = VaryingStageEquations if problem.materials.varies else StageEquations
+        self._equations = make(self._balance, problem.precision, sweeps)
+        self._search = Search(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
+        self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
+        self._tried = 0.0
+        self._end_of_step: Rows | None = None
+        self._heats: list[Any] = []
+        if saved is not None and _RATE in saved:
+            self._take_back(self._first, saved)
+
+    def choose(self, h: float, tolerance: float) -> Solutions:
+        """Two stages, which share the tolerance."""
+        return Solutions(tolerance)
+
+    def prepare(self) -> None:
+        """Nothing is compiled ahead."""
+
+    def count(self, stages: Solutions, h: float) -> float:
+        """Count the imbalance of a step that was accepted; returns its roundings."""
+        self._counts["imbalance"] += self._tried
+        return _ROUNDINGS
+
+    def counts(self) -> dict[str, float]:
+        """Cycles, Newton steps, equivalent applications of the operator; the imbalance that the solver left in J."""
+        return dict(self._counts)
+
+    def count_from(self, counts: Mapping[str, float]) -> None:
+        """Go on from these counts."""
+        self._counts = dict(counts)
+
+    def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
+        """Calculate F in K/s of one end, and the flows through surfaces in W.
+
+        At the end of a step F is K₂ with the conditions and sources of that moment. Where a run goes on within a smooth
+        interval it is that of the checkpoint.
+        """
+        at = self._end(end)
+        if end is End.LAST and self._end_of_step is not None:
+            self._finish(at, self._end_of_step)
+        elif end is End.LAST or side is Side.AFTER:
+            moment = StageTimes.beside(t, side, 1.0, self._problem.scenario.time.end)
+            at.F[...] = self._equations.rate(self._rows(moment), at.T.astype(np.float64))
+            at.flows = self._flows(self._equations.exchange()[0])
+
+    def advance(self, stages: Solutions, t: float, h: float) -> None:
+        """Solve both stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
+
+        A stage without a solution leaves NaN.
+
+        Raises:
+            StepInterrupted: a signal came.
+        """
+        try:
+            self._advance(stages, t, h)
+        except (NotConvergedError, NotFiniteError):
+            self._last.T[...], self._last.F[...], self._end_of_step = np.nan, np.nan, None
+        except Interrupted:
+            raise StepInterrupted from None
+
+    def _advance(self, stages: Solutions, t: float, h: float) -> None:
+        rows = self._rows(stage_times(t, h, self._problem.scenario.time.end))
+        equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
+        begun = first.T.astype(np.float64)
+        equations.begin(rows[0:1], sigma, begun, begun + (GAMMA * h) * first.F)
+        K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
+        begun += ((1.0 - GAMMA) * h) * K
+        # The first guess of K₂ lies on the straight line through F_n and K₁.
+        K += (K - first.F) * ((1.0 - GAMMA) / GAMMA)
+        equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K)
+        K, flows, left = self._solve(stages, sigma, begun)
+        last.T[...], last.F[...] = equations.contents(), K
+        last.sums = HeatSums.combined([(1.0, first.sums), ((1.0 - GAMMA) * h, flows_of_one), (GAMMA * h, flows)])
+        self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + (GAMMA + _BETWEEN) * abs(left))
+        self._end_of_step = rows[2:3]
+        self._field.changed()
+
+    def _solve(self, stages: Solutions, sigma: float, begun: Any) -> tuple[Any, HeatSums, float]:
+        """Solve a stage; returns K in K/s, the flows in W, and by how much they differ from C·K in W."""
+        equations, counts = self._equations, self._counts
+        exact = False
+        while not exact:
+            found = self._search.solve(stages.tolerance)
+            counts["cycles"] += found.cycles
+            counts["newton_steps"] += found.newton_steps
+            counts["applications"] += found.applications
+            exact = not _ROUNDED * equations.largest_change > found.correction + _LEFT * stages.tolerance
+        _, slopes, left = self._look(sigma, begun)
+        equations.shift(-left, slopes)
+        K, _, left = self._look(sigma, begun)
+        return K, self._flows(self._heats), left
+
+    def _look(self, sigma: float, begun: Any) -> tuple[Any, list[Any], float]:
+        """K in K/s, slopes of the surfaces in W/K, and Σ C·K − Σ exchange − Σ sources in W at the present solution."""
+        equations = self._equations
+        K = (equations.contents() - begun) * sigma
+        self._heats, slopes = equations.exchange()
+        through = sum(float(heat.sum()) for heat in self._heats)
+        return K, slopes, float((equations.capacity * K).sum()) - through - self._balance.source_power
+
+    def _finish(self, at: FieldEnd, moment: Rows) -> None:
+        """Make the rate of the last stage that of the end, whose sources and beams are not averaged."""
+        xp, balance, F = self._field.device.xp, self._balance, at.F.reshape(-1)
+        sources, before = balance.cell_sources, self._heats
+        balance.move_to(moment)
+        capacities = np.where(balance.materials.cell_heat_capacity > 0.0, balance.materials.cell_heat_capacity, 1.0)
+        change = (balance.cell_sources - sources) / capacities
+        if change.any():
+            at.F += balance.per_cell(change)
+        heats, _ = self._equations.exchange()
+        for surface, heat, averaged in zip(balance.surfaces, heats, before, strict=True):
+            F[surface.cells] += (heat - averaged) / xp.asarray(capacities)[surface.kinds]
+        at.flows = self._flows(heats)
+
+    def accept(self) -> None:
+        """Make the last end the first one."""
+        self._end_of_step = None
+        super().accept()
+
+    def reject(self) -> None:
+        """Forget the last end."""
+        self._end_of_step = None
+        super().reject()
+
+    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+        """A field, and the ledger's sums, the rate and the flows on the host, at the last end or the first."""
+        field, sums = super().restart(last=last)
+        at, to_host = self._end(End.LAST if last else End.FIRST), field.device.to_host
+        flows = {_FLOW + name: to_host(values) for name, values in at.flows.surfaces.items()}
+        return field, {**sums, **flows, _RATE: to_host(at.F), _POWER: np.array([at.flows.sources])}
+
+    def _take_back(self, at: FieldEnd, saved: Mapping[str, Any]) -> None:
+        xp = self._field.device.xp
+        at.F[...] = xp.asarray(saved[_RATE])
+        flows = {name: xp.asarray(saved[_FLOW + name]) for name in at.sums.surfaces}
+        at.flows = HeatSums(flows, float(saved[_POWER][0]))
+
+    def _rows(self, times: StageTimes) -> Rows:
+        return self._problem.stage_rows(times, 1.0, self._field.reference)
+
+    def _flows(self, heats: list[Any]) -> HeatSums:
+        """What passes each surface, as the ledger counts it, in K/s of each cell, and the power of sources in W."""
+        xp, balance = self._field.device.xp, self._balance
+        flows = {name: xp.zeros_like(sums) for name, sums in self._first.sums.surfaces.items()}
+        capacities = xp.asarray(balance.materials.cell_heat_capacity)
+        for surface, heat in zip(balance.surfaces, heats, strict=True):
+            if not flows:
+                break
+            per_kelvin = 1.0 / capacities[surface.kinds]
+            if surface.face < 0:
+                flows[EXPOSED_SUMS][surface.places] += heat * per_kelvin
+                continue
+            beam = surface.area * surface.beam
+            entered = (heat - beam) * per_kelvin
+            flows[FACE_SUMS[surface.face]].reshape(-1)[surface.places] += entered
+            if surface.parts is not None:
+                shared = xp.flatnonzero(surface.parts >= 0)
+                flows[PART_SUMS][surface.parts[shared]] += entered[shared]
+            name = BEAM_SUMS[surface.face]
+            if name in flows:
+                flows[name].reshape(-1)[surface.places] += beam * per_kelvin
+        return HeatSums(flows, balance.source_power)

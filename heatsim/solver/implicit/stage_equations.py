@@ -1,0 +1,206 @@
+"""The equations of a stage of an implicit step, as Newton's method wants them.
+
+    C·σ·(θ(T) − θ*) = conduction(T) + exchange(T) + sources,      σ = 1/(γh)
+
+θ is T where no material changes with temperature, else the content (heatsim/physics/enthalpy.py). Unknown is the change
+of T from the last guess: its right-hand side is small, and so are roundings of it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.multigrid.operator import Operator
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.rows import Rows
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.solver.steady_equations import Equations, LinearSystem
+
+# Slopes of surfaces may be off by this part of the largest one, if Newton's method goes on anyway.
+_NEARLY = 0.02
+
+
+class StageEquations(Equations):
+    """A stage on a device, where no material changes with temperature.
+
+    Attributes:
+        capacity: C of each cell in J/K, float64, or one number where all are equal.
+    """
+
+    sought = "solution of a step"
+
+    def __init__(self, balance: SteadyBalance, precision: str, sweeps: LevelSweeps) -> None:
+        """Make conductances.
+
+        Args:
+            balance: of the body, with arrays of the device; it is moved from stage to stage.
+            precision: of conductances and right-hand sides.
+            sweeps: work on the device's arrays.
+        """
+        xp, shape, capacities = balance.xp, balance.materials.grid.shape, balance.materials.cell_heat_capacity
+        super().__init__(balance, precision, xp.zeros(shape))
+        # Surfaces change from stage to stage: here they are no part of ground and sources.
+        self._conduction = self._operator
+        self._conduction.ground[...] = 0.0
+        empty = xp.empty_like(self._conduction.ground)
+        self._operator = Operator(self._conduction.links, empty, empty.copy())
+        self._sweeps = sweeps
+        self._change, self._gain = xp.zeros(shape), xp.empty(shape, dtype="float32")
+        self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
+        self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
+        self._sigma, self._start = 0.0, self.temperature
+        self._solved_for: tuple[float, list[Any]] = (0.0, [])
+
+    def begin(self, stage: Rows, sigma: float, start: Any, guess: Any) -> None:
+        """Take a stage.
+
+        Args:
+            stage: its conditions, sources, beams.
+            sigma: σ in 1/s.
+            start: θ* in K, float64; it is kept.
+            guess: θ in K, float64, to begin the search with.
+        """
+        self._balance.move_to(stage)
+        self._sigma, self._start = sigma, start
+        self._set_contents(guess)
+
+    def contents(self) -> Any:
+        """θ in K of the present temperatures."""
+        return self.temperature
+
+    def linearise(self) -> LinearSystem:
+        """The system whose solution is the change of temperatures."""
+        operator, b = self._operator, self._b
+        b[...] = self._gains()
+        heats, slopes = self.exchange()
+        self._enter(heats)
+        b -= (self._sigma / self._scale) * self.capacity * (self.contents() - self._start)
+        changed = self._differs(slopes)
+        if changed:
+            self._make_operator(slopes)
+            self._solved_for = self._sigma, slopes
+        self._change[...] = 0.0
+        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed)
+
+    def _differs(self, slopes: list[Any]) -> bool:
+        """Whether the operator has to be made again; one that is nearly right is enough where Newton goes on."""
+        sigma, before = self._solved_for
+        if sigma != self._sigma:
+            return True
+        allowed = 0.0 if self.linear else _NEARLY
+        pairs = zip(slopes, before, strict=True)
+        return any(float(abs(now - then).max()) > allowed * float(then.max()) for now, then in pairs)
+
+    def update(self, system: LinearSystem) -> None:
+        """Add the change."""
+        if self.linear:
+            self.temperature += system.x
+        else:
+            self._move_to(self.temperature + system.x)
+
+    @property
+    def largest_change(self) -> float:
+        """The largest change in K that the last system was solved for; of potentials where materials change."""
+        return float(abs(self._change).max())
+
+    def exchange(self) -> tuple[list[Any], list[Any]]:
+        """The heat through each surface into its cells in W, and the slopes in W/K."""
+        T = self.temperature.reshape(-1)
+        found = [self._balance.exchange(surface, T[surface.cells]) for surface in self._balance.surfaces]
+        return [heat for heat, _ in found], [self.xp.asarray(slope) for _, slope in found]
+
+    def shift(self, power: float, slopes: list[Any]) -> None:
+        """Change all temperatures alike, so that the equations of all cells together gain a power.
+
+        The search leaves an error in each cell. The sum of the equations is the balance of energy: this makes it hold.
+
+        Args:
+            power: in W.
+            slopes: those of :meth:`exchange`, in W/K, one number for each surface or one for each of its cells.
+        """
+        xp, surfaces = self.xp, self._balance.surfaces
+        passing = sum(
+            float(slope.sum()) * (len(surface.cells) if slope.ndim == 0 else 1)
+            for surface, slope in zip(surfaces, slopes, strict=True)
+        )
+        change = power / (self._sigma * self._stored_per_kelvin() + passing)
+        self.temperature += xp.where(xp.asarray(self.capacity) > 0.0, change, 0.0)
+
+    def rate(self, stage: Rows, contents: Any) -> Any:
+        """dθ/dt in K/s at some contents, with the conditions and sources of a stage, float64."""
+        xp = self.xp
+        self.begin(stage, 0.0, contents, contents)
+        self._b[...] = self._gains()
+        self._enter(self.exchange()[0])
+        capacity = xp.asarray(self.capacity)
+        return xp.where(capacity > 0.0, self._b * self._scale / xp.where(capacity > 0.0, capacity, 1.0), 0.0)
+
+    def _stored_per_kelvin(self) -> float:
+        """Heat in J that all cells store for each kelvin more."""
+        materials = self._balance.materials
+        return float(materials.cell_heat_capacity @ materials.counts)
+
+    def _make_operator(self, slopes: list[Any]) -> None:
+        operator = self._operator
+        operator.capacity[...] = (self._sigma / self._scale) * self.capacity
+        operator.ground[...] = operator.capacity
+        for surface, slope in zip(self._balance.surfaces, slopes, strict=True):
+            operator.ground.reshape(-1)[surface.cells] += slope / self._scale
+
+    def _set_contents(self, contents: Any) -> None:
+        self.temperature[...] = contents
+
+    def _gains(self) -> Any:
+        """What each cell gains from its neighbours and from sources, in units of the scale."""
+        self._sweeps.residual(self._conduction, self.temperature, self._sources_of_stage(), self._gain)
+        return self._gain
+
+    def _sources_of_stage(self) -> Any:
+        """What sources give to each cell in units of the scale."""
+        balance = self._balance
+        if not np.array_equal(self._given_table, balance.cell_sources):
+            self._given = balance.sources(str(self._b.dtype), self._scale)
+            self._given_table = balance.cell_sources
+        return self._given
+
+    def _enter(self, heats: list[Any]) -> None:
+        """Add what passes surfaces to the right-hand side. A cell at an edge of the body has several surfaces."""
+        b = self._b.reshape(-1)
+        for surface, heat in zip(self._balance.surfaces, heats, strict=True):
+            b[surface.cells] += heat / self._scale
+
+
+class VaryingStageEquations(StageEquations):
+    """Where materials change with temperature: each system is for a change of potentials; see steady_varying.py."""
+
+    def contents(self) -> Any:
+        """θ in K of the present temperatures."""
+        return self._balance.contents(self.temperature)
+
+    def update(self, system: LinearSystem) -> None:
+        """Move the potentials."""
+        self._move_to(self._balance.moved(self._linearised, system.x))
+
+    def _set_contents(self, contents: Any) -> None:
+        self.temperature[...] = self._balance.temperatures(contents)
+
+    def _stored_per_kelvin(self) -> float:
+        return float((self.capacity * self._balance.content_slopes(self.temperature)).sum())
+
+    def _gains(self) -> Any:
+        self._linearised = self._balance.linearise(self.temperature)
+        return self._linearised.gain / self._scale + self._sources_of_stage()
+
+    def _differs(self, slopes: list[Any]) -> bool:
+        return True
+
+    def _make_operator(self, slopes: list[Any]) -> None:
+        found, operator = self._linearised, self._operator
+        for link, values in zip(operator.links, found.links, strict=True):
+            link[...] = values / self._scale
+        weights = found.weight / found.conducting
+        rising = self._balance.content_slopes(self.temperature)
+        operator.capacity[...] = (self._sigma / self._scale) * self.capacity * rising * weights
+        operator.ground[...] = operator.capacity
+        for surface, slope in zip(self._balance.surfaces, slopes, strict=True):
+            operator.ground.reshape(-1)[surface.cells] += slope * weights.reshape(-1)[surface.cells] / self._scale

@@ -1,0 +1,107 @@
+"""The two ends of a step on a field: their buffers, the sums of the ledger, and what lies between them.
+
+Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the one that observers read, which shows
+the field only after :meth:`FieldEnds.interpolate`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+from heatsim.kernels.reductions.step_error import combine, step_error
+from heatsim.physics.problem import HeatProblem
+from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.field import Field
+from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.stabilized.interpolation import Weights
+from heatsim.solver.stabilized.substeps import End, Measure
+
+
+@dataclass
+class FieldEnd:
+    """One end of a step: field and rate, sums of the ledger and the flows with which they grow."""
+
+    T: Any
+    F: Any
+    sums: HeatSums
+    flows: HeatSums
+
+
+class FieldEnds:
+    """What methods that choose their own steps do with both ends of a step on one field, whatever the stages are.
+
+    Args:
+        problem: materials and limit.
+        field: holds T_n at first; afterwards what :meth:`interpolate` shows.
+        ledger: holds the sums at T_n at first; afterwards those at what is shown.
+        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+
+    Attributes:
+        stopped: says whether a signal came.
+    """
+
+    def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any) -> None:
+        self.stopped: Callable[[], bool] = lambda: False
+        xp, shown = field.device.xp, ledger.shown()
+        self._problem = problem
+        self._field = field
+        self._ledger = ledger
+        self._cells = cells
+        # Zeros: a combination reads all buffers, those with weight 0 too.
+        self._first = FieldEnd(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
+        self._last = FieldEnd(field.spare, xp.zeros_like(field.deviation), shown, shown)
+        self._restore()
+
+    @property
+    def dt_limit(self) -> float:
+        """The limit of an Euler step in s."""
+        return self._problem.limit.dt
+
+    def trial(self, h: float) -> None:
+        """Set the last end to T_n + h·F_n."""
+        combine(self._field.device, self._last.T, Weights(1.0, h, 0.0, 0.0), self._fields())
+
+    def measure(self, weights: Weights) -> Measure:
+        """The norm of a combination of both ends, and the extremes of T_{n+1}."""
+        void = self._problem.materials.void
+        found = step_error(self._field.device, self._fields(), weights, self._cells, -1 if void is None else void)
+        if not found.finite:
+            return Measure(nan, nan, nan)
+        if self._problem.materials.varies:  # the field holds enthalpies
+            extremes = FieldStatistics(self._problem, self._field.of(self._last.T), self._cells).extremes()
+            return Measure(found.norm, extremes.lowest, extremes.highest)
+        reference = self._field.reference
+        return Measure(found.norm, found.lowest + reference, found.highest + reference)
+
+    def accept(self) -> None:
+        """Make the last end the first one."""
+        self._first.T[...] = self._last.T
+        self._first.F, self._last.F = self._last.F, self._first.F
+        self._first.sums, self._first.flows = self._last.sums, self._last.flows
+
+    def reject(self) -> None:
+        """Forget the last end."""
+        self._restore()
+
+    def interpolate(self, weights: Weights) -> None:
+        """Show field and heats in between, or those at an end to the bit."""
+        combine(self._field.device, self._field.deviation, weights, self._fields())
+        self._field.changed()
+        ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
+        self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
+
+    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+        """A field and the ledger's sums on the host, at the last end or the first."""
+        at = self._end(End.LAST if last else End.FIRST)
+        return self._field.of(at.T), self._ledger.saved(at.sums)
+
+    def _restore(self) -> None:
+        """Begin the last end from the first again."""
+        self._last.T[...] = self._first.T
+
+    def _end(self, end: End) -> FieldEnd:
+        return self._first if end is End.FIRST else self._last
+
+    def _fields(self) -> tuple[Any, Any, Any, Any]:
+        return self._first.T, self._first.F, self._last.T, self._last.F

@@ -1,0 +1,176 @@
+"""Runs with time.method = "implicit": the same answers as other methods, rows that close, restart to the bit."""
+
+import json
+from pathlib import Path
+
+import bodies
+import numpy as np
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.errors import Interrupted
+from heatsim.observers import energy
+from heatsim.run.interrupt import Stop
+from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.storage import folder, tables
+
+IMPLICIT = "time.method=implicit"
+# A plate that is heated by pulses, with a table of surroundings that has kinks, and wax that melts.
+MELTING = """
+title = "Wax between two plates"
+domain = { size = [0.012, 0.004, 0.006], cells = [12, 4, 6], material = "wax" }
+solver = { device = "cpu", precision = "PRECISION" }
+initial = { temperature = 320.0 }
+time = { method = "implicit", end = 300.0, tolerance = 0.1 }
+output = { probe_every = 30.0, figures = false }
+[materials.wax]
+conductivity = { temperatures = [300.0, 400.0], values = [0.3, 0.2] }
+density = 800.0
+specific_heat = 2000.0
+latent_heat = 5e4
+solidus = 325.0
+liquidus = 330.0
+[materials.steel]
+conductivity = 20.0
+density = 7800.0
+specific_heat = 470.0
+[[regions]]
+name = "plate"
+material = "steel"
+box = { min = [0.0, 0.0, 0.0], max = [0.002, 0.004, 0.006] }
+[[sources]]
+region = "plate"
+power = 1.0
+during = [50.0, 120.0]
+[boundaries.x_min]
+type = "convection"
+coefficient = 300.0
+ambient = { times = [0.0, 80.0, 300.0], values = [320.0, 350.0, 340.0] }
+emissivity = 0.8
+[[probes]]
+name = "wax"
+point = [0.004, 0.002, 0.003]
+"""
+
+
+def melting(precision: str) -> str:
+    return MELTING.replace("PRECISION", precision)
+
+
+def rows_close(path: Path) -> None:
+    """Every row of energy.csv closes within the bound at the end, which only grows."""
+    summary = json.loads((path / folder.SUMMARY).read_text())
+    names, rows = tables.read(path / folder.ENERGY)
+    residual = list(names).index("residual")
+    assert all(abs(float(row[residual])) <= summary["energy_bound"] for row in rows)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["everything", "melting"])
+def test_a_run_ends_where_stabilized_steps_end(precision: str, kind: str, tmp_path: Path) -> None:
+    """Each step may be off by the tolerance; errors of the methods decay, and add up to a few of it."""
+    text = bodies.EVERYTHING.replace('"float64"', f'"{precision}"') if kind == "everything" else melting(precision)
+    path, tolerance = runs.write(tmp_path, text), 0.1
+    found = []
+    for method in ("stabilized", "implicit"):
+        changes = [f"time.method={method}", f"time.tolerance={tolerance}"]
+        simulation = Simulation.from_scenario(path, changes, output=tmp_path / method)
+        simulation.run()
+        found.append(simulation.temperature)
+        rows_close(tmp_path / method)
+    assert np.ptp(found[0]) > 10.0
+    assert np.abs(found[1] - found[0]).max() <= 2.0 * tolerance
+    summary = json.loads((tmp_path / "implicit" / folder.SUMMARY).read_text())
+    assert summary["kernel"] == "multigrid"
+    assert summary["tolerance"] == tolerance
+    assert summary["stages"] == 2 * (summary["steps"] + summary["rejected_steps"])
+    assert summary["cycles"] >= summary["newton_steps"] >= summary["stages"]
+    assert summary["applications"] > summary["cycles"]
+    assert summary["imbalance_part"] < 1e-3
+    assert summary["imbalance"] <= energy.bound(simulation.state)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["everything", "melting"])
+@pytest.mark.parametrize("turn", [3, 11])
+def test_a_run_that_was_interrupted_ends_with_the_same_bits(
+    precision: str, kind: str, turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of a step's rows too: then the step is done once more."""
+    runs.step_by_step(monkeypatch)
+    text = bodies.EVERYTHING.replace('"float64"', f'"{precision}"') if kind == "everything" else melting(precision)
+    path, changes = runs.write(tmp_path, text), [IMPLICIT, "time.tolerance=0.2"]
+    whole = tmp_path / "whole"
+    Simulation.from_scenario(path, changes, output=whole).run()
+    stop, turns, advance = Stop(), 0, AdaptiveStepper.advance
+
+    def watched(self: AdaptiveStepper, steps: int) -> None:
+        nonlocal turns
+        advance(self, steps)
+        turns += 1
+        stop.requested = turns == turn
+
+    monkeypatch.setattr(AdaptiveStepper, "advance", watched)
+    parts = tmp_path / "parts"
+    with pytest.raises(Interrupted, match="a checkpoint is saved"):
+        Simulation.from_scenario(path, changes, output=parts).run(stop=stop)
+    Simulation.resume(parts).run()
+    assert runs.results(parts) == runs.results(whole)
+
+
+def test_a_signal_drops_the_step_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver looks for signals after each cycle."""
+    runs.step_by_step(monkeypatch)
+    simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
+    stepper = simulation.stepper()
+    stepper.prepare()
+    stepper.advance(1)
+    assert isinstance(stepper, AdaptiveStepper)
+    before = stepper.work
+    stepper.stopped = lambda: True
+    stepper.advance(1)
+    assert stepper.work == before
+
+
+def test_thin_layers_cost_no_more_steps(tmp_path: Path) -> None:
+    """The limit of Euler's method falls by 100 with the thickness of a layer; steps follow the solution alone."""
+    steps = []
+    for cells in (8, 80):
+        path = runs.write(
+            tmp_path,
+            f"""
+            title = "Foil"
+            domain = {{ size = [0.1, 0.1, 0.002], cells = [10, 10, {cells}] }}
+            solver = {{ device = "cpu" }}
+            material = {{ conductivity = 200.0, density = 2700.0, specific_heat = 900.0 }}
+            initial = {{ temperature = 350.0 }}
+            time = {{ method = "implicit", end = 2000.0, tolerance = 0.05 }}
+            output = {{ fields = false, probe_every = 2000.0, figures = false }}
+            boundaries = {{ default = {{ type = "convection", coefficient = 20.0, ambient = 300.0 }} }}
+            """,
+        )
+        simulation = Simulation.from_scenario(path, output=tmp_path / str(cells))
+        simulation.run()
+        assert simulation.state.method is not None
+        steps.append(simulation.state.method.work.steps)
+    assert abs(steps[1] - steps[0]) <= 0.35 * steps[0]
+
+
+def test_a_kernel_that_is_not_used_is_named(tmp_path: Path) -> None:
+    simulation = Simulation.from_scenario(
+        runs.write(tmp_path), [IMPLICIT, "solver.kernel=numpy"], output=tmp_path / "run"
+    )
+    assert simulation.warnings == ["implicit steps do not use solver.kernel"]
+
+
+def test_plan_shows_memory_and_no_stages(tmp_path: Path) -> None:
+    simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
+    text = describe(Plan.of(simulation.plan.problem))
+    assert "implicit steps, each with an error of at most 0.02 %" in text
+    assert "jumps        1, 1 of them kinks" in text
+    assert "stages" not in text
+    euler = Simulation.from_scenario(runs.write(tmp_path), [], output=tmp_path / "euler")
+    assert simulation.plan.device_bytes > 4 * euler.plan.device_bytes

@@ -78,7 +78,7 @@ def count_work(problem: HeatProblem) -> WorkEstimate:
     apart = np.minimum(changes - edges[after - 1], edges[after] - changes) > end / _RESOLUTION
     edges = np.unique(np.concatenate((edges, changes[apart])))
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
-    # Where nothing but a source makes differences, nobody knows how large they become; the default is then right.
+    # If only sources make differences, their size is not known beforehand; the default is right then.
     fraction = tolerance / whole if whole > tolerance else 2e-4
     return WorkEstimate(
         euler=euler_steps(end, limit, 0.9),

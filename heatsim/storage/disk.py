@@ -75,7 +75,7 @@ def writing(path: Path, again: str = "") -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """The reason of an error: the system's text if the error has a number, else the first line of its own text."""
+    """The reason of an error: the system's text if the error has a number, else the first line of the error's text."""
     number = _number(error)
     if number:
         return os.strerror(number)

@@ -55,7 +55,7 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
 
 
 def test_only_euler_steps_are_stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stabilized steps have lengths of their own in each run, and a steady state has no steps."""
+    """The lengths of stabilized steps differ from run to run, and a steady state has no steps."""
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
     methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "steady"]\n"solver.kernel" = ["auto"]\n'
     _, problems = read(study_text.write(tmp_path, methods))

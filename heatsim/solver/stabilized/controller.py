@@ -19,7 +19,7 @@ _RESTART_LEAST, _RESTART_MOST = 0.3, 3.0
 _TRUST = 1.3
 # A smaller error in parts of the tolerance says nothing about how the error changes.
 _ERROR_FLOOR = 1e-4
-# Rounding of times must not cut off a step of its own.
+# Rounding of times must not leave a tiny last step.
 _ROUNDING = 1e-9
 
 DEFAULT_PART = 2e-4  # of the range of temperatures

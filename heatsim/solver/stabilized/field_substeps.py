@@ -22,7 +22,7 @@ from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, choose, 
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.stage_kernels import StageKernels, StageValues
 
-# Stages that are queued before a signal is looked for: enough for a second of work on a CPU, and so many at least.
+# Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
 # Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
 # of every kernel, or a multiple of two, so that they end in the buffer in which they begin.

@@ -1,7 +1,7 @@
 """Conduction where conductivities depend on temperature, linearised for Newton's method.
 
 Within a material heat is driven by Kirchhoff's potential, φ = 1/k ∫ k(T) dT (heatsim/physics/enthalpy.py), and between
-two materials by the temperatures, through half cells with the conductivities of their own centres. Newton's matrix is
+two materials by the temperatures, through half cells with the conductivities at their centres. Newton's matrix is
 not symmetric then, so a symmetric one takes its place, with the unknown v of
 
     δφ = w·v,      w: the mean of k(T)/k over all cells of the material

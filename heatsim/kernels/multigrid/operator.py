@@ -1,7 +1,7 @@
 """The operator of a level, and the one that stands for it on a coarser level.
 
 Two cells merge into one along an axis. A coarse link is a series of a part of the link inside the left pair, the link
-between the pairs, and a part of the link inside the right pair; tubes beside each other add up:
+between the pairs, and a part of the link inside the right pair; parallel tubes add up:
 
         ├─── pair ───┤├─── pair ───┤
         ●─────●───────●─────●                  1/link' = part/inside + 1/between + part/inside
@@ -96,7 +96,7 @@ def cells_below(shape: tuple[int, int, int], means: Sequence[float]) -> int:
     while nx * ny * nz > COARSEST:
         factors = _strong((nz, ny, nx), means)
         nx, ny, nz = (-(-n // factor) for n, factor in zip((nx, ny, nz), factors, strict=True))
-        # Two halves in series, and tubes beside each other.
+        # Two halves in series, and parallel tubes.
         means = [mean * prod(factors) / factor**2 for mean, factor in zip(means, factors, strict=True)]
         below += nx * ny * nz
     return below

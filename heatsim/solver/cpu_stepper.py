@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 
 from heatsim.kernels.autotune import Choice, Shape
-from heatsim.kernels.cpu.composite_body import Entries, StepRow
+from heatsim.kernels.cpu.composite_body import Entries
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
@@ -57,16 +57,9 @@ class CpuStepper(Stepper):
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
-        rows = arguments.rows(first, until)
-        tables = arguments.tables(timeline.dt(first))
-        kernel, arrays = COMPOSITE_KERNELS[self._spec.name], arguments.arrays
-        changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
-        row: StepRow | None = None
-        for step in range(first, until):
-            if row is None or changing:
-                row = arrays.row(rows, step - first, problem.grid)
-            kernel(
-                *(field.deviation, field.spare, problem.periodic, arrays.body, tables, row),
-                *(step & 0xFFFFFFFF, arguments.entries, problem.scheme),
-            )
-            field.swap()
+        arrays = arguments.arrays
+        steps = arrays.steps(arguments.rows(first, until), until - first)
+        field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
+            *(field.deviation, field.spare, problem.periodic, arrays.body, arguments.tables(timeline.dt(first))),
+            *(steps, first & 0xFFFFFFFF, arguments.entries, problem.scheme),
+        )

@@ -167,10 +167,7 @@ class CpuStageKernels(StageKernels):
     def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
         problem = self._problem
         if values.rows is not None:
-            for stage in range(some.start, some.stop):
-                self._step(T, T_new, values.rows, stage, enters)
-                T, T_new = T_new, T
-            return T, T_new
+            return self._step(T, T_new, values.rows[some], enters)
         assert values.sweeps is not None
         sweeps = values.sweeps[some]
         c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
@@ -181,14 +178,14 @@ class CpuStageKernels(StageKernels):
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
         nothing = np.zeros((0, 0, 0), dtype=self._problem.precision)
-        self._step(T, out, rows, 0, True, nothing if base is None else base)
+        self._step(T, out, rows, True, nothing if base is None else base)
 
-    def _step(self, T: Any, T_new: Any, rows: Rows, stage: int, enters: bool, base: Any = None) -> None:
+    def _step(self, T: Any, T_new: Any, rows: Rows, enters: bool, base: Any = None) -> tuple[Any, Any]:
         problem, general = self._problem, self._general
-        row = general.arrays.row(rows, stage, problem.grid)
+        steps = general.arrays.steps(rows, len(rows.factors))
         entries = general.entries if enters else general.no_entries
-        COMPOSITE_KERNELS[self._spec.name](
-            *(T, T_new, problem.periodic, general.arrays.body, general.tables(general.reference_dt), row),
+        return COMPOSITE_KERNELS[self._spec.name](
+            *(T, T_new, problem.periodic, general.arrays.body, general.tables(general.reference_dt), steps),
             *(0, entries, "increments", base),
         )
 

@@ -31,11 +31,11 @@ def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], 
         *(device.choose("cpu"), materials, of.boundary.maps, of.boundary.void, AMBIENT, "float64"), of.open_faces
     )
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
-    row = arrays.row(of.rows(np.zeros(1), dt, AMBIENT), 0, materials.grid)
+    steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)
-        COMPOSITE_KERNELS[kernel](T, T_new, of.periodic, arrays.body, tables, row, 0, NOTHING, "increments")
+        COMPOSITE_KERNELS[kernel](T, T_new, of.periodic, arrays.body, tables, steps, 0, NOTHING, "increments")
         return T_new
 
     return step, dt

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu import tiling
+from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 
-# With fewer cells, a step of a composite body ends before a second core has started: on a busy two-core machine threads
-# wait 50 to 250 µs per step for each other.
+# With fewer cells, one core is done before a second has started: on a busy two-core machine threads wait 50 to 250 µs
+# for each other.
 _CELLS_FOR_THREADS = 2**16
 
 # Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
@@ -138,26 +139,58 @@ def _advance_numba(
     from heatsim.kernels.cpu import blocked
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
-    chosen = tiling.choose(T.shape, periodic, T.itemsize, len(f), _thread_count())
-    sweeps = -(-len(f) // chosen.depth)
+    chosen = choose_tiling(T, periodic, len(f))
     nz, ny, nx = T.shape
     periodic_x, periodic_y, periodic_z = periodic
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
     plan = blocked.BlockPlan(
-        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, _of_each(c, len(f)), f, g),
-        *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
+        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, len(f), chosen.sweeps(len(f)), chosen.workers),
         *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
+        *(SCHEMES.index(scheme), step, _of_each(c, len(f)), f, g, x_min, x_max, y_min, y_max, z_min, z_max),
     )
-    rings = _zeros_from_a_line((chosen.workers, chosen.ring), T.dtype)
-    run = partial(blocked.advance, plan, T.reshape(-1), T_new.reshape(-1))
+    return run_sweeps(partial(blocked.advance, plan), T, T_new, len(f), chosen, chosen.ring)
+
+
+def choose_tiling(T: Field, periodic: tuple[bool, bool, bool], steps: int, fields: int = 1) -> Tiling:
+    """The tiling for a number of steps of a field, on all cores.
+
+    Args:
+        T: the field.
+        periodic: which axes wrap.
+        steps: number of steps of the call.
+        fields: values of a cell that a tile keeps.
+    """
+    return tiling.choose(T.shape, periodic, T.itemsize, steps, _thread_count(), fields)
+
+
+def run_sweeps(
+    advance: Callable[..., None], T: Field, T_new: Field, steps: int, chosen: Tiling, memory: int
+) -> tuple[Field, Field]:
+    """Do the sweeps of a call on the threads of its tiling.
+
+    Args:
+        advance: (T, T_new, first_sweep, end_sweep, memory, worker) does a worker's share of some sweeps.
+        T: the field.
+        T_new: the array that the first sweep writes.
+        steps: number of steps.
+        chosen: the tiling.
+        memory: cells of a worker's memory.
+
+    Returns:
+        The result, and the other array.
+    """
+    sweeps = chosen.sweeps(steps)
+    memories = _zeros_from_a_line((chosen.workers, -(-memory // chosen.margin) * chosen.margin), T.dtype)
+    run = partial(advance, T.reshape(-1), T_new.reshape(-1))
     if chosen.workers == 1:
-        run(0, sweeps, rings[0], 0)
+        run(0, sweeps, memories[0], 0)
     else:
         for sweep in range(sweeps):
             others = [
-                _threads().submit(run, sweep, sweep + 1, rings[worker], worker) for worker in range(1, chosen.workers)
+                _threads().submit(run, sweep, sweep + 1, memories[worker], worker)
+                for worker in range(1, chosen.workers)
             ]
-            run(sweep, sweep + 1, rings[0], 0)
+            run(sweep, sweep + 1, memories[0], 0)
             for other in others:
                 other.result()
     return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
@@ -166,13 +199,6 @@ def _advance_numba(
 def _of_each(c: Field, steps: int) -> Field:
     """c0…c6 of each step, shape (steps, 7)."""
     return np.ascontiguousarray(np.broadcast_to(c, (steps, 7)))
-
-
-def choose_threads(cells: int) -> None:
-    """Let numba use all cores if the grid is large enough, else one."""
-    import numba
-
-    numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
 
 
 def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:

@@ -21,7 +21,7 @@ intrinsic: Any = _intrinsic
 
 
 @intrinsic
-def _whole_vectors(typing_context: Any) -> Any:
+def whole_vectors(typing_context: Any) -> Any:
     """Let the loops of the calling function use 64-byte vectors if the CPU has them: LLVM prefers 32 bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -66,7 +66,7 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
         new_stride: cells from one run to the next in T_new.
         runs: number of runs, and their length in cells.
     """
-    _whole_vectors()
+    whole_vectors()
     below, south_of, here, north_of, above = around
     c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
@@ -89,7 +89,7 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
 @compiled
 def sum_increments(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """c1·(T(x−) − T) + … + c6·(T(z+) − T); arguments as for :func:`sum_seven_term`."""
-    _whole_vectors()
+    whole_vectors()
     below, south_of, here, north_of, above = around
     c1, c2, c3, c4, c5, c6 = c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
@@ -134,30 +134,39 @@ def add_face_row(
 @compiled
 def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
     """Set total = T + total in a row."""
-    _whole_vectors()
+    whole_vectors()
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
         total[out + x] = T[i + x] + total[out + x]
 
 
 @compiled
-def add_scaled(base: Any, here: int, factor: Any, total: Any, new: int, n: int) -> None:
-    """Set total = base + factor·total in a row; an empty ``base`` stands for 0."""
-    _whole_vectors()
-    i, out = np.uint64(here), np.uint64(new)
+def add_constant(value: Any, total: Any, new: int, n: int) -> None:
+    """Set total = value + total in a row."""
+    whole_vectors()
+    out = np.uint64(new)
+    for x in range(np.uint64(n)):
+        total[out + x] = value + total[out + x]
+
+
+@compiled
+def add_scaled(base: Any, here: int, factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> None:
+    """Set T_new = base + factor·total in a row; an empty ``base`` stands for 0."""
+    whole_vectors()
+    i, j, out = np.uint64(here), np.uint64(at), np.uint64(new)
     if base.size == 0:
         zero = factor - factor
         for x in range(np.uint64(n)):
-            total[out + x] = factor * total[out + x] + zero
+            T_new[out + x] = factor * total[j + x] + zero
         return
     for x in range(np.uint64(n)):
-        total[out + x] = factor * total[out + x] + base[i + x]
+        T_new[out + x] = factor * total[j + x] + base[i + x]
 
 
 @compiled
 def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
     """Set total = T + total in a row, rounded stochastically by a hash of (step, cell)."""
-    _whole_vectors()
+    whole_vectors()
     scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
     i, out = np.uint64(here), np.uint64(new)
     h0 = np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F)

@@ -1,0 +1,268 @@
+"""The cells of a composite body in the order in which the compiled CPU kernel steps them.
+
+Every cell has a stencil: its own type, the types of its neighbours, and the weights of its links. A row along x is
+divided into runs, whose cells are all stepped with one stencil, as vectors:
+
+    cells      a a a a a a a a a b b b b b b b
+    stencils   1 1 1 1 1 1 1 1 2 3 4 4 4 4 4 4      2 and 3 have neighbours of two types
+    runs       1 1 1 1 1 1 1 1 1 4 4 4 4 4 4 4      and then the odd cells, 2 and 3, each with its own
+
+So an interface across y or z is a run too. Surfaces towards void come after, in a list of their own.
+"""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu.composite_body import HostBody, LinkTables
+from heatsim.kernels.cpu.oracle import FACE_SLICES
+from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, planes_at_once
+
+Numbers = NDArray[np.int32]
+Shape = tuple[int, int, int]
+Wraps = tuple[bool, bool, bool]
+
+# A shorter run takes longer than its cells one by one.
+_SHORTEST_RUN = 8
+_layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "Layout"]] = WeakKeyDictionary()
+_coefficients: WeakKeyDictionary[LinkTables, tuple["Layout", NDArray[np.floating]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Stencils:
+    """All stencils of a body.
+
+    Attributes:
+        own: the type of the cell, shape (stencils,).
+        around: those of its neighbours towards x−, x+, …, z+, shape (stencils, 6).
+        weights: of the links to them, shape (stencils, 6).
+    """
+
+    own: NDArray[np.uint8]
+    around: NDArray[np.uint8]
+    weights: NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Runs, odd cells and void surfaces. Row number n is [z, y] with n = z·ny + y; what belongs to it begins at first[n].
+
+    Attributes:
+        run_first, run_end, run_stencil: the runs: their ends in x, and their stencils.
+        odd_first, odd_x, odd_stencil: the odd cells.
+        surface_first: void surfaces by rows, those of a cell one after the other.
+        surface_x, surface_axis, surface_type: the position and the type of the cell behind each, and its direction.
+        surface_weight: area of the voxel surface / area of the smooth surface.
+        surface_rank: number of the cell among those with weights.
+        surface_last: whether it is the last one of its cell.
+        stencils: the stencils.
+        face_types: for each face the types of its cells, or an empty array if there is one type.
+    """
+
+    run_first: Numbers
+    run_end: Numbers
+    run_stencil: Numbers
+    odd_first: Numbers
+    odd_x: Numbers
+    odd_stencil: Numbers
+    surface_first: Numbers
+    surface_x: Numbers
+    surface_axis: NDArray[np.uint8]
+    surface_type: NDArray[np.uint8]
+    surface_weight: NDArray[np.floating]
+    surface_rank: Numbers
+    surface_last: NDArray[np.bool_]
+    stencils: Stencils
+    face_types: tuple[NDArray[np.uint8], ...]
+
+
+def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
+    """The layout of a body, made once."""
+    layouts = _layouts.setdefault(body, {})
+    if (shape, periodic) not in layouts:
+        layouts[shape, periodic] = _lay_out(body, shape, periodic)
+    return layouts[shape, periodic]
+
+
+def coefficients_of(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray[np.floating]:
+    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
+    known = _coefficients.get(tables)
+    if known is None or known[0] is not layout:
+        stencils = layout.stencils
+        own, axes = stencils.own[:, None], np.arange(6) // 2
+        links = tables.links[axes, own, stencils.around] * stencils.weights
+        found = np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
+        if not body.cells.size and not body.enthalpies.vary:
+            found = tables.c[None, :]
+        known = (layout, np.ascontiguousarray(found))
+        _coefficients[tables] = known
+    return known[1]
+
+
+def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
+    nz, ny, nx = shape
+    precision = body.weights.dtype
+    if not body.cells.size:
+        rows, nothing = nz * ny, np.zeros(0, np.int32)
+        none = np.zeros(rows + 1, np.int32)
+        runs = (np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
+        surfaces = (none, nothing, *(nothing.astype(np.uint8),) * 2, nothing.astype(precision), nothing)
+        stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision))
+        return Layout(*runs, none, nothing, nothing, *surfaces, nothing.astype(bool), stencils, (np.zeros((0, 0), np.uint8),) * 6)
+    finder = _StencilFinder(body, shape, periodic)
+    runs_of, odds_of = _Rows(), _Rows()
+    planes = planes_at_once(shape)
+    for first in range(0, nz, planes):
+        stencil = finder.stencils_of(first, min(first + planes, nz))
+        _divide(stencil, finder, runs_of, odds_of)
+    stencils = finder.stencils()
+    types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
+    return Layout(*runs_of.arrays(), *odds_of.arrays(), *_surfaces(body, shape, periodic), stencils, types)
+
+
+class _Rows:
+    """Lists of things in rows: how many each row has, where they are, and their stencils."""
+
+    def __init__(self) -> None:
+        self._counts, self._places, self._stencils = [], [], list[Numbers]()
+
+    def add(self, rows: int, row: NDArray[np.intp], place: NDArray[np.intp], stencil: Numbers) -> None:
+        """What the next ``rows`` rows have."""
+        self._counts.append(np.bincount(row, minlength=rows))
+        self._places.append(place.astype(np.int32))
+        self._stencils.append(stencil)
+
+    def arrays(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Where each row begins, the places, the stencils."""
+        first = np.concatenate(([0], np.cumsum(np.concatenate(self._counts)))).astype(np.int32)
+        return first, np.concatenate(self._places), np.concatenate(self._stencils)
+
+
+class _StencilFinder:
+    """Numbers the stencils of a body: first those of cells inside each type, then the others as they are found."""
+
+    def __init__(self, body: HostBody, shape: Shape, periodic: Wraps) -> None:
+        self._shape, self._periodic, self._body = shape, periodic, body
+        self._cells = body.cells.reshape(-1)
+        self._count = int((self._cells & CELL_TYPE).max()) + 1
+        own = np.arange(self._count, dtype=np.uint8)
+        self._own, self._around = [own], [np.repeat(own[:, None], 6, axis=1)]
+        self._weights = [np.ones((self._count, 6), body.weights.dtype)]
+        self._weighted = weighted_cells(body, self._cells.size) if body.contacts else np.zeros(0, np.int64)
+        self._numbers: dict[bytes, int] = {}
+
+    def stencils_of(self, first: int, end: int) -> Numbers:
+        """The stencil of each cell in some planes, shape (planes, ny, nx)."""
+        _, ny, nx = self._shape
+        cells = self._cells[first * ny * nx : end * ny * nx]
+        numbers = (cells & CELL_TYPE).astype(np.int32)
+        others = np.flatnonzero((cells & INTERIOR) == 0)
+        places = others + first * ny * nx
+        types = np.column_stack(
+            (numbers[others].astype(np.uint8), types_around(self._cells, self._shape, self._periodic, places))
+        )
+        weights = np.ones((len(others), 6), self._body.weights.dtype)
+        if len(self._weighted):
+            rank = np.minimum(np.searchsorted(self._weighted, places), len(self._weighted) - 1)
+            has = self._weighted[rank] == places
+            weights[has] = self._body.weights[rank[has]]
+        keys = np.column_stack((types, weights.view(np.uint8))) if len(self._weighted) else types
+        keys = np.ascontiguousarray(keys).view(f"V{keys.shape[1]}").reshape(-1)
+        found, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        known = np.array([self._number(key.tobytes(), types[i], weights[i]) for key, i in zip(found, at, strict=True)])
+        if len(others):
+            numbers[others] = known[inverse]
+        return numbers.reshape(-1, ny, nx)
+
+    def stencils(self) -> Stencils:
+        """All that were found."""
+        return Stencils(np.concatenate(self._own), np.concatenate(self._around), np.concatenate(self._weights))
+
+    def segments(self) -> NDArray[np.int64]:
+        """A number for each stencil; a run's cells share it. Potentials are looked up in one table for a run."""
+        own = np.concatenate(self._own)
+        bases = self._body.enthalpies.bases
+        return bases[own] if bases.size else np.zeros(len(own), np.int64)
+
+    def between(self) -> NDArray[np.bool_]:
+        """Which stencils lie between materials of which one varies with temperature."""
+        bases, around = self._body.enthalpies.bases, np.concatenate(self._around)
+        if not bases.size:
+            return np.zeros(len(around), bool)
+        return np.asarray((bases[around] != bases[np.concatenate(self._own)][:, None]).any(axis=1))
+
+    def _number(self, key: bytes, types: NDArray[np.uint8], weights: NDArray[np.floating]) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = self._count + len(self._numbers)
+            self._own.append(types[:1])
+            self._around.append(types[None, 1:])
+            self._weights.append(weights[None])
+        return self._numbers[key]
+
+
+def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows) -> None:
+    """Divide the rows of some planes into runs and odd cells."""
+    nx = stencil.shape[2]
+    flat = stencil.reshape(-1)
+    segment, between = finder.segments()[flat], finder.between()
+    row_starts = np.arange(len(flat)) % nx == 0
+    new_segment = row_starts | np.concatenate(([True], segment[1:] != segment[:-1]))
+    starts = np.flatnonzero(new_segment | np.concatenate(([True], flat[1:] != flat[:-1])))
+    ends = np.append(starts[1:], len(flat))
+    # 1. Stretches of one stencil that are long enough are runs; a segment without any is one run all the same.
+    long = (ends - starts >= _SHORTEST_RUN) & ~between[flat[starts]]
+    of_segment = np.cumsum(new_segment[starts]) - 1
+    has_long = np.bincount(of_segment, weights=long) > 0
+    longest = np.lexsort((starts - ends, between[flat[starts]], of_segment))
+    alone = longest[np.searchsorted(of_segment[longest], np.arange(len(has_long)))]
+    is_run = long.copy()
+    is_run[alone[~has_long]] = True
+    # 2. Each run reaches to the next; the first of a segment begins with it, the last ends with it.
+    run = np.flatnonzero(is_run)
+    last = np.append(of_segment[run][1:] != of_segment[run][:-1], True)
+    segment_ends = np.append(np.flatnonzero(new_segment)[1:], len(flat))
+    end = np.where(last, segment_ends[of_segment[run]], np.append(starts[run][1:], len(flat)))
+    runs_of.add(len(flat) // nx, (end - 1) // nx, (end - 1) % nx + 1, flat[starts[run]])
+    # 3. The cells of all other stretches are odd.
+    odd = np.repeat(~is_run | between[flat[starts]], ends - starts)
+    cells = np.flatnonzero(odd)
+    odds_of.add(len(flat) // nx, cells // nx, cells % nx, flat[cells])
+
+
+def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> tuple[NDArray[np.generic], ...]:
+    """The void surfaces, as in :class:`Layout`."""
+    _, ny, nx = shape
+    cells = body.cells.reshape(-1)
+    places = weighted_cells(body, cells.size) if body.void_condition >= 0 else np.zeros(0, np.int64)
+    own = cells[places] & CELL_TYPE
+    towards_void = types_around(cells, shape, periodic, places) == body.void
+    weights = body.weights[: len(places)]
+    rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
+    row = places[rank] // nx
+    first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny))))
+    last = np.append(rank[1:] != rank[:-1], True)[: len(rank)]
+    return (
+        *(first.astype(np.int32), (places[rank] % nx).astype(np.int32), (side // 2).astype(np.uint8), own[rank]),
+        *(weights[rank, side], rank.astype(np.int32), last),
+    )
+
+
+def weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
+    """The cells with weights, in the order of the weights."""
+    return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
+
+
+def types_around(
+    cells: NDArray[np.uint8], shape: Shape, periodic: Wraps, places: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """The types of the neighbours of some cells towards x−, x+, …, z+, shape (n, 6); at an end the cell's own."""
+    around, stride = np.empty((len(places), 6), dtype=np.uint8), 1
+    for axis, n in enumerate(reversed(shape)):
+        place = places // stride % n
+        for side in (-1, 1):
+            other = (place + side) % n if periodic[axis] else np.clip(place + side, 0, n - 1)
+            around[:, 2 * axis + (side > 0)] = cells[places + (other - place) * stride] & CELL_TYPE
+        stride *= n
+    return around

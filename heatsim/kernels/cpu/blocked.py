@@ -4,10 +4,11 @@ Results have the same bits as the NumPy oracle, for all tiles, threads and numbe
 fma, and the tile that owns a cell adds its heat to the ledger once per step, in the order of steps.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from heatsim.kernels.cpu import march, rows
+from heatsim.kernels.cpu import march, plan, rows
 from heatsim.kernels.cpu.march import Rows, Tile, sweeping
+from heatsim.kernels.cpu.plan import MARCH, behind, doubles_at, reals_at
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
     OPTIONS,
@@ -25,71 +26,39 @@ from heatsim.kernels.cpu.rows import (
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((march, rows))
+_OTHER_SOURCES = source_key((march, plan, rows))
 
 
-class BlockPlan(NamedTuple):
-    """Data that all sweeps of a call share.
-
-    Attributes:
-        nz … margin: see march.py.
-        scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
-        first_step: the number of the call's first step.
-        c: c0…c6, shape (steps, 7).
-        f, g: the faces' terms, shape (steps, 6).
-        x_min, x_max, y_min, y_max, z_min, z_max: the ledger's sums; empty if not recorded.
-    """
-
-    nz: int
-    ny: int
-    nx: int
-    periodic_x: bool
-    periodic_y: bool
-    periodic_z: bool
-    steps: int
-    sweeps: int
-    workers: int
-    tile_y: int
-    tile_z: int
-    rows: int
-    stride: int
-    margin: int
-    scheme: int
-    first_step: int
-    c: Any
-    f: Any
-    g: Any
-    x_min: Any
-    x_max: Any
-    y_min: Any
-    y_max: Any
-    z_min: Any
-    z_max: Any
+# Fields of a plan besides those of march.py: an index of SCHEMES, the number of the call's first step, c0…c6 and the
+# faces' terms of each step, of shapes (steps, 7) and (steps, 6), and the ledger's sums.
+PLAN = (*MARCH, "scheme", "first_step", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
 
 @compiled
-def _advance_rows(plan: BlockPlan, tile: Tile, step: int, rows: Rows, ring: Any, T_new: Any) -> None:
+def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, ring: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     nx, stride = plan.nx, plan.stride
+    c = behind(reals_at(plan.c, T_new), 7 * step)
     around = (rows.below, rows.here - stride, rows.here, rows.here + stride, rows.above)
     # In the ring, all rows are one run; the padding between them is written but not read.
     runs = (1, (rows.count - 1) * stride + nx) if rows.new_stride == stride else (rows.count, nx)
     if plan.scheme == SEVEN_TERM:
-        sum_seven_term(plan.c[step], ring, around, stride, T_new, rows.new, rows.new_stride, runs)
+        sum_seven_term(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
     else:
-        sum_increments(plan.c[step], ring, around, stride, T_new, rows.new, rows.new_stride, runs)
+        sum_increments(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
     _finish_rows(plan, tile, step, rows, ring, T_new)
 
 
 @compiled
-def _complete_plane(plan: BlockPlan, ring: Any, start: int, z: int, from_y: int, to_y: int) -> None:
+def _complete_plane(plan: Any, ring: Any, start: int, z: int, from_y: int, to_y: int) -> None:
     """Nothing besides temperatures is kept."""
 
 
 @compiled
-def _finish_rows(plan: BlockPlan, tile: Tile, step: int, rows: Rows, T: Any, T_new: Any) -> None:
+def _finish_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: Any) -> None:
     """Make new values from the sums of some rows. The heat of rows that the tile owns is added to the ledger."""
-    nz, ny, nx, stride, f, g = plan.nz, plan.ny, plan.nx, plan.stride, plan.f[step], plan.g[step]
+    nz, ny, nx, stride = plan.nz, plan.ny, plan.nx, plan.stride
+    f, g = behind(reals_at(plan.f, T), 6 * step), behind(reals_at(plan.g, T), 6 * step)
     z, y, count, _, here, _, new, new_stride = rows
     first_owned, end_owned = (tile.first_y, tile.end_y) if tile.first_z <= z < tile.end_z else (0, 0)
     z = wrap(z, nz)
@@ -97,23 +66,27 @@ def _finish_rows(plan: BlockPlan, tile: Tile, step: int, rows: Rows, T: Any, T_n
     add_face_column(f[0], g[0], T, here, stride, T_new, new, new_stride, count)
     add_face_column(f[1], g[1], T, here + nx - 1, stride, T_new, new + nx - 1, new_stride, count)
     inside = 0 < z < nz - 1 and y > 0 and y + count < ny
-    if inside and plan.scheme == SEVEN_TERM and plan.x_min.size == 0 and plan.x_max.size == 0:
+    if inside and plan.scheme == SEVEN_TERM and plan.x_min == 0 and plan.x_max == 0:
         return
     for row in range(count):
         i, out, y_here = here + row * stride, new + row * new_stride, wrap(y + row, ny)
         owned = first_owned <= y + row < end_owned
-        if owned and plan.x_min.size:
-            plan.x_min[z, y_here] += f[0] - g[0] * T[i]
-        if owned and plan.x_max.size:
-            plan.x_max[z, y_here] += f[1] - g[1] * T[i + nx - 1]
+        if owned and plan.x_min:
+            doubles_at(plan.x_min)[z * ny + y_here] += f[0] - g[0] * T[i]
+        if owned and plan.x_max:
+            doubles_at(plan.x_max)[z * ny + y_here] += f[1] - g[1] * T[i + nx - 1]
         if y_here == 0:
-            add_face_row(f[2], g[2], T, i, T_new, out, nx, plan.y_min, z, owned)
+            sums, recorded = doubles_at(plan.y_min), owned and plan.y_min != 0
+            add_face_row(f[2], g[2], T, i, T_new, out, nx, sums, z * nx, recorded)
         if y_here == ny - 1:
-            add_face_row(f[3], g[3], T, i, T_new, out, nx, plan.y_max, z, owned)
+            sums, recorded = doubles_at(plan.y_max), owned and plan.y_max != 0
+            add_face_row(f[3], g[3], T, i, T_new, out, nx, sums, z * nx, recorded)
         if z == 0:
-            add_face_row(f[4], g[4], T, i, T_new, out, nx, plan.z_min, y_here, owned)
+            sums, recorded = doubles_at(plan.z_min), owned and plan.z_min != 0
+            add_face_row(f[4], g[4], T, i, T_new, out, nx, sums, y_here * nx, recorded)
         if z == nz - 1:
-            add_face_row(f[5], g[5], T, i, T_new, out, nx, plan.z_max, y_here, owned)
+            sums, recorded = doubles_at(plan.z_max), owned and plan.z_max != 0
+            add_face_row(f[5], g[5], T, i, T_new, out, nx, sums, y_here * nx, recorded)
         if plan.scheme == INCREMENTS:
             add_increments(T, i, T_new, out, nx)
         elif plan.scheme == STOCHASTIC:
@@ -125,12 +98,12 @@ _sweep_tiles = sweeping(_advance_rows, _complete_plane)
 
 @kept(**OPTIONS)
 def advance(
-    plan: BlockPlan,
-    T: Any,
-    T_new: Any,
+    plans: Any,
+    field: Any,
+    other: Any,
     first_sweep: int,
     end_sweep: int,
-    ring: Any,
+    memory: Any,
     worker: int,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
@@ -138,4 +111,4 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
-    _sweep_tiles(plan, T, T_new, first_sweep, end_sweep, ring, worker)
+    _sweep_tiles(plans, field, other, first_sweep, end_sweep, memory, worker)

@@ -1,244 +1,130 @@
-"""Arguments of the compiled CPU functions for composite bodies, and what they need of a single cell."""
+"""The plan of the compiled CPU kernel for composite bodies, and what it needs of a single cell."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.march import Rows, inlined
+from heatsim.kernels.cpu.march import Rows
+from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, wrap
 
+# Fields of a plan besides those of march.py. Tables have the shapes of their classes; what changes from step to step
+# has a stride, the numbers from one step to the next: 0 if one row holds for all steps.
+PLAN = (
+    *MARCH,
+    # An index of SCHEMES, the number of the call's first step, the first type with sources.
+    *("scheme", "first_step", "first_heated"),
+    # Parts of a worker's memory: from a cell to its potential, 0 if no material varies with temperature; where the sums
+    # of some rows begin, and the numbers of some surfaces.
+    *("potentials", "sums", "surfaces"),
+    # Class Layout.
+    *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
+    *("surface_first", "surface_x", "surface_axis", "surface_type", "surface_weight", "surface_rank", "surface_last"),
+    *("own", "around", "weights"),
+    # c0…c6 of each stencil; classes LinkTables and EnthalpyTables.
+    *("types", "c", "links", "halves", "places", "bases", "potential_table", "states", "resistances"),
+    # Class StepRows. Each beam: face, places and numbers of its weights along u and v.
+    *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
+    *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
+    # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams.
+    *("faces", "scale", "void_condition", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
+    *("mixed_fractions", "exposed", "parts"),
+    # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
+    *("has_base", "base"),
+)
+FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS = tuple(range(5))
+BEAM_FIELDS = 5
+# Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
+CONDITION, HALF, PLACE = 6, 4, 3
 CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 
 
-class CompositePlan(NamedTuple):
-    """Data that all sweeps of a call share.
-
-    Attributes:
-        nz … margin: see march.py.
-        scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
-        first_step: the number of the call's first step.
-        potentials: cells from a temperature in the ring to its potential; 0 if no material varies with temperature.
-        sums: where the sums of some rows begin in the ring.
-        surfaces: where the numbers of some surfaces begin in the ring.
-        layout: see :class:`heatsim.kernels.cpu.composite_layout.Layout`; so the next two.
-        own, around, weights: the stencils.
-        tables: the coefficients.
-        steps_of: what changes from step to step.
-        boundary: conditions at the faces.
-        ledger: the sums of the heat that passes surfaces.
-        base: another field to which the increments of a single step are added, or an empty array for 0.
-        has_base: whether ``base`` counts.
-    """
-
-    nz: int
-    ny: int
-    nx: int
-    periodic_x: bool
-    periodic_y: bool
-    periodic_z: bool
-    steps: int
-    sweeps: int
-    workers: int
-    tile_y: int
-    tile_z: int
-    rows: int
-    stride: int
-    margin: int
-    scheme: int
-    first_step: int
-    potentials: int
-    sums: int
-    surfaces: int
-    layout: "CompiledLayout"
-    tables: "CompiledTables"
-    values: "CompiledSteps"
-    boundary: "CompiledBoundary"
-    ledger: "CompiledLedger"
-    base: Any
-    has_base: bool
-
-
-class CompiledLayout(NamedTuple):
-    """Runs, odd cells, void surfaces and stencils; see :mod:`heatsim.kernels.cpu.composite_layout`."""
-
-    run_first: Any
-    run_end: Any
-    run_stencil: Any
-    odd_first: Any
-    odd_x: Any
-    odd_stencil: Any
-    surface_first: Any
-    surface_x: Any
-    surface_axis: Any
-    surface_type: Any
-    surface_weight: Any
-    surface_rank: Any
-    surface_last: Any
-    own: Any
-    around: Any
-    weights: Any
-
-
-class CompiledTables(NamedTuple):
-    """The coefficients; see the classes LinkTables and EnthalpyTables of the NumPy oracle.
-
-    Attributes:
-        c: c0…c6 of each stencil, shape (stencils, 7).
-        links: c_ab, shape (3, types, types).
-        halves: (conductance, share, gain, 0) of each type and axis, shape (types, 3, 4).
-        places, bases, potentials, states, resistances: tables of materials that vary with temperature, or empty arrays.
-        one: 1 in the field's precision.
-        first_heated: the first type with sources.
-    """
-
-    c: Any
-    links: Any
-    halves: Any
-    places: Any
-    bases: Any
-    potentials: Any
-    states: Any
-    resistances: Any
-    one: Any
-    first_heated: int
-
-
-class CompiledSteps(NamedTuple):
-    """What changes from step to step; arrays of one row hold for all steps.
-
-    Attributes:
-        conditions: the six numbers of each condition, shape (steps or 1, conditions, 6).
-        held: potential in K of each type at the ambient of each condition, shape (steps or 1, conditions, types).
-        heat: heat of the sources in a cell of each type in K, shape (steps or 1, types).
-        factors: length of the step / that for which the tables are made, shape (steps or 1,).
-        beams: face, and the place and number of weights along u and v of each beam, shape (beams, 5).
-        beam_first: the cell where the weights of each beam start, shape (steps or 1, beams, 2).
-        beam_weights: weights of all beams, shape (steps or 1, weights).
-    """
-
-    conditions: Any
-    held: Any
-    heat: Any
-    factors: Any
-    beams: Any
-    beam_first: Any
-    beam_weights: Any
-
-
-class CompiledBoundary(NamedTuple):
-    """Conditions at the faces.
-
-    Attributes:
-        open: which faces let heat through.
-        types: for each face the types of its cells, or an empty array if there is one type.
-        maps: for each face the number of each cell's condition, or an empty array.
-        scale: the reference temperature and the tolerance of surface temperatures, in K.
-        void_condition: the number of the condition on surfaces towards void.
-        places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
-    """
-
-    open: Any
-    types: Any
-    maps: Any
-    scale: Any
-    void_condition: int
-    places: Any
-    first: Any
-    numbers: Any
-    fractions: Any
-
-
-class CompiledLedger(NamedTuple):
-    """Sums of heat; see :class:`heatsim.kernels.cpu.composite_body.Entries`."""
-
-    faces: Any
-    beams: Any
-    exposed: Any
-    parts: Any
-
-
-@inlined
-def at_step(rows: Any, step: int) -> int:
-    """The row of numbers that holds for a step."""
-    return step if len(rows) > 1 else 0
-
-
-@inlined
-def number_of(plan: CompositePlan, rows: Rows) -> int:
+@compiled
+def row_number(plan: Any, rows: Rows) -> int:
     """The number of the first of some rows among all rows of the grid."""
     return wrap(rows.z, plan.nz) * plan.ny + wrap(rows.y, plan.ny)
 
 
-@inlined
-def state(tables: CompiledTables, cell_type: int, content: Any) -> Any:
+@compiled
+def half_cell(plan: Any, T: Any, cell_type: int, axis: int) -> Any:
+    """(conductance, share, gain) of the half cell of a type along an axis."""
+    half = behind(reals_at(plan.halves, T), HALF * (3 * np.int64(cell_type) + axis))
+    return half[CONDUCTANCE], half[SHARE], half[GAIN]
+
+
+@compiled
+def state(plan: Any, T: Any, cell_type: int, content: Any) -> Any:
     """(T − T_ref, k(T)/k(T_ref)) of a cell."""
-    if tables.bases.size == 0:
-        return content, tables.one[0]
-    places, states = tables.places, tables.states
-    steps = content * places[cell_type, 0]
+    if plan.potentials == 0:
+        return content, type(content)(1.0)
+    place = behind(reals_at(plan.places, T), PLACE * np.int64(cell_type))
+    steps = content * place[0]
     step = np.floor(steps)
-    step = step if step > places[cell_type, 1] else places[cell_type, 1]
-    step = step if step < places[cell_type, 2] else places[cell_type, 2]
-    entry, into = tables.bases[cell_type] + np.int64(step), steps - step
-    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into
+    step = step if step > place[1] else place[1]
+    step = step if step < place[2] else place[2]
+    entry, into = longs_at(plan.bases)[np.int64(cell_type)] + np.int64(step), steps - step
+    numbers = behind(reals_at(plan.states, T), 4 * entry)
+    return numbers[0] + numbers[1] * into, numbers[2] + numbers[3] * into
 
 
-@inlined
-def sum_odd(plan: CompositePlan, T: Any, stencil: int, here: int, around: Any) -> Any:
-    """The heat of one cell from its neighbours, with the coefficients of its own stencil.
+@compiled
+def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, above: int) -> Any:
+    """c1·(T(x−) − T) + … + c6·(T(z+) − T) of one cell; arguments are indices."""
+    centre = T[here]
+    return (
+        c[1] * (T[here - 1] - centre)
+        + c[2] * (T[here + 1] - centre)
+        + c[3] * (T[south] - centre)
+        + c[4] * (T[north] - centre)
+        + c[5] * (T[below] - centre)
+        + c[6] * (T[above] - centre)
+    )
 
-    ``here`` and ``around`` are the places in the ring of the cell and of its neighbours towards x−, x+, …, z+.
-    """
-    tables, layout, shift = plan.tables, plan.layout, plan.potentials
-    centre, c = T[here + shift], tables.c[stencil]
-    if shift == 0:
-        return (
-            c[1] * (T[around[0]] - centre)
-            + c[2] * (T[around[1]] - centre)
-            + c[3] * (T[around[2]] - centre)
-            + c[4] * (T[around[3]] - centre)
-            + c[5] * (T[around[4]] - centre)
-            + c[6] * (T[around[5]] - centre)
-        )
-    own = layout.own[stencil]
+
+@compiled
+def sum_varying(plan: Any, T: Any, stencil: int, here: int, around: Any) -> Any:
+    """The same for a cell between materials that vary with temperature; ``around`` are x−, x+, …, z+."""
+    shift, bases, own = plan.potentials, longs_at(plan.bases), np.int64(bytes_at(plan.own)[stencil])
+    centre = T[here + shift]
     total = -(centre - centre)
     for side in range(6):
-        there, other = around[side], layout.around[stencil, side]
-        if tables.bases[own] == tables.bases[other]:
-            total += tables.links[side // 2, own, other] * (T[there + shift] - centre)
-            continue
-        half, further = tables.halves[own, side // 2, CONDUCTANCE], tables.halves[other, side // 2, CONDUCTANCE]
-        if half == 0 or further == 0:
-            total += half - half
-            continue
-        degrees, conducting = state(tables, own, T[here])
-        degrees_there, conducting_there = state(tables, other, T[there])
-        contact = tables.resistances[own, other] * layout.weights[stencil, side]
-        one = tables.one[0]
-        resistance = one / (half * conducting) + one / (further * conducting_there) + contact
-        total += tables.halves[own, side // 2, GAIN] / resistance * (degrees_there - degrees)
+        there, axis = around[side], side // 2
+        other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+        if bases[own] == bases[other]:
+            link = reals_at(plan.links, T)[(axis * plan.types + own) * plan.types + other]
+            total += link * (T[there + shift] - centre)
+        else:
+            weight = reals_at(plan.weights, T)[6 * stencil + side]
+            total += _pass_between(plan, T, axis, (own, here), (other, there), weight)
     return total
 
 
 @compiled
-def look_up(T: Any, here: int, n: int, shift: int, table: Any, place: Any, base: int) -> None:
-    """Look up the potentials of n cells of one material, ``shift`` cells further in the array.
+def _pass_between(plan: Any, T: Any, axis: int, cell: Any, neighbour: Any, weight: Any) -> Any:
+    """The heat from a neighbour into a cell of another material, in K of the cell; both are (type, index)."""
+    half, _, gain = half_cell(plan, T, cell[0], axis)
+    further, _, _ = half_cell(plan, T, neighbour[0], axis)
+    if half == 0 or further == 0:
+        return half - half
+    degrees, conducting = state(plan, T, cell[0], T[cell[1]])
+    degrees_there, conducting_there = state(plan, T, neighbour[0], T[neighbour[1]])
+    one = type(half)(1.0)
+    contact = reals_at(plan.resistances, T)[cell[0] * plan.types + neighbour[0]] * weight
+    resistance = one / (half * conducting) + one / (further * conducting_there) + contact
+    return gain / resistance * (degrees_there - degrees)
 
-    Args:
-        T: the ring.
-        here: the first cell.
-        n: number of cells.
-        shift: from a cell to its potential.
-        table: value and rise at each step.
-        place: (steps per kelvin, first step, last step).
-        base: the entry of step 0.
-    """
+
+@compiled
+def look_up(plan: Any, T: Any, here: int, n: int, cell_type: int) -> None:
+    """Look up the potentials of n cells of one material; ``here`` is the first."""
+    place = behind(reals_at(plan.places, T), PLACE * cell_type)
     per_kelvin, first_step, last_step = place[0], place[1], place[2]
-    i, out = np.uint64(here), np.uint64(here + shift)
+    table, base = reals_at(plan.potential_table, T), longs_at(plan.bases)[cell_type]
+    i, out = np.uint64(here), np.uint64(here + plan.potentials)
     for x in range(np.uint64(n)):
         steps = T[i + x] * per_kelvin
         step = np.floor(steps)
         step = step if step > first_step else first_step  # also for NaN
         step = step if step < last_step else last_step
-        entry = np.uint64(base + np.int64(step))
-        T[out + x] = table[entry, 0] + table[entry, 1] * (steps - step)
+        entry = np.uint64(2 * (base + np.int64(step)))
+        T[out + x] = table[entry] + table[entry + np.uint64(1)] * (steps - step)

@@ -1,6 +1,6 @@
 """Heat of a composite body through the faces of the box and through surfaces towards void.
 
-Up to SURFACES of them are done together, as vectors: their cells' numbers are gathered in the ring from
+Up to SURFACES of them are done together, as vectors: their cells' numbers are gathered in the memory of the ring from
 ``plan.surfaces`` on, one array after the other.
 """
 
@@ -8,8 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, GAIN, SHARE, CompositePlan, at_step, number_of, state
-from heatsim.kernels.cpu.march import Rows, Tile, inlined
+from heatsim.kernels.cpu.composite_cells import (
+    BEAM_FIELDS,
+    BEAM_SUMS,
+    CONDITION,
+    FACE_FIELDS,
+    IS_OPEN,
+    MAP,
+    SUMS,
+    TYPES,
+    half_cell,
+    row_number,
+    state,
+)
+from heatsim.kernels.cpu.march import Rows, Tile
+from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 from heatsim.physics import mixed_cells
 from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
@@ -17,55 +30,65 @@ from heatsim.physics.mixed_cells import MIXED
 
 SURFACES = 256
 # The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams and their heat; then
-# the temperature of the surface minus that of the cell, and whether it is found. The last is as long as both.
+# the temperature of the surface minus that of the cell, and whether it is found.
 _DEGREES, _CONDUCTANCE, _SHARE, _BEAM, _FROM_BEAM, _RISE, _FOUND = range(0, 7 * SURFACES, SURFACES)
 ROOM = 7 * SURFACES
 
-place_of: Any = inlined(mixed_cells.place_of)
+place_of: Any = compiled(mixed_cells.place_of)
 
 
-@inlined
-def add_void(plan: CompositePlan, tile: Tile, step: int, rows: Rows, T: Any) -> None:
+@compiled
+def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
-    layout, boundary, tables, at = plan.layout, plan.boundary, plan.tables, plan.surfaces
-    number, factor, exposed = boundary.void_condition, plan.values.factors[at_step(plan.values.factors, step)], plan.ledger.exposed
-    condition = plan.values.conditions[at_step(plan.values.conditions, step)][number]
-    held = plan.values.held.size > 0 and condition[FREE] == 0
-    zero = factor - factor
-    gained = zero
-    first_row = number_of(plan, rows)
+    ledger = doubles_at(plan.exposed)
+    x, axis, cell_types = ints_at(plan.surface_x), bytes_at(plan.surface_axis), bytes_at(plan.surface_type)
+    weight, is_last = reals_at(plan.surface_weight, T), bytes_at(plan.surface_last)
+    factor = reals_at(plan.factors, T)[step * plan.factors_stride]
+    number, surface, gained, first_row = plan.void_condition, behind(T, plan.surfaces), factor - factor, row_number(plan, rows)
+    condition = _condition(plan, T, step, number)
+    held = plan.potentials > 0 and condition[FREE] == 0
     for row in range(rows.count):
-        of_row = first_row + row
-        owned = tile.first_y <= rows.y + row < tile.end_y and tile.first_z <= rows.z < tile.end_z
-        in_ring, in_sums = rows.here + row * plan.stride, plan.sums + row * plan.stride
-        for first in range(layout.surface_first[of_row], layout.surface_first[of_row + 1], SURFACES):
-            count = min(layout.surface_first[of_row + 1] - first, SURFACES)
+        recorded = tile.first_y <= rows.y + row < tile.end_y and tile.first_z <= rows.z < tile.end_z and plan.exposed
+        here, sums = behind(T, rows.here + row * plan.stride), behind(T, plan.sums + row * plan.stride)
+        begin, end = ints_at(plan.surface_first)[first_row + row], ints_at(plan.surface_first)[first_row + row + 1]
+        for first in range(begin, end, SURFACES):
+            count = min(end - first, SURFACES)
             for j in range(count):
-                i, cell_type = in_ring + layout.surface_x[first + j], layout.surface_type[first + j]
-                half = tables.halves[cell_type, layout.surface_axis[first + j]]
-                degrees, conducting = state(tables, cell_type, T[i])
-                T[at + _DEGREES + j] = degrees
-                T[at + _CONDUCTANCE + j] = half[CONDUCTANCE] * conducting * layout.surface_weight[first + j]
-                T[at + _SHARE + j] = half[SHARE] if held else half[SHARE] * conducting
-                T[at + _BEAM + j] = zero
-            if held:
-                of_types = plan.values.held[at_step(plan.values.held, step)][number]
-                for j in range(count):
-                    potential = T[in_ring + layout.surface_x[first + j] + plan.potentials]
-                    T[at + _RISE + j] = of_types[layout.surface_type[first + j]] - potential
-            else:
-                find_rises(condition, boundary.scale, T, at, count)
+                cell_type = np.int64(cell_types[first + j])
+                conductance, share, _ = half_cell(plan, T, cell_type, np.int64(axis[first + j]))
+                degrees, conducting = state(plan, T, cell_type, here[x[first + j]])
+                surface[_DEGREES + j] = degrees
+                surface[_CONDUCTANCE + j] = conductance * conducting * weight[first + j]
+                surface[_SHARE + j] = share if held else share * conducting
+                surface[_BEAM + j] = factor - factor
+                if held:
+                    at_ambient = _held(plan, T, step, number, cell_type)
+                    surface[_RISE + j] = at_ambient - here[x[first + j] + plan.potentials]
+            if not held:
+                find_rises(condition, reals_at(plan.scale, T), surface, count)
             for j in range(count):
-                gained = gained + T[at + _SHARE + j] * T[at + _RISE + j]
-                if layout.surface_last[first + j]:
-                    T[in_sums + layout.surface_x[first + j]] += gained
-                    if owned and exposed.size:
-                        exposed[layout.surface_rank[first + j]] += np.float64(factor) * np.float64(gained)
-                    gained = zero
+                gained = gained + surface[_SHARE + j] * surface[_RISE + j]
+                if is_last[first + j]:
+                    sums[x[first + j]] += gained
+                    if recorded:
+                        ledger[ints_at(plan.surface_rank)[first + j]] += np.float64(factor) * np.float64(gained)
+                    gained = factor - factor
 
 
-@inlined
-def add_faces(plan: CompositePlan, tile: Tile, step: int, rows: Rows, T: Any) -> None:
+@compiled
+def _condition(plan: Any, T: Any, step: int, number: int) -> Any:
+    """The six numbers of a condition."""
+    return behind(reals_at(plan.conditions, T), step * plan.conditions_stride + CONDITION * number)
+
+
+@compiled
+def _held(plan: Any, T: Any, step: int, number: int, cell_type: int) -> Any:
+    """The potential of cells of a type at the temperature of a held surface."""
+    return reals_at(plan.held, T)[step * plan.held_stride + number * plan.types + cell_type]
+
+
+@compiled
+def add_faces(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     """Add the heat through the faces of the box to the sums of some rows."""
     nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.count
     z, y = wrap(rows.z, nz), wrap(rows.y, ny)
@@ -74,201 +97,187 @@ def add_faces(plan: CompositePlan, tile: Tile, step: int, rows: Rows, T: Any) ->
         first_owned, end_owned = 0, 0
     # Faces in the order of composite/composite.cuh, so that edges and corners have the same bits.
     for face in range(6):
-        if not plan.boundary.open[face]:
+        far, axis = face % 2, face // 2
+        if not longs_at(plan.faces)[len(FACE_FIELDS) * face + IS_OPEN]:
             continue
-        far = face % 2
-        if face < 2:
-            x, owned = (nx - 1) * far, (first_owned, end_owned)
-            _add_line(plan, step, T, face, (z, y), count, (rows.here + x, plan.sums + x, stride), owned)
-        elif face >= 4 or (y + count == ny if far else y == 0):
-            if face >= 4 and z != (nz - 1) * far:
-                continue
-            first, end = (0, count) if face >= 4 else ((count - 1) * far, (count - 1) * far + 1)
-            for row in range(first, end):
-                owned = (0, nx) if first_owned <= row < end_owned else (0, 0)
-                line = (rows.here + row * stride, plan.sums + row * stride, 1)
-                _add_line(plan, step, T, face, (y + row if face >= 4 else z, 0), nx, line, owned)
+        if (axis == 1 and (y + count != ny if far else y != 0)) or (axis == 2 and z != (nz - 1) * far):
+            continue
+        # Lines of cells of the face: a column of all rows across x, else rows.
+        first, end = (0, count) if axis == 2 else ((count - 1) * far * axis, (count - 1) * far * axis + 1)
+        for row in range(first, end):
+            x, n, distance = ((nx - 1) * far, count, stride) if axis == 0 else (0, nx, 1)
+            owned = (max(first_owned, 0), end_owned)
+            if axis > 0:
+                owned = (0, nx if first_owned <= row < end_owned else 0)
+            at = row * stride + x
+            place = (y + row if axis == 2 else z, y if axis == 0 else 0)
+            _add_line(plan, step, T, face, place, n, (rows.here + at, plan.sums + at, distance), owned)
 
 
-@inlined
-def _add_line(
-    plan: CompositePlan, step: int, T: Any, face: int, first: Any, count: int, line: Any, owned: Any
-) -> None:
+@compiled
+def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line: Any, owned: Any) -> None:
     """Add the heat through a face to a line of its cells.
 
     Args:
-        plan: the data of the call.
+        plan: the plan.
         step: the step of the call.
         T: the ring.
         face: the face.
-        first: the place (v, u) on it of the line's first cell; the line runs along u.
-        count: number of cells.
+        place: the place (v, u) on it of the line's first cell; the line runs along u.
+        n: number of cells.
         line: where the first cell is in the ring, where its sum is, and the distance to the next cell.
         owned: the first cell whose heat is added to the ledger, and one after the last.
     """
-    v, first_u = first
-    numbers = plan.boundary.maps[face]
+    width, fields = plan.ny if face < 2 else plan.nx, behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    first = place[0] * width + place[1]
+    numbers = behind(bytes_at(fields[MAP]), first)
     k = 0
-    while k < count:
-        number, end = face, min(k + SURFACES, count)
-        if numbers.size:
-            number, most = np.int64(numbers[v, first_u + k]), end
+    while k < n:
+        number, end = face, min(k + SURFACES, n)
+        if fields[MAP]:
+            number, most = np.int64(numbers[k]), end
             end = k + 1
-            while number != MIXED and end < most and numbers[v, first_u + end] == number:
+            while number != MIXED and end < most and numbers[end] == number:
                 end += 1
-        _add_cells(plan, step, T, face, number, (v, first_u + k), end - k, line, (k, owned[0], owned[1]))
+        here, sums = behind(T, line[0] + k * line[2]), behind(T, line[1] + k * line[2])
+        some = (first + k, end - k, max(owned[0] - k, 0), min(owned[1], end) - k)
+        _gather_beams(plan, step, T, face, (place[0], place[1] + k), end - k)
+        _add_cells(plan, step, T, face, number, some, (here, sums, line[2]))
         k = end
 
 
-@inlined
-def _add_cells(
-    plan: CompositePlan, step: int, T: Any, face: int, number: int, first: Any, count: int, line: Any, owned: Any
-) -> None:
-    """Add the heat of one condition, or of the conditions that share a cell; ``owned`` begins with the first cell."""
-    boundary, tables, ledger, at = plan.boundary, plan.tables, plan.ledger, plan.surfaces
-    axis, factor = face // 2, np.float64(plan.values.factors[at_step(plan.values.factors, step)])
-    v, u = first
-    types, distance = boundary.types[face], line[2]
-    in_ring, in_sums = line[0] + owned[0] * distance, line[1] + owned[0] * distance
-    condition = plan.values.conditions[at_step(plan.values.conditions, step)][number if number != MIXED else 0]
-    held = plan.values.held.size > 0 and condition[FREE] == 0 and number != MIXED
-    _gather_beams(plan, step, T, face, v, u, count)
+@compiled
+def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, line: Any) -> None:
+    """Add the heat of one condition, or of the conditions that share a cell.
+
+    ``some`` are the place of the first cell on the face, the number of cells, and which of them are recorded.
+    """
+    surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    place, count, first_recorded, end_recorded = some
+    here, sums, distance = line
+    condition = _condition(plan, T, step, number if number != MIXED else 0)
+    held = plan.potentials > 0 and condition[FREE] == 0 and number != MIXED
     for j in range(count):
-        cell_type = np.int64(types[v, u + j]) if types.size else 0
-        half = tables.halves[cell_type, axis]
-        degrees, conducting = state(tables, cell_type, T[in_ring + j * distance])
-        conducts = half[CONDUCTANCE] != 0
+        cell_type = np.int64(bytes_at(fields[TYPES])[place + j]) if fields[TYPES] else 0
+        conductance, share, gain = half_cell(plan, T, cell_type, face // 2)
+        degrees, conducting = state(plan, T, cell_type, here[j * distance])
         # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
-        T[at + _DEGREES + j] = degrees
-        T[at + _CONDUCTANCE + j] = half[CONDUCTANCE] * conducting if conducts else tables.one[0]
-        T[at + _SHARE + j] = half[SHARE] if held else half[SHARE] * conducting
-        T[at + _FROM_BEAM + j] = half[GAIN] * T[at + _BEAM + j]
-    if held:
-        of_types = plan.values.held[at_step(plan.values.held, step)][number]
-        for j in range(count):
-            cell_type = np.int64(types[v, u + j]) if types.size else 0
-            T[at + _RISE + j] = of_types[cell_type] - T[in_ring + j * distance + plan.potentials]
-    elif number != MIXED:
-        find_rises(condition, boundary.scale, T, at, count)
-    else:
-        owns = owned[1] <= owned[0] < owned[2]
-        T[at + _RISE] = _pass_parts(plan, step, T, face, v, u, in_ring, owns)
-        T[at + _SHARE] = tables.one[0]
+        surface[_DEGREES + j] = degrees
+        surface[_CONDUCTANCE + j] = conductance * conducting if conductance != 0 else type(conductance)(1.0)
+        surface[_SHARE + j] = share if held else share * conducting
+        surface[_FROM_BEAM + j] = gain * surface[_BEAM + j]
+        if held:
+            surface[_RISE + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
+    if number == MIXED:
+        surface[_RISE] = _pass_parts(plan, step, T, face, place, here, end_recorded > first_recorded)
+        surface[_SHARE] = type(surface[_RISE])(1.0)
+    elif not held:
+        find_rises(condition, reals_at(plan.scale, T), surface, count)
     for j in range(count):
-        T[in_sums + j * distance] += T[at + _SHARE + j] * T[at + _RISE + j]
-    sums, beam_sums = ledger.faces[face], ledger.beams[face]
-    for j in range(max(owned[1] - owned[0], 0), min(owned[2] - owned[0], count)):
-        if sums.size:
-            heat = T[at + _SHARE + j] * T[at + _RISE + j]
-            sums[v, u + j] += factor * (np.float64(heat) - np.float64(T[at + _FROM_BEAM + j]))
-        if beam_sums.size:
-            beam_sums[v, u + j] += factor * np.float64(T[at + _FROM_BEAM + j])
+        sums[j * distance] += surface[_SHARE + j] * surface[_RISE + j]
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    ledger, of_beams = behind(doubles_at(fields[SUMS]), place), behind(doubles_at(fields[BEAM_SUMS]), place)
+    if fields[SUMS]:
+        for j in range(first_recorded, end_recorded):
+            heat = surface[_SHARE + j] * surface[_RISE + j]
+            ledger[j] += factor * (np.float64(heat) - np.float64(surface[_FROM_BEAM + j]))
+    if fields[BEAM_SUMS]:
+        for j in range(first_recorded, end_recorded):
+            of_beams[j] += factor * np.float64(surface[_FROM_BEAM + j])
 
 
-@inlined
-def _gather_beams(plan: CompositePlan, step: int, T: Any, face: int, v: int, u: int, count: int) -> None:
-    """The flux of beams at cells of a face, in W/m²."""
-    beams, weights, at = plan.values.beams, plan.values.beam_weights[at_step(plan.values.beam_weights, step)], plan.surfaces + _BEAM
-    zero = plan.tables.one[0] - plan.tables.one[0]
+@compiled
+def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
+    """The flux of beams at cells of a face from a place (v, u) on, in W/m²."""
+    flux, (v, u) = behind(T, plan.surfaces + _BEAM), place
+    weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
+    starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
     for j in range(count):
-        T[at + j] = zero
-    for beam in range(len(beams)):
-        start = plan.values.beam_first[at_step(plan.values.beam_first, step)][beam]
-        in_v = v - start[1]
-        if beams[beam, 0] == face and 0 <= in_v < beams[beam, 4]:
-            along_v, along_u = weights[beams[beam, 3] + in_v], beams[beam, 1] - start[0]
-            for cell in range(max(u, start[0]), min(u + count, start[0] + beams[beam, 2])):
-                T[at + cell - u] += along_v * weights[along_u + cell]
+        flux[j] = type(flux[j])(0.0)
+    for number in range(plan.beam_count):
+        beam, first_u, first_v = behind(longs_at(plan.beams), BEAM_FIELDS * number), starts[2 * number], starts[2 * number + 1]
+        if beam[0] == face and first_v <= v < first_v + beam[4]:
+            along_v, along_u = weights[beam[3] + v - first_v], beam[1] - first_u
+            for cell in range(max(u, first_u), min(u + count, first_u + beam[2])):
+                flux[cell - u] += along_v * weights[along_u + cell]
 
 
-@inlined
-def _pass_parts(
-    plan: CompositePlan, step: int, T: Any, face: int, v: int, u: int, in_ring: int, owned: bool
-) -> Any:
-    """The heat into a cell through the parts of its face, also added to the ledger."""
-    boundary, tables, at, parts = plan.boundary, plan.tables, plan.surfaces, plan.ledger.parts
-    factor, place = plan.values.factors[at_step(plan.values.factors, step)], place_of(face, v * boundary.maps[face].shape[1] + u)
-    cell_type = np.int64(boundary.types[face][v, u]) if boundary.types[face].size else 0
-    half, degrees = tables.halves[cell_type, face // 2], T[at + _DEGREES]
-    gained = -(degrees - degrees)
-    if half[CONDUCTANCE] == 0:
+@compiled
+def _pass_parts(plan: Any, step: int, T: Any, face: int, cell: int, here: Any, recorded: bool) -> Any:
+    """The heat into a cell of a face through the parts of its surface, also added to the ledger."""
+    surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    places, place, factor = longs_at(plan.mixed_places), place_of(face, cell), reals_at(plan.factors, T)[step * plan.factors_stride]
+    cell_type = np.int64(bytes_at(fields[TYPES])[cell]) if fields[TYPES] else 0
+    conductance, share, _ = half_cell(plan, T, cell_type, face // 2)
+    gained = -(factor - factor)
+    if conductance == 0:
         return gained
-    low, high = 0, len(boundary.places) - 1
+    low, high = 0, plan.mixed_cells - 1
     while low < high:
         middle = (low + high) // 2
-        if boundary.places[middle] < place:
+        if places[middle] < place:
             low = middle + 1
         else:
             high = middle
-    for part in range(boundary.first[low], boundary.first[low + 1]):
-        number, fraction = boundary.numbers[part], boundary.fractions[part]
-        condition = plan.values.conditions[at_step(plan.values.conditions, step)][number]
-        if plan.values.held.size and condition[FREE] == 0:
-            of_types = plan.values.held[at_step(plan.values.held, step)][number]
-            passing = half[SHARE] * (of_types[cell_type] - T[in_ring + plan.potentials])
+    for part in range(longs_at(plan.mixed_first)[low], longs_at(plan.mixed_first)[low + 1]):
+        number, fraction = longs_at(plan.mixed_numbers)[part], reals_at(plan.mixed_fractions, T)[part]
+        condition = _condition(plan, T, step, number)
+        if plan.potentials > 0 and condition[FREE] == 0:
+            passing = fraction * (share * (_held(plan, T, step, number, cell_type) - here[plan.potentials]))
         else:
-            passing = T[at + _SHARE] * surface_rise(
-                condition, T[at + _CONDUCTANCE], boundary.scale, degrees, T[at + _BEAM]
+            rise = surface_rise(
+                condition, surface[_CONDUCTANCE], reals_at(plan.scale, T), surface[_DEGREES], surface[_BEAM]
             )
-        passing = fraction * passing
-        if owned and parts.size:
-            of_part = np.float64(passing) - np.float64(fraction * T[at + _FROM_BEAM])
-            parts[part] += np.float64(factor) * of_part
+            passing = fraction * (surface[_SHARE] * rise)
+        if recorded and plan.parts:
+            of_part = np.float64(passing) - np.float64(fraction * surface[_FROM_BEAM])
+            doubles_at(plan.parts)[part] += np.float64(factor) * of_part
         gained = gained + passing
     return gained
 
 
 @compiled
-def find_rises(condition: Any, scale: Any, T: Any, at: int, count: int) -> None:
+def find_rises(condition: Any, scale: Any, surface: Any, count: int) -> None:
     """The temperature of each surface minus that of its cell."""
-    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
-    zero = film - film
-    i, n = np.uint64(at), np.uint64(count)
-    if not emission > zero:
-        _find_linear_rises(condition, T, i, n)
-        return
-    if _find_weak_rises(condition, scale, T, i, n) == count:
-        return
-    for j in range(n):
-        if T[i + np.uint64(_FOUND) + j] == zero:
-            T[i + np.uint64(_RISE) + j] = surface_rise(
-                condition,
-                *(T[i + np.uint64(_CONDUCTANCE) + j], scale, T[i + np.uint64(_DEGREES) + j]),
-                T[i + np.uint64(_BEAM) + j],
-            )
+    if not condition[EMISSION] > 0:
+        _find_linear_rises(condition, surface, count)
+    elif _find_weak_rises(condition, scale, surface, count) < count:
+        for j in range(count):
+            if surface[_FOUND + j] == 0:
+                surface[_RISE + j] = surface_rise(
+                    condition, surface[_CONDUCTANCE + j], scale, surface[_DEGREES + j], surface[_BEAM + j]
+                )
 
 
 @compiled
-def _find_linear_rises(condition: Any, T: Any, i: Any, n: Any) -> None:
+def _find_linear_rises(condition: Any, surface: Any, count: int) -> None:
     """Without radiation."""
     whole_vectors()
     film, free, ambient, flux = condition[FILM], condition[FREE], condition[AMBIENT], condition[FLUX]
-    for j in range(n):
-        linear = film * (ambient - T[i + np.uint64(_DEGREES) + j]) + free * (flux + T[i + np.uint64(_BEAM) + j])
-        T[i + np.uint64(_RISE) + j] = linear / (free * T[i + np.uint64(_CONDUCTANCE) + j] + film)
+    for j in range(np.uint64(count)):
+        linear = film * (ambient - surface[_DEGREES + j]) + free * (flux + surface[_BEAM + j])
+        surface[_RISE + j] = linear / (free * surface[_CONDUCTANCE + j] + film)
 
 
 @compiled
-def _find_weak_rises(condition: Any, scale: Any, T: Any, i: Any, n: Any) -> Any:
+def _find_weak_rises(condition: Any, scale: Any, surface: Any, count: int) -> Any:
     """The second-order step of :func:`surface_rise`; the number of surfaces for which it is accurate enough."""
     whole_vectors()
     film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
     emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
-    zero = film - film
-    b, twice, found = surroundings + reference, emission + emission, 0
-    for j in range(n):
-        T_here = T[i + np.uint64(_DEGREES) + j]
-        linear = film * (ambient - T_here) + free * (flux_in + T[i + np.uint64(_BEAM) + j])
-        losses = free * T[i + np.uint64(_CONDUCTANCE) + j] + film
-        a = T_here + reference
+    zero, b, twice, found = film - film, surroundings + reference, emission + emission, 0
+    for j in range(np.uint64(count)):
+        T = surface[_DEGREES + j]
+        linear = film * (ambient - T) + free * (flux_in + surface[_BEAM + j])
+        losses, a = free * surface[_CONDUCTANCE + j] + film, T + reference
         exchange = emission * ((a + b) * (a * a + b * b))
-        driving = exchange * (surroundings - T_here) + linear
+        driving = exchange * (surroundings - T) + linear
         double, slope = a + a, (twice + twice) * (a * a * a) + losses
         step = driving / slope
         second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-        T[i + np.uint64(_RISE) + j] = step - step * second
+        surface[_RISE + j] = step - step * second
         settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
-        T[i + np.uint64(_FOUND) + j] = settled
+        surface[_FOUND + j] = settled
         found += np.int64(settled)
     return found
 

@@ -10,7 +10,7 @@ divided into runs, whose cells are all stepped with one stencil, as vectors:
 So an interface across y or z is a run too. Surfaces towards void come after, in a list of their own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -76,6 +76,12 @@ class Layout:
     surface_last: NDArray[np.bool_]
     stencils: Stencils
     face_types: tuple[NDArray[np.uint8], ...]
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """All arrays but those of faces, by their names."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)[:-2]}
+        return own | {field.name: getattr(self.stencils, field.name) for field in fields(self.stencils)}
 
 
 def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:

@@ -18,9 +18,9 @@ A row in the ring has one more cell at each end, the neighbour of its first or l
 lines. So a plane is one contiguous run of cells, which the compiler vectorises without special cases at row ends.
 
 Memory is read once and written once for S steps. What a step does with the rows is the business of the kernel, which
-supplies two functions to :func:`sweeping`.
+supplies two functions to :func:`sweeping`. Arrays are pointers there (plan.py).
 
-A plan is a named tuple with at least these fields:
+A plan (plan.py) has at least these fields:
 
     nz, ny, nx                          number of cells
     periodic_x, periodic_y, periodic_z  which axes wrap
@@ -37,12 +37,8 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from heatsim.kernels.cpu.rows import OPTIONS, compiled, copy_row, wrap
-
-# For functions that take tuples of arrays: a call would pass the shape and strides of every array, which takes longer
-# than updating a cell.
-inlined: Any = njit(forceinline=True, **OPTIONS)
-
+from heatsim.kernels.cpu.plan import memory_of
+from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
 
 class Tile(NamedTuple):
     """The rows and planes that a tile writes, and the steps of the call that the sweep does."""
@@ -81,12 +77,12 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
 
     With several workers, all must finish a sweep before the next begins. Its arguments:
 
-        plan         the data of the call
-        T            the field before the call's first sweep, a 1-d array. Even sweeps read it, odd ones write it.
-        T_new        an array of the same size. Even sweeps write it, odd ones read it.
+        plans        the record of the call's plan
+        field        the temperatures before the call's first sweep, a 1-d array. Even sweeps read it, odd ones write it.
+        other        an array of the same size. Even sweeps write it, odd ones read it.
         first_sweep  the first sweep
         end_sweep    one after the last sweep
-        ring         memory for a tile's levels, initially zero
+        memory       memory for a tile's levels, initially zero
         worker       the worker's number
 
     Args:
@@ -97,8 +93,9 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
 
     @compiled
     def sweep_tiles(
-        plan: Any, T: Any, T_new: Any, first_sweep: int, end_sweep: int, ring: Any, worker: int
+        plans: Any, field: Any, other: Any, first_sweep: int, end_sweep: int, memory: Any, worker: int
     ) -> None:
+        plan, T, T_new, ring = plans[0], memory_of(field), memory_of(other), memory_of(memory)
         tiles_y, tiles_z = -(-plan.ny // plan.tile_y), -(-plan.nz // plan.tile_z)
         for sweep in range(first_sweep, end_sweep):
             steps = (plan.steps * sweep // plan.sweeps, plan.steps * (sweep + 1) // plan.sweeps)
@@ -108,7 +105,7 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
                 source, target = (T, T_new) if sweep % 2 == 0 else (T_new, T)
                 march(plan, tile, source, target, ring)
 
-    @inlined
+    @njit(inline="always")
     def march(plan: Any, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
         """Move one tile through all planes."""
         nz, ny, nx, periodic_y, periodic_z = plan.nz, plan.ny, plan.nx, plan.periodic_y, plan.periodic_z
@@ -163,7 +160,7 @@ def _rows(first: int, end: int, halo: int, n: int, periodic: bool) -> Any:
     return max(first - halo, 0), min(end + halo, n)
 
 
-@inlined
+@compiled
 def set_row_ends(plan: Any, ring: Any, start: int, rows: int) -> None:
     """Set the cells before and after each row: the neighbours of its first and last cell."""
     nx, stride, periodic = plan.nx, plan.stride, plan.periodic_x
@@ -173,7 +170,7 @@ def set_row_ends(plan: Any, ring: Any, start: int, rows: int) -> None:
         ring[row + nx] = first if periodic else last
 
 
-@inlined
+@compiled
 def set_end_rows(plan: Any, ring: Any, plane: int, from_y: int, to_y: int) -> None:
     """Copy the outermost rows beyond the ends in y, unless y is periodic."""
     nx, stride, first, last = plan.nx, plan.stride, plane, plane + (plan.ny - 1) * plan.stride

@@ -137,18 +137,15 @@ def _advance_numba(
 ) -> tuple[Field, Field]:
     # numba's import takes half a second.
     from heatsim.kernels.cpu import blocked
+    from heatsim.kernels.cpu.plan import Plan
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
     chosen = choose_tiling(T, periodic, len(f))
-    nz, ny, nx = T.shape
-    periodic_x, periodic_y, periodic_z = periodic
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    plan = blocked.BlockPlan(
-        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, len(f), chosen.sweeps(len(f)), chosen.workers),
-        *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
-        *(SCHEMES.index(scheme), step, _of_each(c, len(f)), f, g, x_min, x_max, y_min, y_max, z_min, z_max),
-    )
-    return run_sweeps(partial(blocked.advance, plan), T, T_new, len(f), chosen, chosen.ring)
+    values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
+    sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
+    plan = Plan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
+    return run_sweeps(partial(blocked.advance, plan.record), T, T_new, len(f), chosen, chosen.ring)
 
 
 def choose_tiling(T: Field, periodic: tuple[bool, bool, bool], steps: int, fields: int = 1) -> Tiling:

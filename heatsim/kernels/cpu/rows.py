@@ -2,7 +2,7 @@
 
 The functions do for a row what stencil.cuh does for a cell, without fastmath and fma, so that results have the same
 bits as the NumPy oracle. Arrays are 1-d; a row begins at ``here`` in T, the values before the step, and at ``new`` in
-the array of new values. Loop indices are unsigned: the compiler does not vectorise loops whose index may be negative.
+the array of new values; arrays are pointers (plan.py). Loop indices are unsigned: the compiler does not vectorise loops whose index may be negative.
 """
 
 from typing import Any
@@ -120,15 +120,16 @@ def add_face_column(
 
 @compiled
 def add_face_row(
-    f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, row: int, owned: bool
+    f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, first: int, recorded: bool
 ) -> None:
-    """Add a face that contains all n cells of a row. If ``owned``, add the heat to a row of the face's sums."""
+    """Add a face that contains all n cells of a row; if ``recorded``, also to the face's sums from ``first`` on."""
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
         total[out + x] += f - g * T[i + x]
-    if owned and sums.size:
+    if recorded:
+        first_sum = np.uint64(first)
         for x in range(np.uint64(n)):
-            sums[row, x] += f - g * T[i + x]
+            sums[first_sum + x] += f - g * T[i + x]
 
 
 @compiled
@@ -151,16 +152,20 @@ def add_constant(value: Any, total: Any, new: int, n: int) -> None:
 
 @compiled
 def add_scaled(base: Any, here: int, factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> None:
-    """Set T_new = base + factor·total in a row; an empty ``base`` stands for 0."""
+    """Set T_new = base + factor·total in a row."""
     whole_vectors()
     i, j, out = np.uint64(here), np.uint64(at), np.uint64(new)
-    if base.size == 0:
-        zero = factor - factor
-        for x in range(np.uint64(n)):
-            T_new[out + x] = factor * total[j + x] + zero
-        return
     for x in range(np.uint64(n)):
         T_new[out + x] = factor * total[j + x] + base[i + x]
+
+
+@compiled
+def scale(factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> None:
+    """Set T_new = 0 + factor·total in a row."""
+    whole_vectors()
+    j, out, zero = np.uint64(at), np.uint64(new), factor - factor
+    for x in range(np.uint64(n)):
+        T_new[out + x] = factor * total[j + x] + zero
 
 
 @compiled

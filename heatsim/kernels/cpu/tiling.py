@@ -52,6 +52,13 @@ class Tiling:
         """Number of sweeps for a number of steps."""
         return -(-steps // self.depth)
 
+    def plan(self, shape: tuple[int, ...], periodic: tuple[bool, bool, bool], steps: int) -> dict[str, int]:
+        """The fields that march.py needs of a plan for a number of steps."""
+        names = ("nz", "ny", "nx", "periodic_x", "periodic_y", "periodic_z", "steps", "sweeps", "workers")
+        numbers = (*shape, *periodic, steps, self.sweeps(steps), self.workers)
+        own = {name: getattr(self, name) for name in ("tile_y", "tile_z", "rows", "stride", "margin")}
+        return dict(zip(names, map(int, numbers), strict=True)) | own
+
 
 def choose(
     shape: tuple[int, int, int],

@@ -1,0 +1,95 @@
+"""Plans: one record of numbers and addresses instead of dozens of arrays.
+
+A compiled function that takes arrays gets the shape and strides of each; numba takes most of its time for them, and so
+does a call. A record is one pointer. Functions make views of the arrays that they need, without a length.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu.rows import intrinsic
+
+# The fields that march.py uses.
+MARCH = (
+    *("nz", "ny", "nx", "periodic_x", "periodic_y", "periodic_z", "steps", "sweeps", "workers"),
+    *("tile_y", "tile_z", "rows", "stride", "margin"),
+)
+
+
+class Plan:
+    """A record of 64-bit integers, for compiled functions.
+
+    Attributes:
+        record: the record, shape (1,).
+    """
+
+    def __init__(self, fields: Sequence[str], values: Mapping[str, Any], kept: Sequence[NDArray[Any]] = ()) -> None:
+        """Enter the values of all fields: integers, and arrays by their addresses.
+
+        Args:
+            fields: their names.
+            values: their values; arrays have to be contiguous.
+            kept: other arrays whose addresses are among them.
+        """
+        self._arrays = [*kept, *(value for value in values.values() if isinstance(value, np.ndarray))]
+        assert values.keys() == set(fields)
+        self.record = np.zeros(1, dtype=[(name, np.int64) for name in fields])
+        for name in fields:
+            self.record[name] = address_of(values[name]) if isinstance(values[name], np.ndarray) else values[name]
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """The address of an array's memory; 0 if it is empty."""
+    assert array.flags.c_contiguous
+    return array.ctypes.data if array.size else 0
+
+
+def _at_address(kind: Any) -> Any:
+    """A compiled function that makes a pointer to numbers from an address; ``p[i]`` reads and writes them."""
+
+    @intrinsic
+    def pointer(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), generate
+
+    return pointer
+
+
+bytes_at, ints_at, longs_at = _at_address(types.uint8), _at_address(types.int32), _at_address(types.int64)
+doubles_at = _at_address(types.float64)
+
+
+@intrinsic
+def reals_at(typing_context: Any, address: Any, T: Any) -> Any:
+    """The numbers at an address, of the type of a field T."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(T.dtype)(types.int64, T), generate
+
+
+@intrinsic
+def memory_of(typing_context: Any, array: Any) -> Any:
+    """The numbers of a contiguous array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(array)(context, builder, arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), generate
+
+
+@intrinsic
+def behind(typing_context: Any, pointer: Any, count: Any) -> Any:
+    """The numbers from number ``count`` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.int64), generate

@@ -19,20 +19,20 @@ PLAN = (
     *("potentials", "sums", "surfaces"),
     # Class Layout.
     *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
-    *("surface_first", "surface_x", "surface_axis", "surface_type", "surface_weight", "surface_rank", "surface_last"),
-    *("own", "around", "weights"),
-    # c0…c6 of each stencil; classes LinkTables and EnthalpyTables.
-    *("types", "c", "links", "halves", "places", "bases", "potential_table", "states", "resistances"),
+    *("surface_first", "surface_x", "surface_type", "surface_rank", "surface_last", "own", "around", "weights"),
+    # c0…c6 of each stencil, the half cells behind void surfaces; classes LinkTables and EnthalpyTables.
+    *("types", "c", "surface_conductance", "surface_share", "links", "halves", "places", "bases", "potential_table", "states", "resistances"),
     # Class StepRows. Each beam: face, places and numbers of its weights along u and v.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
-    # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams.
+    # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
+    # the conductance, share and gain of its half cells.
     *("faces", "scale", "void_condition", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )
-FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS = tuple(range(5))
+FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS = tuple(range(8))
 BEAM_FIELDS = 5
 # Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
 CONDITION, HALF, PLACE = 6, 4, 3

@@ -12,9 +12,12 @@ from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
     BEAM_SUMS,
     CONDITION,
+    CONDUCTANCES,
     FACE_FIELDS,
+    GAINS,
     IS_OPEN,
     MAP,
+    SHARES,
     SUMS,
     TYPES,
     half_cell,
@@ -40,39 +43,51 @@ place_of: Any = compiled(mixed_cells.place_of)
 @compiled
 def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
-    ledger = doubles_at(plan.exposed)
-    x, axis, cell_types = ints_at(plan.surface_x), bytes_at(plan.surface_axis), bytes_at(plan.surface_type)
-    weight, is_last = reals_at(plan.surface_weight, T), bytes_at(plan.surface_last)
-    factor = reals_at(plan.factors, T)[step * plan.factors_stride]
-    number, surface, gained, first_row = plan.void_condition, behind(T, plan.surfaces), factor - factor, row_number(plan, rows)
-    condition = _condition(plan, T, step, number)
-    held = plan.potentials > 0 and condition[FREE] == 0
+    ledger, x, is_last = doubles_at(plan.exposed), ints_at(plan.surface_x), bytes_at(plan.surface_last)
+    number, first_row, varies = plan.void_condition, row_number(plan, rows), plan.potentials > 0
+    surface, factor = behind(T, plan.surfaces), reals_at(plan.factors, T)[step * plan.factors_stride]
+    condition, gained = _condition(plan, T, step, number), factor - factor
+    held = varies and condition[FREE] == 0
+    for j in range(SURFACES):
+        surface[_BEAM + j] = gained
     for row in range(rows.count):
         recorded = tile.first_y <= rows.y + row < tile.end_y and tile.first_z <= rows.z < tile.end_z and plan.exposed
         here, sums = behind(T, rows.here + row * plan.stride), behind(T, plan.sums + row * plan.stride)
         begin, end = ints_at(plan.surface_first)[first_row + row], ints_at(plan.surface_first)[first_row + row + 1]
         for first in range(begin, end, SURFACES):
             count = min(end - first, SURFACES)
+            conductance = behind(reals_at(plan.surface_conductance, T), first)
+            share = behind(reals_at(plan.surface_share, T), first)
             for j in range(count):
-                cell_type = np.int64(cell_types[first + j])
-                conductance, share, _ = half_cell(plan, T, cell_type, np.int64(axis[first + j]))
-                degrees, conducting = state(plan, T, cell_type, here[x[first + j]])
-                surface[_DEGREES + j] = degrees
-                surface[_CONDUCTANCE + j] = conductance * conducting * weight[first + j]
-                surface[_SHARE + j] = share if held else share * conducting
-                surface[_BEAM + j] = factor - factor
-                if held:
-                    at_ambient = _held(plan, T, step, number, cell_type)
-                    surface[_RISE + j] = at_ambient - here[x[first + j] + plan.potentials]
+                surface[_DEGREES + j] = here[x[first + j]]
+            if varies:
+                cell_types = behind(bytes_at(plan.surface_type), first)
+                for j in range(count):
+                    if held:
+                        at_ambient = _held(plan, T, step, number, np.int64(cell_types[j]))
+                        surface[_RISE + j] = at_ambient - here[x[first + j] + plan.potentials]
+                    _enter_state(plan, surface, j, np.int64(cell_types[j]), conductance[j], share[j], held)
+                conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
             if not held:
-                find_rises(condition, reals_at(plan.scale, T), surface, count)
+                find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
             for j in range(count):
-                gained = gained + surface[_SHARE + j] * surface[_RISE + j]
+                gained = gained + share[j] * surface[_RISE + j]
                 if is_last[first + j]:
                     sums[x[first + j]] += gained
                     if recorded:
                         ledger[ints_at(plan.surface_rank)[first + j]] += np.float64(factor) * np.float64(gained)
                     gained = factor - factor
+
+
+@compiled
+def _enter_state(
+    plan: Any, surface: Any, j: int, cell_type: int, conductance: Any, share: Any, held: bool
+) -> None:
+    """Replace the content of a surface's cell by its temperature, and enter what follows from its conductivity."""
+    degrees, conducting = state(plan, surface, cell_type, surface[_DEGREES + j])
+    surface[_DEGREES + j] = degrees
+    surface[_CONDUCTANCE + j] = conductance * conducting
+    surface[_SHARE + j] = share if held else share * conducting
 
 
 @compiled
@@ -156,34 +171,39 @@ def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, 
     place, count, first_recorded, end_recorded = some
     here, sums, distance = line
     condition = _condition(plan, T, step, number if number != MIXED else 0)
-    held = plan.potentials > 0 and condition[FREE] == 0 and number != MIXED
-    for j in range(count):
-        cell_type = np.int64(bytes_at(fields[TYPES])[place + j]) if fields[TYPES] else 0
-        conductance, share, gain = half_cell(plan, T, cell_type, face // 2)
-        degrees, conducting = state(plan, T, cell_type, here[j * distance])
-        # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
-        surface[_DEGREES + j] = degrees
-        surface[_CONDUCTANCE + j] = conductance * conducting if conductance != 0 else type(conductance)(1.0)
-        surface[_SHARE + j] = share if held else share * conducting
-        surface[_FROM_BEAM + j] = gain * surface[_BEAM + j]
-        if held:
-            surface[_RISE + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
+    varies = plan.potentials > 0
+    held = varies and condition[FREE] == 0 and number != MIXED
+    conductance, share = behind(reals_at(fields[CONDUCTANCES], T), place), behind(reals_at(fields[SHARES], T), place)
+    gain, degrees = behind(reals_at(fields[GAINS], T), place), here
+    if varies or distance > 1:
+        for j in range(count):
+            surface[_DEGREES + j] = here[j * distance]
+        degrees = behind(surface, _DEGREES)
+    if varies:
+        for j in range(count):
+            cell_type = np.int64(bytes_at(fields[TYPES])[place + j]) if fields[TYPES] else 0
+            if held:
+                surface[_RISE + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
+            _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
+        conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
     if number == MIXED:
-        surface[_RISE] = _pass_parts(plan, step, T, face, place, here, end_recorded > first_recorded)
+        cell = (degrees[0], conductance[0], share[0], gain[0] * surface[_BEAM])
+        surface[_RISE] = _pass_parts(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
         surface[_SHARE] = type(surface[_RISE])(1.0)
+        share = behind(surface, _SHARE)
     elif not held:
-        find_rises(condition, reals_at(plan.scale, T), surface, count)
+        find_rises(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
     for j in range(count):
-        sums[j * distance] += surface[_SHARE + j] * surface[_RISE + j]
+        sums[j * distance] += share[j] * surface[_RISE + j]
     factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
     ledger, of_beams = behind(doubles_at(fields[SUMS]), place), behind(doubles_at(fields[BEAM_SUMS]), place)
     if fields[SUMS]:
         for j in range(first_recorded, end_recorded):
-            heat = surface[_SHARE + j] * surface[_RISE + j]
-            ledger[j] += factor * (np.float64(heat) - np.float64(surface[_FROM_BEAM + j]))
+            heat, from_beam = share[j] * surface[_RISE + j], gain[j] * surface[_BEAM + j]
+            ledger[j] += factor * (np.float64(heat) - np.float64(from_beam))
     if fields[BEAM_SUMS]:
         for j in range(first_recorded, end_recorded):
-            of_beams[j] += factor * np.float64(surface[_FROM_BEAM + j])
+            of_beams[j] += factor * np.float64(gain[j] * surface[_BEAM + j])
 
 
 @compiled
@@ -203,19 +223,22 @@ def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: in
 
 
 @compiled
-def _pass_parts(plan: Any, step: int, T: Any, face: int, cell: int, here: Any, recorded: bool) -> Any:
-    """The heat into a cell of a face through the parts of its surface, also added to the ledger."""
+def _pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
+    """The heat into a cell of a face through the parts of its surface, also added to the ledger.
+
+    ``cell`` holds its temperature, the conductance and share of its half, and the heat of beams.
+    """
+    degrees, conductance, share, from_beam = cell
     surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
-    places, place, factor = longs_at(plan.mixed_places), place_of(face, cell), reals_at(plan.factors, T)[step * plan.factors_stride]
-    cell_type = np.int64(bytes_at(fields[TYPES])[cell]) if fields[TYPES] else 0
-    conductance, share, _ = half_cell(plan, T, cell_type, face // 2)
+    places, number_of_cell = longs_at(plan.mixed_places), place_of(face, place)
+    factor = reals_at(plan.factors, T)[step * plan.factors_stride]
+    cell_type = np.int64(bytes_at(fields[TYPES])[place]) if fields[TYPES] else 0
+    _, whole_share, _ = half_cell(plan, T, cell_type, face // 2)
     gained = -(factor - factor)
-    if conductance == 0:
-        return gained
     low, high = 0, plan.mixed_cells - 1
     while low < high:
         middle = (low + high) // 2
-        if places[middle] < place:
+        if places[middle] < number_of_cell:
             low = middle + 1
         else:
             high = middle
@@ -223,61 +246,59 @@ def _pass_parts(plan: Any, step: int, T: Any, face: int, cell: int, here: Any, r
         number, fraction = longs_at(plan.mixed_numbers)[part], reals_at(plan.mixed_fractions, T)[part]
         condition = _condition(plan, T, step, number)
         if plan.potentials > 0 and condition[FREE] == 0:
-            passing = fraction * (share * (_held(plan, T, step, number, cell_type) - here[plan.potentials]))
+            passing = fraction * (whole_share * (_held(plan, T, step, number, cell_type) - here[plan.potentials]))
         else:
-            rise = surface_rise(
-                condition, surface[_CONDUCTANCE], reals_at(plan.scale, T), surface[_DEGREES], surface[_BEAM]
-            )
-            passing = fraction * (surface[_SHARE] * rise)
+            rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[_BEAM])
+            passing = fraction * (share * rise)
         if recorded and plan.parts:
-            of_part = np.float64(passing) - np.float64(fraction * surface[_FROM_BEAM])
+            of_part = np.float64(passing) - np.float64(fraction * from_beam)
             doubles_at(plan.parts)[part] += np.float64(factor) * of_part
         gained = gained + passing
     return gained
 
 
 @compiled
-def find_rises(condition: Any, scale: Any, surface: Any, count: int) -> None:
+def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
     """The temperature of each surface minus that of its cell."""
     if not condition[EMISSION] > 0:
-        _find_linear_rises(condition, surface, count)
-    elif _find_weak_rises(condition, scale, surface, count) < count:
+        _find_linear_rises(condition, surface, degrees, conductance, count)
+    elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
         for j in range(count):
             if surface[_FOUND + j] == 0:
-                surface[_RISE + j] = surface_rise(
-                    condition, surface[_CONDUCTANCE + j], scale, surface[_DEGREES + j], surface[_BEAM + j]
-                )
+                surface[_RISE + j] = surface_rise(condition, conductance[j], scale, degrees[j], surface[_BEAM + j])
 
 
 @compiled
-def _find_linear_rises(condition: Any, surface: Any, count: int) -> None:
+def _find_linear_rises(condition: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
     """Without radiation."""
     whole_vectors()
     film, free, ambient, flux = condition[FILM], condition[FREE], condition[AMBIENT], condition[FLUX]
+    beam, rise = behind(surface, _BEAM), behind(surface, _RISE)
     for j in range(np.uint64(count)):
-        linear = film * (ambient - surface[_DEGREES + j]) + free * (flux + surface[_BEAM + j])
-        surface[_RISE + j] = linear / (free * surface[_CONDUCTANCE + j] + film)
+        linear = film * (ambient - degrees[j]) + free * (flux + beam[j])
+        rise[j] = linear / (free * conductance[j] + film)
 
 
 @compiled
-def _find_weak_rises(condition: Any, scale: Any, surface: Any, count: int) -> Any:
+def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
     """The second-order step of :func:`surface_rise`; the number of surfaces for which it is accurate enough."""
     whole_vectors()
     film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
     emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
     zero, b, twice, found = film - film, surroundings + reference, emission + emission, 0
+    beam, rise, is_found = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _FOUND)
     for j in range(np.uint64(count)):
-        T = surface[_DEGREES + j]
-        linear = film * (ambient - T) + free * (flux_in + surface[_BEAM + j])
-        losses, a = free * surface[_CONDUCTANCE + j] + film, T + reference
+        T = degrees[j]
+        linear = film * (ambient - T) + free * (flux_in + beam[j])
+        losses, a = free * conductance[j] + film, T + reference
         exchange = emission * ((a + b) * (a * a + b * b))
         driving = exchange * (surroundings - T) + linear
         double, slope = a + a, (twice + twice) * (a * a * a) + losses
         step = driving / slope
         second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-        surface[_RISE + j] = step - step * second
+        rise[j] = step - step * second
         settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
-        surface[_FOUND + j] = settled
+        is_found[j] = settled
         found += np.int64(settled)
     return found
 

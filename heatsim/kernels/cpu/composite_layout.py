@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.cpu.composite_body import HostBody, LinkTables
+from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.oracle import FACE_SLICES
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, planes_at_once
 
@@ -27,7 +27,6 @@ Wraps = tuple[bool, bool, bool]
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8
 _layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "Layout"]] = WeakKeyDictionary()
-_coefficients: WeakKeyDictionary[LinkTables, tuple["Layout", NDArray[np.floating]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +78,9 @@ class Layout:
 
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """All arrays but those of faces, by their names."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)[:-2]}
+        """The arrays that the kernel reads, by their names."""
+        others = ("surface_axis", "surface_weight", "stencils", "face_types")
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
         return own | {field.name: getattr(self.stencils, field.name) for field in fields(self.stencils)}
 
 
@@ -90,21 +90,6 @@ def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
     if (shape, periodic) not in layouts:
         layouts[shape, periodic] = _lay_out(body, shape, periodic)
     return layouts[shape, periodic]
-
-
-def coefficients_of(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray[np.floating]:
-    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
-    known = _coefficients.get(tables)
-    if known is None or known[0] is not layout:
-        stencils = layout.stencils
-        own, axes = stencils.own[:, None], np.arange(6) // 2
-        links = tables.links[axes, own, stencils.around] * stencils.weights
-        found = np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
-        if not body.cells.size and not body.enthalpies.vary:
-            found = tables.c[None, :]
-        known = (layout, np.ascontiguousarray(found))
-        _coefficients[tables] = known
-    return known[1]
 
 
 def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:

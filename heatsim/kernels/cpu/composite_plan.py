@@ -1,14 +1,16 @@
 """The plan of a call of the compiled CPU kernel for composite bodies."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
-from heatsim.kernels.cpu.composite_cells import PLAN
-from heatsim.kernels.cpu.composite_layout import Layout, coefficients_of, layout_of
+from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
+from heatsim.kernels.cpu.composite_layout import Layout, Shape, Wraps, layout_of
 from heatsim.kernels.cpu.plan import Plan, address_of
 from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.boundary import TOLERANCES
@@ -16,9 +18,29 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
 
 
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What a body and a length of step determine.
+
+    Attributes:
+        layout: that of the body.
+        values: fields of the plan.
+        faces: fields of each face; sums are missing.
+        kept: arrays to which ``faces`` points.
+    """
+
+    layout: Layout
+    values: dict[str, Any]
+    faces: NDArray[np.int64]
+    kept: list[NDArray[Any]]
+
+
+_numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
+
+
 def make_plan(
     T: Field,
-    periodic: tuple[bool, bool, bool],
+    periodic: Wraps,
     body: HostBody,
     tables: LinkTables,
     steps: StepRows,
@@ -33,34 +55,63 @@ def make_plan(
     """The plan; arguments as for the kernels, and the places of sums and surfaces in a worker's memory."""
     nz, ny, nx = T.shape
     layout = layout_of(body, (nz, ny, nx), periodic)
-    enthalpies, mixed = body.enthalpies, body.mixed
-    values: dict[str, Any] = chosen.plan(T.shape, periodic, steps.count)
-    values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "first_heated": body.first_heated}
-    values |= {"potentials": chosen.ring if enthalpies.vary else 0, "sums": sums, "surfaces": surfaces}
-    values |= layout.arrays | {"types": tables.links.shape[1], "c": coefficients_of(layout, body, tables)}
-    values |= {"links": tables.links, "halves": tables.halves, "places": enthalpies.places, "bases": enthalpies.bases}
-    values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
-    values |= {"resistances": enthalpies.resistances} | _changing(steps)
-    faces, kept = _faces(body, periodic, layout, ledger)
-    values |= {"faces": faces, "scale": np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)}
-    values |= {"void_condition": body.void_condition, "mixed_cells": len(mixed.places), "mixed_places": mixed.places}
-    values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
+    numbers = _numbers.get(tables)
+    if numbers is None or numbers.layout is not layout:
+        numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic)
+    faces = numbers.faces.copy()
+    faces[:, 3] = [address_of(array) for array in ledger.faces]
+    faces[:, 4] = [address_of(array) for array in ledger.beams]
+    values = numbers.values | chosen.plan(T.shape, periodic, steps.count) | _changing(steps)
+    values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
+    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
     values |= {"exposed": ledger.exposed, "parts": ledger.parts}
     values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return Plan(PLAN, values, kept)
+    return Plan(PLAN, values, [*numbers.kept, *ledger.faces, *ledger.beams])
 
 
-def _faces(
-    body: HostBody, periodic: tuple[bool, bool, bool], layout: Layout, ledger: Entries
-) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-    """The fields of each face, and the arrays that they point to."""
-    faces, kept = np.zeros((6, 5), np.int64), []
-    for face in range(6):
-        arrays = (layout.face_types[face], body.maps[face], ledger.faces[face], ledger.beams[face])
+def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
+    enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
+    behind_surfaces = halves[layout.surface_type, layout.surface_axis]
+    values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
+    values |= {"surface_conductance": behind_surfaces[:, CONDUCTANCE] * layout.surface_weight}
+    values |= {"surface_share": behind_surfaces[:, SHARE].copy()} | layout.arrays
+    values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
+    values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
+    values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}
+    values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
+    values |= {"void_condition": body.void_condition, "mixed_cells": len(mixed.places), "mixed_places": mixed.places}
+    values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
+    values = {name: address_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()} | {
+        "kept": [value for value in values.values() if isinstance(value, np.ndarray)]
+    }
+    kept: list[NDArray[Any]] = values.pop("kept")
+    faces = np.zeros((6, 8), np.int64)
+    for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
         faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
-        faces[face, 1:] = [address_of(array) for array in arrays]
+        if not faces[face, 0]:
+            continue
+        cells = types if types.size else np.zeros(_face_shape(shape, face), np.uint8)
+        conductance, share, gain, _ = np.moveaxis(halves[cells, face // 2], -1, 0)
+        # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
+        arrays = [types, numbers, np.where(conductance == 0, halves.dtype.type(1), conductance), share, gain]
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
         kept += arrays
-    return faces, kept
+    return _Numbers(layout, values, faces, kept)
+
+
+def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
+    v, u = (n for axis, n in enumerate(shape) if axis != 2 - face // 2)
+    return v, u
+
+
+def _coefficients(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray[Any]:
+    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
+    if not body.cells.size and not body.enthalpies.vary:
+        return tables.c[None, :].copy()
+    stencils = layout.stencils
+    links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around] * stencils.weights
+    return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
 
 
 def _changing(steps: StepRows) -> dict[str, Any]:

@@ -6,6 +6,7 @@ float64 array per face; it is empty if the face is not recorded.
 """
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -177,7 +178,7 @@ def run_sweeps(
         The result, and the other array.
     """
     sweeps = chosen.sweeps(steps)
-    memories = _zeros_from_a_line((chosen.workers, -(-memory // chosen.margin) * chosen.margin), T.dtype)
+    memories = _memories((chosen.workers, -(-memory // chosen.margin) * chosen.margin), T.dtype)
     run = partial(advance, T.reshape(-1), T_new.reshape(-1))
     if chosen.workers == 1:
         run(0, sweeps, memories[0], 0)
@@ -236,13 +237,21 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), "heatsim-cpu")
 
 
-def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
-    """An array of zeros that begins at a cache line."""
-    line = tiling.LINE // dtype.itemsize
-    memory = np.zeros(shape[0] * shape[1] + line, dtype)
-    first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
-    return memory[first : first + shape[0] * shape[1]].reshape(shape)
+def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
+    """Memory of each worker, from a cache line on. It holds what the last call of this thread left there.
 
+    New memory costs a page fault for every 4 KiB, which takes as long as some steps.
+    """
+    line = tiling.LINE // dtype.itemsize
+    kept = vars(_kept).get("memory")
+    if kept is None or kept.dtype != dtype or kept.size < shape[0] * shape[1]:
+        memory = np.zeros(shape[0] * shape[1] + line, dtype)
+        first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
+        kept = _kept.memory = memory[first : first + shape[0] * shape[1]]
+    return kept[: shape[0] * shape[1]].reshape(shape)
+
+
+_kept = threading.local()
 
 # kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does one step for each row of f and g, beginning with number
 # ``step``; c has one row for all steps, or one for each. It returns (result, other array); the other array has no

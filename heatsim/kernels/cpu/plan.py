@@ -5,6 +5,7 @@ does a call. A record is one pointer. Functions make views of the arrays that th
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,25 +28,29 @@ class Plan:
         record: the record, shape (1,).
     """
 
-    def __init__(self, fields: Sequence[str], values: Mapping[str, Any], kept: Sequence[NDArray[Any]] = ()) -> None:
-        """Enter the values of all fields: integers, and arrays by their addresses.
+    def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], kept: Sequence[NDArray[Any]] = ()) -> None:
+        """Enter the values of all fields.
 
         Args:
             fields: their names.
-            values: their values; arrays have to be contiguous.
-            kept: other arrays whose addresses are among them.
+            values: integers; arrays, which have to be contiguous, are entered by their addresses.
+            kept: other arrays whose addresses are among the values.
         """
         self._arrays = [*kept, *(value for value in values.values() if isinstance(value, np.ndarray))]
-        assert values.keys() == set(fields)
-        self.record = np.zeros(1, dtype=[(name, np.int64) for name in fields])
-        for name in fields:
-            self.record[name] = address_of(values[name]) if isinstance(values[name], np.ndarray) else values[name]
+        numbers = [address_of(v) if isinstance(v, np.ndarray) else v for v in map(values.__getitem__, fields)]
+        self.record = np.array(numbers, dtype=np.int64).view(_record_of(fields))
+
+
+@cache
+def _record_of(fields: tuple[str, ...]) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in fields])
 
 
 def address_of(array: NDArray[Any]) -> int:
     """The address of an array's memory; 0 if it is empty."""
-    assert array.flags.c_contiguous
-    return array.ctypes.data if array.size else 0
+    interface = array.__array_interface__
+    assert interface["strides"] is None, "not contiguous"
+    return int(interface["data"][0]) if array.size else 0
 
 
 def _at_address(kind: Any) -> Any:

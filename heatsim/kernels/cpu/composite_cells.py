@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.march import Rows
-from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, ints_at, longs_at, reals_at
-from heatsim.kernels.cpu.rows import compiled, wrap
+from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, constant, get, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 
 # Fields of a plan besides those of march.py. Tables have the shapes of their classes; what changes from step to step
 # has a stride, the numbers from one step to the next: 0 if one row holds for all steps.
@@ -19,7 +19,7 @@ PLAN = (
     *("potentials", "sums", "surfaces"),
     # Class Layout.
     *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
-    *("surface_first", "surface_x", "surface_type", "surface_rank", "surface_last", "own", "around", "weights"),
+    *("surface_first", "surface_row", "surface_x", "surface_type", "surface_rank", "surface_last", "own", "around", "weights", "between"),
     # c0…c6 of each stencil, the half cells behind void surfaces; classes LinkTables and EnthalpyTables.
     *("types", "c", "surface_conductance", "surface_share", "links", "halves", "places", "bases", "potential_table", "states", "resistances"),
     # Class StepRows. Each beam: face, places and numbers of its weights along u and v.
@@ -84,32 +84,35 @@ def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, 
 @compiled
 def sum_varying(plan: Any, T: Any, stencil: int, here: int, around: Any) -> Any:
     """The same for a cell between materials that vary with temperature; ``around`` are x−, x+, …, z+."""
-    shift, bases, own = plan.potentials, longs_at(plan.bases), np.int64(bytes_at(plan.own)[stencil])
-    centre = T[here + shift]
+    shift, between, own = plan.potentials, bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
+    c, centre = behind(reals_at(plan.c, T), 7 * stencil), T[here + shift]
+    degrees, conducting = state(plan, T, own, T[here])
     total = -(centre - centre)
     for side in range(6):
-        there, axis = around[side], side // 2
-        other = np.int64(bytes_at(plan.around)[6 * stencil + side])
-        if bases[own] == bases[other]:
-            link = reals_at(plan.links, T)[(axis * plan.types + own) * plan.types + other]
-            total += link * (T[there + shift] - centre)
+        there = around[side]
+        if between >> side & 1:
+            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+            contact = reals_at(plan.resistances, T)[own * plan.types + other]
+            contact *= reals_at(plan.weights, T)[6 * stencil + side]
+            half, _, gain = half_cell(plan, T, own, side // 2)
+            further, _, _ = half_cell(plan, T, other, side // 2)
+            total += _pass_between(plan, T, (half, gain, degrees, conducting), further, other, there, contact)
         else:
-            weight = reals_at(plan.weights, T)[6 * stencil + side]
-            total += _pass_between(plan, T, axis, (own, here), (other, there), weight)
+            total += c[1 + side] * (T[there + shift] - centre)
     return total
 
 
 @compiled
-def _pass_between(plan: Any, T: Any, axis: int, cell: Any, neighbour: Any, weight: Any) -> Any:
-    """The heat from a neighbour into a cell of another material, in K of the cell; both are (type, index)."""
-    half, _, gain = half_cell(plan, T, cell[0], axis)
-    further, _, _ = half_cell(plan, T, neighbour[0], axis)
+def _pass_between(plan: Any, T: Any, cell: Any, further: Any, other: int, there: int, contact: Any) -> Any:
+    """The heat from a neighbour into a cell of another material, in K of the cell; see composite/varying.cuh.
+
+    ``cell``: conductance and gain of its half, T − T_ref, k(T)/k(T_ref). ``further`` is the neighbour's conductance.
+    """
+    half, gain, degrees, conducting = cell
     if half == 0 or further == 0:
         return half - half
-    degrees, conducting = state(plan, T, cell[0], T[cell[1]])
-    degrees_there, conducting_there = state(plan, T, neighbour[0], T[neighbour[1]])
+    degrees_there, conducting_there = state(plan, T, other, T[there])
     one = type(half)(1.0)
-    contact = reals_at(plan.resistances, T)[cell[0] * plan.types + neighbour[0]] * weight
     resistance = one / (half * conducting) + one / (further * conducting_there) + contact
     return gain / resistance * (degrees_there - degrees)
 
@@ -119,12 +122,14 @@ def look_up(plan: Any, T: Any, here: int, n: int, cell_type: int) -> None:
     """Look up the potentials of n cells of one material; ``here`` is the first."""
     place = behind(reals_at(plan.places, T), PLACE * cell_type)
     per_kelvin, first_step, last_step = place[0], place[1], place[2]
+    whole_vectors()
     table, base = reals_at(plan.potential_table, T), longs_at(plan.bases)[cell_type]
     i, out = np.uint64(here), np.uint64(here + plan.potentials)
     for x in range(np.uint64(n)):
-        steps = T[i + x] * per_kelvin
+        steps = get(T, i + x) * per_kelvin
         step = np.floor(steps)
         step = step if step > first_step else first_step  # also for NaN
         step = step if step < last_step else last_step
         entry = np.uint64(2 * (base + np.int64(step)))
-        T[out + x] = table[entry] + table[entry + np.uint64(1)] * (steps - step)
+        value, rise = constant(table, entry), constant(table, entry + np.uint64(1))
+        put(T, out + x, value + rise * (steps - step))

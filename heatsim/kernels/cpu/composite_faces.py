@@ -43,40 +43,59 @@ place_of: Any = compiled(mixed_cells.place_of)
 @compiled
 def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
-    ledger, x, is_last = doubles_at(plan.exposed), ints_at(plan.surface_x), bytes_at(plan.surface_last)
-    number, first_row, varies = plan.void_condition, row_number(plan, rows), plan.potentials > 0
-    surface, factor = behind(T, plan.surfaces), reals_at(plan.factors, T)[step * plan.factors_stride]
-    condition, gained = _condition(plan, T, step, number), factor - factor
+    first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
+    surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
+    condition = _condition(plan, T, step, plan.void_condition)
     held = varies and condition[FREE] == 0
     for j in range(SURFACES):
         surface[_BEAM + j] = gained
-    for row in range(rows.count):
-        recorded = tile.first_y <= rows.y + row < tile.end_y and tile.first_z <= rows.z < tile.end_z and plan.exposed
-        here, sums = behind(T, rows.here + row * plan.stride), behind(T, plan.sums + row * plan.stride)
-        begin, end = ints_at(plan.surface_first)[first_row + row], ints_at(plan.surface_first)[first_row + row + 1]
-        for first in range(begin, end, SURFACES):
-            count = min(end - first, SURFACES)
-            conductance = behind(reals_at(plan.surface_conductance, T), first)
-            share = behind(reals_at(plan.surface_share, T), first)
+    end = np.int64(starts[first_row + rows.count])
+    for first in range(starts[first_row], end, SURFACES):
+        count = min(end - first, SURFACES)
+        conductance = behind(reals_at(plan.surface_conductance, T), first)
+        share = behind(reals_at(plan.surface_share, T), first)
+        row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
+        for j in range(count):
+            surface[_DEGREES + j] = T[rows.here + (row[j] - first_row) * plan.stride + x[j]]
+        if varies:
+            cell_types = behind(bytes_at(plan.surface_type), first)
             for j in range(count):
-                surface[_DEGREES + j] = here[x[first + j]]
-            if varies:
-                cell_types = behind(bytes_at(plan.surface_type), first)
-                for j in range(count):
-                    if held:
-                        at_ambient = _held(plan, T, step, number, np.int64(cell_types[j]))
-                        surface[_RISE + j] = at_ambient - here[x[first + j] + plan.potentials]
-                    _enter_state(plan, surface, j, np.int64(cell_types[j]), conductance[j], share[j], held)
-                conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
-            if not held:
-                find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
-            for j in range(count):
-                gained = gained + share[j] * surface[_RISE + j]
-                if is_last[first + j]:
-                    sums[x[first + j]] += gained
-                    if recorded:
-                        ledger[ints_at(plan.surface_rank)[first + j]] += np.float64(factor) * np.float64(gained)
-                    gained = factor - factor
+                cell_type, at = np.int64(cell_types[j]), (row[j] - first_row) * plan.stride + x[j]
+                if held:
+                    at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
+                    surface[_RISE + j] = at_ambient - T[rows.here + at + plan.potentials]
+                _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
+            conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
+        if not held:
+            find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
+        gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
+
+
+@compiled
+def _enter_void(
+    plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any, share: Any, gained: Any
+) -> Any:
+    """Add the heat of some void surfaces to the sums and to the ledger.
+
+    ``some`` are the first and how many; ``gained`` is the heat of the cell to which the first belongs, so far. Returned
+    is that of the last one's cell, 0 if it is complete.
+    """
+    first, count = some
+    row, x, rank = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first), plan.surface_rank
+    is_last, ledger, rise = behind(bytes_at(plan.surface_last), first), doubles_at(plan.exposed), plan.surfaces + _RISE
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    # Rows are counted from the first one on.
+    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.exposed == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for j in range(count):
+        gained = gained + share[j] * T[rise + j]
+        if is_last[j]:
+            T[plan.sums + (row[j] - first_row) * plan.stride + x[j]] += gained
+            if first_owned <= row[j] - first_row < end_owned:
+                ledger[ints_at(rank)[first + j]] += factor * np.float64(gained)
+            gained = gained - gained
+    return gained
 
 
 @compiled

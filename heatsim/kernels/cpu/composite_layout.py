@@ -37,11 +37,13 @@ class Stencils:
         own: the type of the cell, shape (stencils,).
         around: those of its neighbours towards x−, x+, …, z+, shape (stencils, 6).
         weights: of the links to them, shape (stencils, 6).
+        between: a bit for each neighbour of another material, if materials vary with temperature; shape (stencils,).
     """
 
     own: NDArray[np.uint8]
     around: NDArray[np.uint8]
     weights: NDArray[np.floating]
+    between: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class Layout:
         run_first, run_end, run_stencil: the runs: their ends in x, and their stencils.
         odd_first, odd_x, odd_stencil: the odd cells.
         surface_first: void surfaces by rows, those of a cell one after the other.
-        surface_x, surface_axis, surface_type: the position and the type of the cell behind each, and its direction.
+        surface_row, surface_x, surface_axis, surface_type: the position and the type of the cell behind each, and its direction.
         surface_weight: area of the voxel surface / area of the smooth surface.
         surface_rank: number of the cell among those with weights.
         surface_last: whether it is the last one of its cell.
@@ -67,6 +69,7 @@ class Layout:
     odd_x: Numbers
     odd_stencil: Numbers
     surface_first: Numbers
+    surface_row: Numbers
     surface_x: Numbers
     surface_axis: NDArray[np.uint8]
     surface_type: NDArray[np.uint8]
@@ -99,8 +102,8 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         rows, nothing = nz * ny, np.zeros(0, np.int32)
         none = np.zeros(rows + 1, np.int32)
         runs = (np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
-        surfaces = (none, nothing, *(nothing.astype(np.uint8),) * 2, nothing.astype(precision), nothing)
-        stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision))
+        surfaces = (none, nothing, nothing, *(nothing.astype(np.uint8),) * 2, nothing.astype(precision), nothing)
+        stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision), np.zeros(1, np.uint8))
         return Layout(*runs, none, nothing, nothing, *surfaces, nothing.astype(bool), stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
     runs_of, odds_of = _Rows(), _Rows()
@@ -135,7 +138,7 @@ class _StencilFinder:
     """Numbers the stencils of a body: first those of cells inside each type, then the others as they are found."""
 
     def __init__(self, body: HostBody, shape: Shape, periodic: Wraps) -> None:
-        self._shape, self._periodic, self._body = shape, periodic, body
+        self._shape, self._periodic, self._body, self.bases = shape, periodic, body, body.enthalpies.bases
         self._cells = body.cells.reshape(-1)
         self._count = int((self._cells & CELL_TYPE).max()) + 1
         own = np.arange(self._count, dtype=np.uint8)
@@ -159,6 +162,9 @@ class _StencilFinder:
             rank = np.minimum(np.searchsorted(self._weighted, places), len(self._weighted) - 1)
             has = self._weighted[rank] == places
             weights[has] = self._body.weights[rank[has]]
+        if self._body.void >= 0:  # nothing reaches void, whatever is beside it
+            is_void = types[:, 0] == self._body.void
+            types[is_void], weights[is_void] = self._body.void, 1.0
         keys = np.column_stack((types, weights.view(np.uint8))) if len(self._weighted) else types
         keys = np.ascontiguousarray(keys).view(f"V{keys.shape[1]}").reshape(-1)
         found, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -169,22 +175,14 @@ class _StencilFinder:
 
     def stencils(self) -> Stencils:
         """All that were found."""
-        return Stencils(np.concatenate(self._own), np.concatenate(self._around), np.concatenate(self._weights))
-
-    def segments(self) -> NDArray[np.int64]:
-        """A number for each stencil; a run's cells share it. Potentials are looked up in one table for a run."""
-        own = np.concatenate(self._own)
-        bases = self._body.enthalpies.bases
-        return bases[own] if bases.size else np.zeros(len(own), np.int64)
-
-    def between(self) -> NDArray[np.bool_]:
-        """Which stencils lie between materials of which one varies with temperature."""
-        bases, around = self._body.enthalpies.bases, np.concatenate(self._around)
-        if not bases.size:
-            return np.zeros(len(around), bool)
-        return np.asarray((bases[around] != bases[np.concatenate(self._own)][:, None]).any(axis=1))
+        own, around, bases = np.concatenate(self._own), np.concatenate(self._around), self._body.enthalpies.bases
+        others = bases[around] != bases[own][:, None] if bases.size else np.zeros(around.shape, bool)
+        between = np.packbits(others, axis=1, bitorder="little")[:, 0]
+        return Stencils(own, around, np.concatenate(self._weights), between)
 
     def _number(self, key: bytes, types: NDArray[np.uint8], weights: NDArray[np.floating]) -> int:
+        if (types == types[0]).all() and (weights == 1.0).all():
+            return int(types[0])
         if key not in self._numbers:
             self._numbers[key] = self._count + len(self._numbers)
             self._own.append(types[:1])
@@ -197,7 +195,10 @@ def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _
     """Divide the rows of some planes into runs and odd cells."""
     nx = stencil.shape[2]
     flat = stencil.reshape(-1)
-    segment, between = finder.segments()[flat], finder.between()
+    stencils, bases = finder.stencils(), finder.bases
+    # Potentials are looked up in one table for a run.
+    segment = (bases[stencils.own] if bases.size else np.zeros(len(stencils.own), np.int64))[flat]
+    between = stencils.between != 0
     row_starts = np.arange(len(flat)) % nx == 0
     new_segment = row_starts | np.concatenate(([True], segment[1:] != segment[:-1]))
     starts = np.flatnonzero(new_segment | np.concatenate(([True], flat[1:] != flat[:-1])))
@@ -235,7 +236,7 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> tuple[NDArray[np
     first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny))))
     last = np.append(rank[1:] != rank[:-1], True)[: len(rank)]
     return (
-        *(first.astype(np.int32), (places[rank] % nx).astype(np.int32), (side // 2).astype(np.uint8), own[rank]),
+        *(first.astype(np.int32), row.astype(np.int32), (places[rank] % nx).astype(np.int32), (side // 2).astype(np.uint8), own[rank]),
         *(weights[rank, side], rank.astype(np.int32), last),
     )
 

@@ -80,6 +80,48 @@ def reals_at(typing_context: Any, address: Any, T: Any) -> Any:
     return types.CPointer(T.dtype)(types.int64, T), generate
 
 
+def _constants(module: Any) -> Any:
+    """The set of all memory that :func:`constant` reads, for the compiler's analysis of aliases."""
+    domain = module.add_metadata(["heatsim"])
+    return module.add_metadata([module.add_metadata(["constants", domain])])
+
+
+@intrinsic
+def constant(typing_context: Any, pointer: Any, i: Any) -> Any:
+    """``pointer[i]`` of numbers that :func:`put` never writes: no store has to be expected to change them."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = builder.load(builder.gep(arguments[0], [arguments[1]]))
+        number.set_metadata("alias.scope", _constants(builder.module))
+        return number
+
+    return pointer.dtype(pointer, i), generate
+
+
+@intrinsic
+def get(typing_context: Any, pointer: Any, i: Any) -> Any:
+    """``pointer[i]`` of numbers that :func:`constant` never reads."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = builder.load(builder.gep(arguments[0], [arguments[1]]))
+        number.set_metadata("noalias", _constants(builder.module))
+        return number
+
+    return pointer.dtype(pointer, i), generate
+
+
+@intrinsic
+def put(typing_context: Any, pointer: Any, i: Any, value: Any) -> Any:
+    """``pointer[i] = value`` for numbers that :func:`constant` never reads."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        store = builder.store(arguments[2], builder.gep(arguments[0], [arguments[1]]))
+        store.set_metadata("noalias", _constants(builder.module))
+        return context.get_dummy_value()
+
+    return types.none(pointer, i, pointer.dtype), generate
+
+
 @intrinsic
 def memory_of(typing_context: Any, array: Any) -> Any:
     """The numbers of a contiguous array."""

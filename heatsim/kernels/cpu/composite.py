@@ -15,6 +15,7 @@ NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows
 from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_varying
@@ -43,7 +44,7 @@ from heatsim.physics import boundary, mixed_cells
 _OTHER_SOURCES = source_key((rows, march, plan, composite_cells, composite_faces, boundary, mixed_cells))
 
 
-@compiled
+@njit(inline="always")
 def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     _sum_runs(plan, step, rows, T)
@@ -57,7 +58,12 @@ def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: A
 @compiled
 def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
     """Sum over neighbours and sources as if each cell had the stencil of its run."""
-    stride, first, ends, stencils = plan.stride, ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
+    stride, first, ends, stencils = (
+        plan.stride,
+        ints_at(plan.run_first),
+        ints_at(plan.run_end),
+        ints_at(plan.run_stencil),
+    )
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
     row = 0
     while row < rows.count:

@@ -65,6 +65,7 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
                     at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
                     surface[_RISE + j] = at_ambient - T[rows.here + at + plan.potentials]
                 _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
+                surface[_CONDUCTANCE + j] *= reals_at(plan.surface_weight, T)[first + j]
             conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
@@ -72,9 +73,7 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
 
 
 @compiled
-def _enter_void(
-    plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any, share: Any, gained: Any
-) -> Any:
+def _enter_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any, share: Any, gained: Any) -> Any:
     """Add the heat of some void surfaces to the sums and to the ledger.
 
     ``some`` are the first and how many; ``gained`` is the heat of the cell to which the first belongs, so far. Returned
@@ -99,9 +98,7 @@ def _enter_void(
 
 
 @compiled
-def _enter_state(
-    plan: Any, surface: Any, j: int, cell_type: int, conductance: Any, share: Any, held: bool
-) -> None:
+def _enter_state(plan: Any, surface: Any, j: int, cell_type: int, conductance: Any, share: Any, held: bool) -> None:
     """Replace the content of a surface's cell by its temperature, and enter what follows from its conductivity."""
     degrees, conducting = state(plan, surface, cell_type, surface[_DEGREES + j])
     surface[_DEGREES + j] = degrees
@@ -234,7 +231,11 @@ def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: in
     for j in range(count):
         flux[j] = type(flux[j])(0.0)
     for number in range(plan.beam_count):
-        beam, first_u, first_v = behind(longs_at(plan.beams), BEAM_FIELDS * number), starts[2 * number], starts[2 * number + 1]
+        beam, first_u, first_v = (
+            behind(longs_at(plan.beams), BEAM_FIELDS * number),
+            starts[2 * number],
+            starts[2 * number + 1],
+        )
         if beam[0] == face and first_v <= v < first_v + beam[4]:
             along_v, along_u = weights[beam[3] + v - first_v], beam[1] - first_u
             for cell in range(max(u, first_u), min(u + count, first_u + beam[2])):

@@ -82,7 +82,7 @@ class Layout:
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The arrays that the kernel reads, by their names."""
-        others = ("surface_axis", "surface_weight", "stencils", "face_types")
+        others = ("surface_axis", "stencils", "face_types")
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
         return own | {field.name: getattr(self.stencils, field.name) for field in fields(self.stencils)}
 
@@ -103,8 +103,12 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         none = np.zeros(rows + 1, np.int32)
         runs = (np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
         surfaces = (none, nothing, nothing, *(nothing.astype(np.uint8),) * 2, nothing.astype(precision), nothing)
-        stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision), np.zeros(1, np.uint8))
-        return Layout(*runs, none, nothing, nothing, *surfaces, nothing.astype(bool), stencils, (np.zeros((0, 0), np.uint8),) * 6)
+        stencils = Stencils(
+            np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision), np.zeros(1, np.uint8)
+        )
+        return Layout(
+            *runs, none, nothing, nothing, *surfaces, nothing.astype(bool), stencils, (np.zeros((0, 0), np.uint8),) * 6
+        )
     finder = _StencilFinder(body, shape, periodic)
     runs_of, odds_of = _Rows(), _Rows()
     planes = planes_at_once(shape)
@@ -236,7 +240,13 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> tuple[NDArray[np
     first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny))))
     last = np.append(rank[1:] != rank[:-1], True)[: len(rank)]
     return (
-        *(first.astype(np.int32), row.astype(np.int32), (places[rank] % nx).astype(np.int32), (side // 2).astype(np.uint8), own[rank]),
+        *(
+            first.astype(np.int32),
+            row.astype(np.int32),
+            (places[rank] % nx).astype(np.int32),
+            (side // 2).astype(np.uint8),
+            own[rank],
+        ),
         *(weights[rank, side], rank.astype(np.int32), last),
     )
 

@@ -236,7 +236,9 @@ def _advance_numpy(
     base: Field | None = None,
 ) -> tuple[Field, Field]:
     for step in range(steps.count):
-        advance_numpy(T, T_new, periodic, body, tables, steps.row(step), first + step & 0xFFFFFFFF, ledger, scheme, base)
+        advance_numpy(
+            T, T_new, periodic, body, tables, steps.row(step), first + step & 0xFFFFFFFF, ledger, scheme, base
+        )
         T, T_new = T_new, T
     return T, T_new
 

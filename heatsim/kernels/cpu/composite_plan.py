@@ -73,8 +73,10 @@ def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
     behind_surfaces = halves[layout.surface_type, layout.surface_axis]
     values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
-    values |= {"surface_conductance": behind_surfaces[:, CONDUCTANCE] * layout.surface_weight}
-    values |= {"surface_share": behind_surfaces[:, SHARE].copy()} | layout.arrays
+    # The factors of a varying conductance are multiplied in the order of the oracle.
+    weight = 1 if enthalpies.vary else layout.surface_weight
+    values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
+    values |= {"surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE])} | layout.arrays
     values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
     values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
     values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}

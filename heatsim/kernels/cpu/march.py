@@ -40,6 +40,7 @@ from numba import njit
 from heatsim.kernels.cpu.plan import memory_of
 from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
 
+
 class Tile(NamedTuple):
     """The rows and planes that a tile writes, and the steps of the call that the sweep does."""
 
@@ -78,7 +79,7 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
     With several workers, all must finish a sweep before the next begins. Its arguments:
 
         plans        the record of the call's plan
-        field        the temperatures before the call's first sweep, a 1-d array. Even sweeps read it, odd ones write it.
+        field        the temperatures before the first sweep, a 1-d array. Even sweeps read it, odd ones write it.
         other        an array of the same size. Even sweeps write it, odd ones read it.
         first_sweep  the first sweep
         end_sweep    one after the last sweep
@@ -87,11 +88,11 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
 
     Args:
         advance_rows: (plan, tile, step, rows, ring, T_new) does a step of some rows.
-        complete_plane: (plan, ring, start, z, from_y, to_y) is called when rows of a plane of the ring are new; ``start``
-            is where row 0 begins.
+        complete_plane: (plan, ring, start, z, from_y, to_y) is called when rows of a plane of the ring are new;
+            ``start`` is where row 0 begins.
     """
 
-    @compiled
+    @njit(inline="always")
     def sweep_tiles(
         plans: Any, field: Any, other: Any, first_sweep: int, end_sweep: int, memory: Any, worker: int
     ) -> None:

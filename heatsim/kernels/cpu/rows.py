@@ -1,8 +1,9 @@
 """Operations on rows of cells for the CPU kernels: sums over neighbours, faces, rounding.
 
 The functions do for a row what stencil.cuh does for a cell, without fastmath and fma, so that results have the same
-bits as the NumPy oracle. Arrays are 1-d; a row begins at ``here`` in T, the values before the step, and at ``new`` in
-the array of new values; arrays are pointers (plan.py). Loop indices are unsigned: the compiler does not vectorise loops whose index may be negative.
+bits as the NumPy oracle. Arrays are pointers (plan.py). A row begins at ``here`` in T, the values before the step, and
+at ``new`` in the array of new values. Loop indices are unsigned: the compiler does not vectorise loops whose index may
+be negative.
 """
 
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable
@@ -229,7 +229,7 @@ class CudaStageKernels(StageKernels):
         problem, linear, general = self._problem, self._linear, self._general
         limit = problem.limit.dt
         steps = int(_STAGES_A_STEP * problem.scenario.time.end / limit) if isfinite(limit) else 1
-        variant = general.variant if linear is None else linear.stage_variant
+        variant = general.stage_variant if linear is None else linear.stage_variant
         recorded = linear is not None and linear.recorded
         return CudaKernels(
             *(problem, self._field, Wanted(self._spec, self._tuned, variant, max(steps, 1), recorded)),
@@ -239,7 +239,7 @@ class CudaStageKernels(StageKernels):
     @cached_property
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
-        (build,) = launch.builds(
+        (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
             *(device.block_memory(), self._general.rate_variant),
         )

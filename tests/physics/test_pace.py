@@ -102,11 +102,13 @@ pace = Pace.of_conditions(Boundary.from_scenario(parse(tomllib.loads(text), "pac
 print([pace.longest(time / 7.0).hex() for time in range(100)])
 """
     text = f'{TEXT}[boundaries]\nx_min = {{ type = "convection", {values} }}'
+    # The heatsim under test comes first; the paths that this process was given may hold its dependencies.
+    paths = os.pathsep.join(filter(None, (str(Path(heatsim.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             input=text,
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])},
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
             capture_output=True,
             text=True,
             check=True,

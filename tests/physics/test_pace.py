@@ -1,16 +1,14 @@
 """The longest step over which conditions may be seen at a few moments."""
 
-import os
 import subprocess
 import sys
 import tomllib
 from math import inf, pi
-from pathlib import Path
 
 import numpy as np
 import pytest
+import runs
 
-import heatsim
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.pace import Pace
 from heatsim.scenario import Expression, Formula, parse
@@ -102,13 +100,11 @@ pace = Pace.of_conditions(Boundary.from_scenario(parse(tomllib.loads(text), "pac
 print([pace.longest(time / 7.0).hex() for time in range(100)])
 """
     text = f'{TEXT}[boundaries]\nx_min = {{ type = "convection", {values} }}'
-    # The heatsim under test comes first; the paths that this process was given may hold its dependencies.
-    paths = os.pathsep.join(filter(None, (str(Path(heatsim.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             input=text,
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
+            env={**runs.environment(), "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

@@ -119,9 +119,11 @@ class Search:
         """Linearise, and solve that; whether the solution is found."""
         system, xp = self._equations.linearise(), self._equations.xp
         if self._cycle is None:
-            self._cycle = VCycle(xp, self._sweeps, system.operator)
+            self._cycle = cycle = VCycle(xp, self._sweeps, system.operator)
             self._r, self._p, self._z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
             self._scalars = self._sweeps.scalars()
+            # All systems are in the same arrays.
+            self._step = self._sweeps.repeated(lambda: self._advance(system, cycle))
         elif system.changed:
             self._cycle.refresh()
         found = self._solve(system, self._cycle)
@@ -132,7 +134,6 @@ class Search:
         """Conjugate gradients; whether ``system.x`` is the solution."""
         A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
         steps, first, self._looked_at = 0, 0.0, np.inf
-        step = sweeps.repeated(lambda: self._step(system, cycle))
         while True:
             sweeps.residual(A, x, system.b, self._r)
             self._precondition(cycle)
@@ -144,7 +145,7 @@ class Search:
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
                     break
-                step()
+                self._step()
                 rz = self._look(cycle)
                 steps, trusted = steps + 1, trusted + 1
                 if trusted >= _FEW and rz > 0.0:
@@ -155,7 +156,7 @@ class Search:
             if not system.exact:
                 return False
 
-    def _step(self, system: LinearSystem, cycle: VCycle) -> None:
+    def _advance(self, system: LinearSystem, cycle: VCycle) -> None:
         """One step of conjugate gradients, the next direction included; nothing here waits for the device."""
         sweeps, scalars = self._sweeps, self._scalars
         sweeps.apply(system.operator, self._p, self._Ap, scalars)

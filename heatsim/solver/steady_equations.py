@@ -14,7 +14,7 @@ LEAST, MOST = 0.5, 2.0
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """A·x = b, in units of the balance's scale.
+    """A·x = b, in units of the balance's scale. All systems of the same equations are in the same arrays.
 
     Attributes:
         operator: A.
@@ -58,6 +58,7 @@ class Equations:
             balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
         )
         self._b = balance.sources(precision, self._scale)
+        self._x = temperature if balance.linear else self.xp.empty_like(temperature)
         self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]
         for surface in balance.surfaces:
             if balance.is_linear(surface):
@@ -87,8 +88,9 @@ class Equations:
             T = surface.of(self.temperature)
             heat, slope = self._balance.exchange(surface, T)
             self._add(surface, heat + slope * T, slope)
-        x = self.temperature if linear else self.temperature.copy()
-        return LinearSystem(self._operator, self._b, x, x, exact=linear)
+        if not linear:
+            self._x[...] = self.temperature
+        return LinearSystem(self._operator, self._b, self._x, self._x, exact=linear)
 
     def update(self, system: LinearSystem) -> None:
         """Take over the solution, or a part of the way there."""
@@ -130,7 +132,8 @@ class VaryingEquations(Equations):
             surface.add(heat / scale, residual)
             surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
-        return LinearSystem(self._operator, self._b, xp.zeros(ground.shape), self.temperature, exact=False)
+        self._x[...] = 0.0
+        return LinearSystem(self._operator, self._b, self._x, self.temperature, exact=False)
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""

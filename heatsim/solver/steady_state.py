@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +39,15 @@ class SteadyState:
     flows: Flows
 
 
-def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], bool] = lambda: False) -> SteadyState:
+def find_steady_state(
+    problem: HeatProblem, field: Field, cells: Any = None, stopped: Callable[[], bool] = lambda: False
+) -> SteadyState:
     """Replace the field, which holds the first guess, by the steady state.
 
     Args:
         problem: of a scenario with ``method = "steady"``.
         field: on the device that is to work.
+        cells: the bytes ``problem.materials.cells`` on that device; copied there if not given.
         stopped: whether to give up.
 
     Raises:
@@ -51,7 +55,7 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
         Interrupted: ``stopped`` said so.
     """
     device, materials = field.device, problem.materials
-    balance = SteadyBalance(problem, field.reference, device.xp)
+    balance = SteadyBalance(problem, field.reference, device.xp, cells)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if materials.varies else Equations
     equations = make(balance, problem.precision, guess)

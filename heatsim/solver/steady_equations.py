@@ -119,7 +119,7 @@ class VaryingEquations(Equations):
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
-        balance, scale, xp, ground = self._balance, self._scale, self.xp, self._operator.ground
+        balance, scale, ground = self._balance, self._scale, self._operator.ground
         self._linearised = found = balance.linearise(self.temperature)
         for link, values in zip(self._operator.links, found.links, strict=True):
             link[...] = values / scale

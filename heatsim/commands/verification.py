@@ -49,12 +49,16 @@ def verify(
     reasons: dict[str, list[str]] = {}
     for case, reason in left_out(cases, "steady" if method is None else method):
         reasons.setdefault(reason, []).append(case.name)
-    what = "have no end state" if method in (None, "steady") else f"did not run with --method {method}"
+    what = "No end state" if method in (None, "steady") else f"Did not run with --method {method}"
     for reason, names in reasons.items():
-        print(f"These cases {what}, because {reason}: {', '.join(names)}")
+        print(f"{what}, because {reason}: {', '.join(names)}")
     if json is not None:
         json.write_text(to_json(verdicts), encoding="utf-8")
-    failed = [verdict.name for verdict in verdicts if not verdict.passed]
+    failed = [
+        f"{verdict.name} (end state)" if verdict.end_state else verdict.name
+        for verdict in verdicts
+        if not verdict.passed
+    ]
     if failed:
         raise RunError(f"{len(failed)} of {len(verdicts)} cases failed: {', '.join(failed)}")
     return 0

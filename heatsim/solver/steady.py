@@ -111,8 +111,8 @@ class Search:
                 return progress
         raise NotConvergedError(
             f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one left "
-            f"corrections of {progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a "
-            "larger time.tolerance"
+            f"corrections of {progress.correction:.3g} K. There is none if sources take out more heat than surfaces "
+            "can supply. Otherwise begin closer to it with initial.temperature, or allow a larger time.tolerance"
         )
 
     def newton_step(self) -> bool:

@@ -1,9 +1,11 @@
 """The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.physics.steady_surfaces import SteadySurface
 
@@ -36,6 +38,11 @@ class LinearSystem:
 class Equations:
     """The balance of a body on a device.
 
+    A linear problem is one system, for the temperatures. Where surfaces radiate, each system is for a change δ of the
+    temperatures, so that roundings of its right-hand side become small with δ:
+
+        (A + slopes(T))·δ = sources + exchange(T) − A·T          slopes and exchange of the surfaces that radiate
+
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
@@ -44,13 +51,14 @@ class Equations:
 
     sought = "steady state"
 
-    def __init__(self, balance: SteadyBalance, precision: str, temperature: Any) -> None:
+    def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
         """Make conductances and sources.
 
         Args:
             balance: of the body, with arrays of the device.
             precision: of conductances and sources.
             temperature: the first guess as deviations in K, float64 on the device; is written to.
+            sweeps: work on the device's arrays.
         """
         self.xp, self.temperature = balance.xp, temperature
         self._balance, self._scale = balance, balance.scale
@@ -58,7 +66,7 @@ class Equations:
             balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
         )
         self._b = balance.sources(precision, self._scale)
-        self._x = temperature if balance.linear else self.xp.empty_like(temperature)
+        self._sweeps = sweeps
         self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]
         for surface in balance.surfaces:
             if balance.is_linear(surface):
@@ -79,23 +87,41 @@ class Equations:
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is the next temperature."""
-        linear, ground, b = self._balance.linear, self._operator.ground, self._b
+        operator, b, scale, T = self._operator, self._b, self._scale, self.temperature
+        if self.linear:
+            return LinearSystem(operator, b, T, T, exact=True)
         # A cell at an edge of the body has several surfaces.
         for surface, base in zip(self._bent, self._base, strict=True):
             surface.put(base[0], b)
-            surface.put(base[1], ground)
+            surface.put(base[1], operator.ground)
+        slopes, lost = [], []
         for surface in self._bent:
-            T = surface.of(self.temperature)
-            heat, slope = self._balance.exchange(surface, T)
-            self._add(surface, heat + slope * T, slope)
-        if not linear:
-            self._x[...] = self.temperature
-        return LinearSystem(self._operator, self._b, self._x, self._x, exact=linear)
+            heat, slope = self._balance.exchange(surface, surface.of(T))
+            before = surface.of(b).astype("float64")
+            surface.add(heat / scale, b)
+            lost.append(heat / scale - (surface.of(b) - before))
+            slopes.append(slope)
+        self._sweeps.residual(operator, T, b, self._gain)
+        for surface, slope, rounded in zip(self._bent, slopes, lost, strict=True):
+            surface.add(rounded, self._gain)
+            surface.add(slope / scale, operator.ground)
+        self._change[...] = 0.0
+        return LinearSystem(operator, self._gain.astype(b.dtype, copy=False), self._change, T, exact=False)
 
     def update(self, system: LinearSystem) -> None:
-        """Take over the solution, or a part of the way there."""
+        """Add the change, or a part of it."""
         if not system.exact:
-            self._move_to(system.x)
+            self._move_to(self.temperature + system.x)
+
+    @cached_property
+    def _change(self) -> Any:
+        """What systems are solved for that are not linear, float64."""
+        return self.xp.empty_like(self.temperature)
+
+    @cached_property
+    def _gain(self) -> Any:
+        """The heat that cells gain at the present temperatures, in units of the scale, float32."""
+        return self.xp.empty(self.temperature.shape, dtype="float32")
 
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
@@ -132,8 +158,8 @@ class VaryingEquations(Equations):
             surface.add(heat / scale, residual)
             surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
-        self._x[...] = 0.0
-        return LinearSystem(self._operator, self._b, self._x, self.temperature, exact=False)
+        self._change[...] = 0.0
+        return LinearSystem(self._operator, self._b, self._change, self.temperature, exact=False)
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""

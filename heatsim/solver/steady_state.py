@@ -58,8 +58,9 @@ def find_steady_state(
     balance = SteadyBalance(problem, field.reference, device.xp, cells)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if materials.varies else Equations
-    equations = make(balance, problem.precision, guess)
-    progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
+    sweeps = make_sweeps(device)
+    equations = make(balance, problem.precision, guess, sweeps)
+    progress = solve(equations, sweeps, problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = equations.flows()
     field.deviation[...] = balance.contents(T)

@@ -62,7 +62,7 @@ def solved(
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
-    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape))
+    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
 
@@ -204,7 +204,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     body, dt = problem, 1e-9
     assert body.materials.varies
     balance = SteadyBalance(body, 350.0)
-    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape))
+    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
     assert np.ptp(T) > 300.0
@@ -231,7 +231,7 @@ def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: p
     for module, using in ((np, CpuSweeps()), (xp, sweeps)):
         balance = SteadyBalance(body, body.reference, module)
         make = VaryingEquations if body.materials.varies else Equations
-        equations = make(balance, "float32", module.zeros(body.grid.shape))
+        equations = make(balance, "float32", module.zeros(body.grid.shape), using)
         progress = solve(equations, using, 0.01)
         flows = equations.flows()
         solutions.append((balance.contents(equations.temperature), [*flows.faces.values(), flows.void], progress))
@@ -260,7 +260,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         """
         body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml"))
         balance = SteadyBalance(body, 300.0)
-        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)))
+        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)), CpuSweeps())
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08

@@ -12,6 +12,8 @@ from heatsim.physics.steady_surfaces import SteadySurface
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
 LEAST, MOST = 0.5, 2.0
+# The coldest first guess in K of such a problem.
+COLDEST = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,9 @@ class Equations:
             sweeps: work on the device's arrays.
         """
         self.xp, self.temperature = balance.xp, temperature
+        if not balance.linear:
+            # At 0 K a surface that radiates has no slope.
+            balance.xp.maximum(temperature, COLDEST - balance.reference, out=temperature)
         self._balance, self._scale = balance, balance.scale
         self._operator = Operator(
             balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
@@ -137,7 +142,7 @@ class Equations:
         """Take temperatures over, as deviations in K, as far as one step may go."""
         xp, reference = self.xp, self._balance.reference
         kelvin = self.temperature + reference
-        xp.clip(T, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, 1.0) - reference, out=self.temperature)
+        xp.clip(T, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, COLDEST) - reference, out=self.temperature)
 
 
 class VaryingEquations(Equations):

@@ -30,6 +30,8 @@ MARGIN = 0.1
 FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
+# Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
+ROUNDING = 1e-6
 # The range is found again each time when corrections have fallen to this fraction.
 LOOK = 0.01
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
@@ -141,6 +143,7 @@ class Search:
             first = progress.correction if steps == 0 else first
             self._p[...] = self._z
             trusted = 0
+            largest = progress.correction
             while not (found := self._is_found(system)):
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
@@ -151,7 +154,7 @@ class Search:
                 if trusted >= _FEW and rz > 0.0:
                     self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
             x += self._z
-            if found:
+            if found and (trusted == 0 or ROUNDING * largest < MARGIN * progress.tolerance):
                 return system.exact or steps == 0
             if not system.exact:
                 return False

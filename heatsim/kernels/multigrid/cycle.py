@@ -80,7 +80,7 @@ class VCycle:
             fine = coarse
         smoothed = [operator, *(level.operator for level in self._levels)][: len(self._levels)]
         self.applications = 2.0 * STEPS * sum(level.size for level in smoothed) / operator.size
-        self._inverse = xp.empty((fine.size, fine.size), dtype="float32")
+        self._inverse = xp.empty((fine.size, fine.size), dtype="float64")
         self._invert(fine)
 
     def refresh(self) -> None:
@@ -147,7 +147,7 @@ class VCycle:
 
 
 def _inverse(links: Sequence[Any], ground: Any) -> Any:
-    """The dense inverse of an operator, float32, on the host; rows of cells without any conductance are 0."""
+    """The dense inverse of an operator, float64, on the host; rows of cells without any conductance are 0."""
     places = np.arange(ground.size).reshape(ground.shape)
     matrix = np.diag(ground.astype(np.float64).reshape(-1))
     for axis, link in enumerate(links):
@@ -159,4 +159,4 @@ def _inverse(links: Sequence[Any], ground: Any) -> Any:
     conducts = matrix.diagonal() > 0.0
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(conducts, conducts)] = np.linalg.inv(matrix[np.ix_(conducts, conducts)])
-    return inverse.astype(np.float32)
+    return inverse

@@ -101,15 +101,16 @@ class Equations:
             surface.put(base[1], operator.ground)
         slopes, lost = [], []
         for surface in self._bent:
-            heat, slope = self._balance.exchange(surface, surface.of(T))
+            heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
+            # What b rounds away is added to the gain, which is small near the solution.
             before = surface.of(b).astype("float64")
-            surface.add(heat / scale, b)
-            lost.append(heat / scale - (surface.of(b) - before))
+            surface.add(heat, b)
+            lost.append(heat - (surface.of(b) - before))
             slopes.append(slope)
         self._sweeps.residual(operator, T, b, self._gain)
         for surface, slope, rounded in zip(self._bent, slopes, lost, strict=True):
             surface.add(rounded, self._gain)
-            surface.add(slope / scale, operator.ground)
+            surface.add(slope, operator.ground)
         self._change[...] = 0.0
         return LinearSystem(operator, self._gain.astype(b.dtype, copy=False), self._change, T, exact=False)
 

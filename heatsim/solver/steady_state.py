@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from heatsim.device import Device
-from heatsim.grid import Grid
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.scenario import radiates
 from heatsim.solver.field import Field
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
@@ -24,6 +24,8 @@ METHOD = "multigrid"
 # Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
 # linear problem others take.
 _FEW, _SEVERAL, _NEWTON = 50, 120, 3
+# Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
+_RADIATING, _VARYING = 6, 24
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,18 @@ def make_sweeps(device: Device) -> LevelSweeps:
     return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device, partial(record, device))
 
 
-def device_bytes(grid: Grid, precision: str) -> int:
-    """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels."""
-    item, single = np.dtype(precision).itemsize, 4
+def device_bytes(problem: HeatProblem) -> int:
+    """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels.
+
+    Where surfaces radiate or conductivities vary, temporary arrays in float64 of a linearisation are added.
+    """
+    grid, item, single, double = problem.grid, np.dtype(problem.precision).itemsize, 4, 8
     links = [grid.cell_volume / d**2 for d in grid.spacing]
-    finest = 5 * item + 8 + 4 * single
+    finest = 5 * item + double + 4 * single
+    if problem.materials.varies:
+        finest += _VARYING * double
+    elif any(map(radiates, problem.boundary.conditions)):
+        finest += _RADIATING * double
     return finest * grid.cell_count + (4 * item + 3 * single) * cells_below(grid.shape, links)
 
 

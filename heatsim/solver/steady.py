@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
-from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.solver.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady_equations import Equations, LinearSystem
 
 # The largest correction that is left, as a fraction of the tolerance.
@@ -101,7 +101,7 @@ class Search:
     ) -> None:
         self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
         self._most = MOST_CYCLES if most is None else most
-        self._cycle: VCycle | None = None
+        self._gradients: ConjugateGradients | None = None
 
     def solve(self, tolerance: float | None = None) -> Convergence:
         """Find the solution; arguments and errors are those of :func:`solve`."""
@@ -119,58 +119,39 @@ class Search:
 
     def newton_step(self) -> bool:
         """Linearise, and solve that; whether the solution is found."""
-        system, xp = self._equations.linearise(), self._equations.xp
-        if self._cycle is None:
-            self._cycle = cycle = VCycle(xp, self._sweeps, system.operator)
-            self._r, self._p, self._z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
-            self._scalars = self._sweeps.scalars()
-            # All systems are in the same arrays.
-            self._step = self._sweeps.repeated(lambda: self._advance(system, cycle))
+        system = self._equations.linearise()
+        if self._gradients is None:
+            self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
+            self._step = self._sweeps.repeated(self._gradients.step)
         elif system.changed:
-            self._cycle.refresh()
-        found = self._solve(system, self._cycle)
+            self._gradients.cycle.refresh()
+        found = self._solve(system, self._gradients)
         self._equations.update(system)
         return found
 
-    def _solve(self, system: LinearSystem, cycle: VCycle) -> bool:
+    def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""
-        A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
-        steps, first, self._looked_at = 0, 0.0, np.inf
+        progress, steps, first, self._looked_at = self._progress, 0, 0.0, np.inf
         while True:
-            sweeps.residual(A, x, system.b, self._r)
-            self._precondition(cycle)
-            start = rz = self._look(cycle)
-            first = progress.correction if steps == 0 else first
-            self._p[...] = self._z
-            trusted = 0
-            largest = progress.correction
+            gradients.begin(system.b)
+            start = rz = self._look(gradients)
+            largest, trusted = progress.correction, 0
+            first = largest if steps == 0 else first
+            gradients.turn()
             while not (found := self._is_found(system)):
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
                     break
                 self._step()
-                rz = self._look(cycle)
+                rz = self._look(gradients)
                 steps, trusted = steps + 1, trusted + 1
                 if trusted >= _FEW and rz > 0.0:
                     self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
-            x += self._z
+            gradients.end()
             if found and (trusted == 0 or ROUNDING * largest < MARGIN * progress.tolerance):
                 return system.exact or steps == 0
             if not system.exact:
                 return False
-
-    def _advance(self, system: LinearSystem, cycle: VCycle) -> None:
-        """One step of conjugate gradients, the next direction included; nothing here waits for the device."""
-        sweeps, scalars = self._sweeps, self._scalars
-        sweeps.apply(system.operator, self._p, self._Ap, scalars)
-        sweeps.advance(system.x, self._p, self._r, self._Ap, scalars)
-        self._precondition(cycle)
-        sweeps.direct(self._p, self._z, scalars)
-
-    def _precondition(self, cycle: VCycle) -> None:
-        """Make z = MG(r), and r·z."""
-        cycle.solve(self._r, self._z, self._Ap)
-        self._sweeps.inner(self._r, self._z, self._scalars)
 
     def _is_found(self, system: LinearSystem) -> bool:
         """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
@@ -182,14 +163,14 @@ class Search:
             self._looked_at = progress.correction
         return progress.correction < MARGIN * progress.tolerance * min(1.0, 2.0 * (1.0 - self._rate))
 
-    def _look(self, cycle: VCycle) -> float:
+    def _look(self, gradients: ConjugateGradients) -> float:
         """Wait for a cycle and for the application of A before it; returns r·z.
 
         Raises:
             NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.
         """
-        progress, scalars = self._progress, self._sweeps.read(self._scalars)
-        progress.applications += 1.0 + cycle.applications
+        progress, scalars = self._progress, self._sweeps.read(gradients.scalars)
+        progress.applications += 1.0 + gradients.cycle.applications
         progress.cycles += 1
         rz, progress.correction = scalars.rz, scalars.largest
         if not np.isfinite(rz):

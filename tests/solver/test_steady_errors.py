@@ -1,6 +1,8 @@
 """The error of the solver alone: steady states to the default tolerance, and to a tolerance far smaller."""
 
+import gc
 import tomllib
+import weakref
 from pathlib import Path
 
 import bodies
@@ -12,7 +14,7 @@ from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario, load, parse
-from heatsim.solver.steady import Convergence, solve
+from heatsim.solver.steady import Convergence, Search, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 MODULE = Path(__file__).parents[2] / "scenarios" / "power_module.toml"
@@ -100,3 +102,20 @@ def test_radiation_in_float32_is_found_to_less_than_roundings_of_its_temperature
     known = (500.0 / (0.06 * emissivity * 5.670374419e-8) + 3.0**4) ** 0.25
     # 500 W take 0.001 K from the centre to the faces; the mean of the faces' fourth powers is exact.
     assert np.abs(T + reference - known).max() <= 1e-3
+
+
+def test_a_search_leaves_no_arrays_behind() -> None:
+    """On a GPU the memory of a search must be free as soon as it ends, not when Python looks for cycles."""
+    problem = HeatProblem.from_scenario(steady(BODIES["cube"]))
+    shape = problem.grid.shape
+    equations = Equations(SteadyBalance(problem, 300.0), "float32", np.zeros(shape), CpuSweeps())
+    search = Search(equations, CpuSweeps())
+    gc.collect()
+    gc.disable()
+    try:
+        search.solve()
+        there = weakref.ref(equations)
+        del search, equations
+        assert there() is None
+    finally:
+        gc.enable()

@@ -103,6 +103,8 @@ class Search:
         self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
         self._most = MOST_CYCLES if most is None else most
         self._gradients: ConjugateGradients | None = None
+        # α and β of the steps since the last residual in float64.
+        self._steps: list[tuple[float, float]] = []
 
     def solve(self, tolerance: float | None = None) -> Convergence:
         """Find the solution; arguments and errors are those of :func:`solve`."""

@@ -57,7 +57,7 @@ class StepEnds:
         fields: T0, F0, T1, F1, [z, y, x], float32 or float64, contiguous.
         weights: w0 … w3.
         cells: the cells' bytes on the device, [z, y, x]; they matter only if there is void.
-        void: the kind of void; negative if there is none.
+        void: the type of void; negative if there is none.
     """
 
     fields: Fields
@@ -93,7 +93,7 @@ def _look_on_cpu(step: StepEnds) -> StepError:
 
 
 def _void_of(step: StepEnds, xp: Any) -> tuple[Any, int]:
-    """The cells' bytes and the kind of void, in a form that kernels take where there is none."""
+    """The cells' bytes and the type of void, in a form that kernels take where there is none."""
     if step.cells is None or not step.cells.size:
         return xp.zeros(1, dtype=np.uint8), -1
     return step.cells, step.void

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from heatsim.errors import Interrupted
 from heatsim.observers.observer import Observer
-from heatsim.run.ensemble_rounds import EulerRounds, Failures, Member, StabilizedRounds
+from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
+from heatsim.run.time_loop import TimeLoop
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,9 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class _Run(Member):
-    """A member with its simulation, and what closes its files."""
-
+class _Run:
     simulation: Simulation
+    loop: TimeLoop
     stack: ExitStack
 
 
@@ -63,13 +63,13 @@ def run_together(
             stack = everything.enter_context(ExitStack())
             try:
                 loop = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
-                runs[number] = _Run(loop, simulation, stack)
+                runs[number] = _Run(simulation, loop, stack)
             except Exception as error:
                 stack.close()
                 yield Ended(number, error)
         yield from _over(runs)
         while runs and not wanted.requested:
-            yield from _dropped(runs, rounds.advance(runs))
+            yield from _dropped(runs, rounds.advance({number: run.loop for number, run in runs.items()}))
             yield from _over(runs)
         yield from _interrupt(runs)
 

@@ -16,7 +16,6 @@ Stabilized steps: in each round a run tries one step, and then has all rows that
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from heatsim.kernels.autotune import Choice, Task
 from heatsim.kernels.ensemble.launches import MemberSteps
@@ -35,17 +34,6 @@ _FARTHEST = 2
 
 # By the numbers of the runs.
 Failures = dict[int, Exception]
-
-
-@dataclass(frozen=True)
-class Member:
-    """A run of an ensemble.
-
-    Attributes:
-        loop: calls the observers of the run.
-    """
-
-    loop: TimeLoop
 
 
 class Rounds(ABC):
@@ -70,16 +58,16 @@ class Rounds(ABC):
         """Find the fastest kernel and compile it."""
 
     @abstractmethod
-    def advance(self, members: Mapping[int, Member]) -> Failures:
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do one round, and call the observers of runs at due times. Returns the errors of runs that failed."""
 
-    def _look(self, members: Mapping[int, Member]) -> Failures:
+    def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs; those that are due have their data found by the same launches."""
-        _look_ahead([member.loop for member in members.values() if member.loop.due])
+        _look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
-        for number, member in members.items():
+        for number, loop in loops.items():
             try:
-                member.loop.look()
+                loop.look()
             except Exception as error:
                 failed[number] = error
         return failed
@@ -113,17 +101,17 @@ class EulerRounds(Rounds):
         """Find the fastest kernel and compile it."""
         self._together.prepare()
 
-    def advance(self, members: Mapping[int, Member]) -> Failures:
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do steps of each run up to its next due step, or a part of them."""
-        nearest = min(member.loop.steps_to_due for member in members.values())
+        nearest = min(loop.steps_to_due for loop in loops.values())
         most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
         started = time.perf_counter()
         turns: dict[int, MemberSteps] = {}
         failed: Failures = {}
-        for number, member in members.items():
+        for number, loop in loops.items():
             stepper = self._steppers[number]
             try:
-                turns[number] = stepper.turn(min(member.loop.steps_to_due, stepper.steps_to_carry, most))
+                turns[number] = stepper.turn(min(loop.steps_to_due, stepper.steps_to_carry, most))
             except Exception as error:
                 failed[number] = error
         if not turns:
@@ -134,8 +122,8 @@ class EulerRounds(Rounds):
         lengths = [turn.steps for turn in turns.values()]
         self._batch.took(max(lengths), seconds)
         for number, turn in turns.items():
-            members[number].loop.stepped(self._steppers[number].step, seconds * turn.steps / sum(lengths))
-        return failed | self._look({number: members[number] for number in turns})
+            loops[number].stepped(self._steppers[number].step, seconds * turn.steps / sum(lengths))
+        return failed | self._look({number: loops[number] for number in turns})
 
 
 class StabilizedRounds(Rounds):
@@ -157,14 +145,13 @@ class StabilizedRounds(Rounds):
         """Find the fastest kernel and compile it."""
         self._together.prepare()
 
-    def advance(self, members: Mapping[int, Member]) -> Failures:
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Try one step of each run, and have its rows in the step written."""
         started = time.perf_counter()
-        failed = self._together.advance([number for number in members if not self._steppers[number].at_due])
-        running = {number: member for number, member in members.items() if number not in failed}
+        failed = self._together.advance([number for number in loops if not self._steppers[number].at_due])
+        running = {number: loop for number, loop in loops.items() if number not in failed}
         self._stepped(running, time.perf_counter() - started)
-        between = {number: member for number, member in running.items() if not self._steppers[number].at_due}
-        failed |= self._look(between)
+        failed |= self._look({number: running[number] for number in running if not self._steppers[number].at_due})
         while due := {number: running[number] for number in running if self._is_due(running, number, failed)}:
             started = time.perf_counter()
             for number in due:
@@ -174,12 +161,12 @@ class StabilizedRounds(Rounds):
             failed |= self._look(due)
         return failed
 
-    def _is_due(self, members: Mapping[int, Member], number: int, failed: Failures) -> bool:
-        return number not in failed and not members[number].loop.finished and self._steppers[number].at_due
+    def _is_due(self, loops: Mapping[int, TimeLoop], number: int, failed: Failures) -> bool:
+        return number not in failed and not loops[number].finished and self._steppers[number].at_due
 
-    def _stepped(self, members: Mapping[int, Member], seconds: float) -> None:
-        for number, member in members.items():
-            member.loop.stepped(self._steppers[number].step, seconds / len(members))
+    def _stepped(self, loops: Mapping[int, TimeLoop], seconds: float) -> None:
+        for number, loop in loops.items():
+            loop.stepped(self._steppers[number].step, seconds / len(loops))
 
 
 def _task(plan: Plan, members: int) -> Task:

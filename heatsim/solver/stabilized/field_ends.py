@@ -11,9 +11,10 @@ from typing import Any
 
 from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, step_errors
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure
 

@@ -13,8 +13,9 @@ import numpy as np
 from heatsim.kernels.autotune import Choice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.roundings import roundings_of_step
@@ -144,7 +145,7 @@ class FieldSubsteps(FieldEnds):
             self._field.deviation, at.F, _ = yield StageRun(T, at.F, step.values, some, enters=False)
             T = self._field.deviation
         power = yield IncrementRun(None, T, at.F, step.values, _RATE)
-        at.flows = HeatSums(self._entered.take().surfaces, power)
+        at.flows = self._entered.take(power)
 
     def advance(self, stages: Stages, t: float, h: float) -> None:
         """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
@@ -162,8 +163,7 @@ class FieldSubsteps(FieldEnds):
         heat += yield from self._advance_pair(step, after)
         heat += yield from self._advance(step, after + 1, last)
         self._field.changed()
-        entered = HeatSums(self._entered.take().surfaces, heat)
-        self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, entered)])
+        self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, self._entered.take(heat))])
 
     def trying(self, stages: Stages, t: float, h: float, end: float) -> Work[None]:
         """The work of :meth:`advance`, and of :meth:`rate` at the time ``end`` (s) to which it leads."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.floating[Any]]
 
 # Raise it with every change of the tables: a checkpoint of other tables cannot be resumed to the same bits.
-VERSION = 1
+VERSION = 2
 # The largest |R| outside the modes that are resolved: each step halves them at least.
 DAMPING = 0.5
 # Euler substeps of each polynomial. Kernels that do four steps a sweep need multiples of 4; neighbours differ by at
@@ -93,7 +93,7 @@ def substeps_before_pair(count: int) -> int:
 
     If the pair comes first, stages leave the physical range by far; if it comes last, rounding grows with s⁴.
     """
-    return 4 * max(1, count // 16)
+    return 4 * (count // 32 + 1)
 
 
 def write(file: Path = FILE) -> None:

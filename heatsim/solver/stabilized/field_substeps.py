@@ -24,7 +24,7 @@ from heatsim.solver.stage_kernels import StageKernels, StageValues
 
 # Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32: 8 for 128 stages, from 32 stages on. Eight are two sweeps
+# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
 # of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
 _SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
 # The places of stages among those that are added to another field.
@@ -114,8 +114,8 @@ class FieldSubsteps(FieldEnds):
 
         In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
         cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
-        0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away, s/8 of them. They move the
-        field by s/16·dt_limit, a fifth of 1/s of the step.
+        0.65·s²·u·T after a step of s stages. The substeps of a short polynomial take the noise away; they move the field
+        by 0.5 % of the step.
         """
         at, step = self._end(end), self._step
         # To the bit: a run that is resumed here calculates the rate for this very time.
@@ -204,9 +204,10 @@ class FieldSubsteps(FieldEnds):
 
 
 def _smoothing(stages: int, dt_limit: float) -> list[float]:
-    """Lengths in s of the smoothing substeps after a step of so many stages.
+    """Lengths in s of the smoothing substeps after a step of ``stages`` stages.
 
-    They are the substeps of the polynomial of that many, without its pair: their product is R(z)/(1 + a·z + b·z²).
+    They are the substeps of a short polynomial without its pair. They multiply a mode by R(z)/(1 + a·z + b·z²), which
+    is 1 for slow modes and falls with 1/z² for the others.
     """
     if stages < _SMOOTHED_FROM:
         return []

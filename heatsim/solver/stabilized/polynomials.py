@@ -89,7 +89,10 @@ def lebedev_order(count: int) -> list[int]:
 
 
 def substeps_before_pair(count: int) -> int:
-    """How many substeps come before the pair: at most a quarter and a multiple of 4, at least 4.
+    """How many substeps come before the pair: the multiple of 4 that follows an eighth of them.
+
+    In Lebedev's order each eighth of the substeps covers the whole interval. The pair multiplies fast modes by up to
+    0.1·s⁴, so it comes when one eighth has damped them, and the others damp what it amplified.
 
     If the pair comes first, stages leave the physical range by far; if it comes last, rounding grows with s⁴.
     """

@@ -114,8 +114,8 @@ class FieldSubsteps(FieldEnds):
 
         In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
         cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
-        0.65·s²·u·T after a step of s stages. The substeps of a short polynomial take the noise away; they move the field
-        by at most 0.5 % of the step.
+        0.65·s²·u·T after a step of s stages. The substeps of a short polynomial take the noise away. They move the
+        field by at most 0.5 % of the step.
         """
         at, step = self._end(end), self._step
         # To the bit: a run that is resumed here calculates the rate for this very time.

@@ -13,6 +13,8 @@ _MEMORY_SHARE = 0.7
 # On a CPU, a group is 1 / (this · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
 
+_METHODS = ("euler", "stabilized")
+
 EnsembleKey = tuple[object, ...]
 
 
@@ -32,9 +34,8 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 
 
 def fits_ensemble(plan: Plan) -> bool:
-    """Whether a run can be part of an ensemble: only steps of the method "euler" have lengths known beforehand."""
-    euler = plan.problem.scenario.time.method == "euler"
-    return plan.device.backend == "cuda" and euler and plan.problem.linear
+    """Whether a run can be part of an ensemble: a linear problem on a GPU, by a method whose steps are sweeps."""
+    return plan.device.backend == "cuda" and plan.problem.scenario.time.method in _METHODS and plan.problem.linear
 
 
 def run_bytes(problem: HeatProblem) -> int:

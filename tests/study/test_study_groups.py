@@ -54,16 +54,17 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
     assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]
 
 
-def test_only_euler_steps_are_stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lengths of stabilized steps differ from run to run, and a steady state has no steps."""
+def test_runs_that_step_by_sweeps_form_ensembles_of_one_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An implicit step solves equations, and a steady state has no steps."""
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
-    methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "steady"]\n"solver.kernel" = ["auto"]\n'
+    methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "implicit", "steady"]\n"solver.kernel" = ["auto"]\n'
     _, problems = read(study_text.write(tmp_path, methods))
     fitting = {problem.scenario.time.method: fits_ensemble(Plan.of(problem)) for problem in problems.values()}
-    assert fitting == {"euler": True, "stabilized": False, "steady": False}
+    assert fitting == {"euler": True, "stabilized": True, "implicit": False, "steady": False}
     groups = make_groups(problems, problems, "cuda", 1 << 30, 1)
     assert [{problems[number].scenario.time.method for number in group} for group in groups] == [
         {"euler"},
         {"stabilized"},
+        {"implicit"},
         {"steady"},
     ]

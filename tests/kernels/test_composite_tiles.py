@@ -88,12 +88,12 @@ def test_every_cell_is_in_one_run_and_has_its_own_stencil(varying: bool) -> None
     stencil = np.full(shape, -1).reshape(-1, shape[2])
     for row in range(len(stencil)):
         x = 0
-        for run in range(layout.run_first[row], layout.run_first[row + 1]):
-            stencil[row, x : layout.run_end[run]] = layout.run_stencil[run]
-            x = layout.run_end[run]
+        for run in range(layout.run.first[row], layout.run.first[row + 1]):
+            stencil[row, x : layout.run.end[run]] = layout.run.stencil[run]
+            x = layout.run.end[run]
         assert x == shape[2]
-        odd = slice(layout.odd_first[row], layout.odd_first[row + 1])
-        stencil[row, layout.odd_x[odd]] = layout.odd_stencil[odd]
+        odd = slice(layout.odd.first[row], layout.odd.first[row + 1])
+        stencil[row, layout.odd.x[odd]] = layout.odd.stencil[odd]
     stencil = stencil.reshape(shape)
     types = case.materials.cells & CELL_TYPE
     np.testing.assert_array_equal(layout.stencils.own[stencil], types)

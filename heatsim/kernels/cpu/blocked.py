@@ -41,7 +41,7 @@ def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, ring: Any, T_new
     c = behind(reals_at(plan.c, T_new), 7 * step)
     around = (rows.below, rows.here - stride, rows.here, rows.here + stride, rows.above)
     # In the ring, all rows are one run; the padding between them is written but not read.
-    runs = (1, (rows.count - 1) * stride + nx) if rows.new_stride == stride else (rows.count, nx)
+    runs = (1, (rows.size - 1) * stride + nx) if rows.new_stride == stride else (rows.size, nx)
     if plan.scheme == SEVEN_TERM:
         sum_seven_term(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
     else:

@@ -66,12 +66,12 @@ def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
     )
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
     row = 0
-    while row < rows.count:
-        of_row, count, x = first_row + row, 1, 0
+    while row < rows.size:
+        of_row, count, x = first_row + row, 1, np.int64(0)
         run, end_run = first[of_row], first[of_row + 1]
         if end_run == run + 1:
             # Rows of one stencil are one run; the padding between them is summed but not used.
-            while row + count < rows.count:
+            while row + count < rows.size:
                 other = first[of_row + count]
                 if first[of_row + count + 1] != other + 1 or stencils[other] != stencils[run]:
                     break
@@ -99,7 +99,7 @@ def _sum_odd_cells(plan: Any, step: int, rows: Rows, T: Any) -> None:
     """The same for cells with other stencils."""
     stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
     heat = behind(reals_at(plan.heat, T), step * plan.heat_stride)
-    for row in range(rows.count):
+    for row in range(rows.size):
         for odd in range(first[first_row + row], first[first_row + row + 1]):
             stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
             here, below, above = rows.here + at, rows.below + at, rows.above + at
@@ -144,7 +144,7 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
         return
     first, ends, stencils = ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
     for y in range(from_y, to_y):
-        of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), 0
+        of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), np.int64(0)
         for run in range(first[of_row], first[of_row + 1]):
             end = np.int64(ends[run])
             look_up(plan, T, start + y * plan.stride + x, end - x, np.int64(bytes_at(plan.own)[stencils[run]]))

@@ -66,7 +66,8 @@ CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 @compiled
 def row_number(plan: Any, rows: Rows) -> int:
     """The number of the first of some rows among all rows of the grid."""
-    return wrap(rows.z, plan.nz) * plan.ny + wrap(rows.y, plan.ny)
+    z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
+    return z * int(plan.ny) + y
 
 
 @compiled

@@ -49,9 +49,9 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     held = varies and condition[FREE] == 0
     for j in range(SURFACES):
         surface[_BEAM + j] = gained
-    end = np.int64(starts[first_row + rows.count])
-    for first in range(starts[first_row], end, SURFACES):
-        count = min(end - first, SURFACES)
+    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
+    for first in range(begin, end, SURFACES):
+        count = end - first if end - first < SURFACES else SURFACES
         conductance = behind(reals_at(plan.surface_conductance, T), first)
         share = behind(reals_at(plan.surface_share, T), first)
         row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
@@ -121,7 +121,7 @@ def _held(plan: Any, T: Any, step: int, number: int, cell_type: int) -> Any:
 @compiled
 def add_faces(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     """Add the heat through the faces of the box to the sums of some rows."""
-    nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.count
+    nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.size
     z, y = wrap(rows.z, nz), wrap(rows.y, ny)
     first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
     if not tile.first_z <= rows.z < tile.end_z:
@@ -164,7 +164,7 @@ def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line:
     numbers = behind(bytes_at(fields[MAP]), first)
     k = 0
     while k < n:
-        number, end = face, min(k + SURFACES, n)
+        number, end = np.int64(face), min(k + SURFACES, n)
         if fields[MAP]:
             number, most = np.int64(numbers[k]), end
             end = k + 1
@@ -305,7 +305,7 @@ def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, con
     whole_vectors()
     film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
     emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
-    zero, b, twice, found = film - film, surroundings + reference, emission + emission, 0
+    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
     beam, rise, is_found = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _FOUND)
     for j in range(np.uint64(count)):
         T = degrees[j]

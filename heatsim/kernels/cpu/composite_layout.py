@@ -10,7 +10,8 @@ divided into runs, whose cells are all stepped with one stencil, as vectors:
 So an interface across y or z is a run too. Surfaces towards void come after, in a list of their own.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,6 +22,7 @@ from heatsim.kernels.cpu.oracle import FACE_SLICES
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, planes_at_once
 
 Numbers = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
 Shape = tuple[int, int, int]
 Wraps = tuple[bool, bool, bool]
 
@@ -40,51 +42,90 @@ class Stencils:
         between: a bit for each neighbour of another material, if materials vary with temperature; shape (stencils,).
     """
 
-    own: NDArray[np.uint8]
-    around: NDArray[np.uint8]
+    own: Bytes
+    around: Bytes
     weights: NDArray[np.floating]
-    between: NDArray[np.uint8]
+    between: Bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of all rows; those of row n = z·ny + y begin at first[n].
+
+    Attributes:
+        first: where those of each row begin, and their number; shape (rows + 1,).
+        end: one after the last cell of each run, along x.
+        stencil: that of each run.
+    """
+
+    first: Numbers
+    end: Numbers
+    stencil: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class OddCells:
+    """The odd cells of all rows.
+
+    Attributes:
+        first: as in :class:`Runs`.
+        x: place of each cell along x.
+        stencil: that of each cell.
+    """
+
+    first: Numbers
+    x: Numbers
+    stencil: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class VoidSurfaces:
+    """The surfaces towards void, those of a cell one after the other.
+
+    Attributes:
+        first: as in :class:`Runs`.
+        row: number of the row of the cell behind each surface.
+        x: place of this cell along x.
+        axis: direction of the surface.
+        type: the type of the cell.
+        weight: area of the voxel surface / area of the smooth surface.
+        rank: number of the cell among those with weights.
+        last: 1 for the last surface of a cell, else 0.
+    """
+
+    first: Numbers
+    row: Numbers
+    x: Numbers
+    axis: Bytes
+    type: Bytes
+    weight: NDArray[np.floating]
+    rank: Numbers
+    last: Bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Runs, odd cells and void surfaces. Row number n is [z, y] with n = z·ny + y; what belongs to it begins at first[n].
+    """The cells of a body in the order in which they are stepped.
 
     Attributes:
-        run_first, run_end, run_stencil: the runs: their ends in x, and their stencils.
-        odd_first, odd_x, odd_stencil: the odd cells.
-        surface_first: void surfaces by rows, those of a cell one after the other.
-        surface_row, surface_x, surface_axis, surface_type: the position and the type of the cell behind each, and its direction.
-        surface_weight: area of the voxel surface / area of the smooth surface.
-        surface_rank: number of the cell among those with weights.
-        surface_last: whether it is the last one of its cell.
+        run, odd, surface: runs, odd cells and surfaces towards void.
         stencils: the stencils.
         face_types: for each face the types of its cells, or an empty array if there is one type.
     """
 
-    run_first: Numbers
-    run_end: Numbers
-    run_stencil: Numbers
-    odd_first: Numbers
-    odd_x: Numbers
-    odd_stencil: Numbers
-    surface_first: Numbers
-    surface_row: Numbers
-    surface_x: Numbers
-    surface_axis: NDArray[np.uint8]
-    surface_type: NDArray[np.uint8]
-    surface_weight: NDArray[np.floating]
-    surface_rank: Numbers
-    surface_last: NDArray[np.bool_]
+    run: Runs
+    odd: OddCells
+    surface: VoidSurfaces
     stencils: Stencils
-    face_types: tuple[NDArray[np.uint8], ...]
+    face_types: tuple[Bytes, ...]
 
     @property
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The arrays that the kernel reads, by their names."""
-        others = ("surface_axis", "stencils", "face_types")
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
-        return own | {field.name: getattr(self.stencils, field.name) for field in fields(self.stencils)}
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that the kernel reads, by their names in a plan."""
+        parts = {"run_": self.run, "odd_": self.odd, "surface_": self.surface, "": self.stencils}
+        named = {prefix + name: array for prefix, part in parts.items() for name, array in vars(part).items()}
+        del named["surface_axis"]
+        return named
 
 
 def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
@@ -97,34 +138,29 @@ def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
 
 def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
     nz, ny, nx = shape
-    precision = body.weights.dtype
+    surfaces = _surfaces(body, shape, periodic)
     if not body.cells.size:
         rows, nothing = nz * ny, np.zeros(0, np.int32)
-        none = np.zeros(rows + 1, np.int32)
-        runs = (np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
-        surfaces = (none, nothing, nothing, *(nothing.astype(np.uint8),) * 2, nothing.astype(precision), nothing)
-        stencils = Stencils(
-            np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), np.ones((1, 6), precision), np.zeros(1, np.uint8)
-        )
-        return Layout(
-            *runs, none, nothing, nothing, *surfaces, nothing.astype(bool), stencils, (np.zeros((0, 0), np.uint8),) * 6
-        )
+        runs = Runs(np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
+        weights = np.ones((1, 6), body.weights.dtype)
+        stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), weights, np.zeros(1, np.uint8))
+        odd = OddCells(np.zeros(rows + 1, np.int32), nothing, nothing)
+        return Layout(runs, odd, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
     runs_of, odds_of = _Rows(), _Rows()
     planes = planes_at_once(shape)
     for first in range(0, nz, planes):
         stencil = finder.stencils_of(first, min(first + planes, nz))
         _divide(stencil, finder, runs_of, odds_of)
-    stencils = finder.stencils()
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
-    return Layout(*runs_of.arrays(), *odds_of.arrays(), *_surfaces(body, shape, periodic), stencils, types)
+    return Layout(Runs(*runs_of.arrays()), OddCells(*odds_of.arrays()), surfaces, finder.stencils(), types)
 
 
 class _Rows:
     """Lists of things in rows: how many each row has, where they are, and their stencils."""
 
     def __init__(self) -> None:
-        self._counts, self._places, self._stencils = [], [], list[Numbers]()
+        self._counts, self._places, self._stencils = list[NDArray[np.intp]](), list[Numbers](), list[Numbers]()
 
     def add(self, rows: int, row: NDArray[np.intp], place: NDArray[np.intp], stencil: Numbers) -> None:
         """What the next ``rows`` rows have."""
@@ -227,8 +263,7 @@ def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _
     odds_of.add(len(flat) // nx, cells // nx, cells % nx, flat[cells])
 
 
-def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> tuple[NDArray[np.generic], ...]:
-    """The void surfaces, as in :class:`Layout`."""
+def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> VoidSurfaces:
     _, ny, nx = shape
     cells = body.cells.reshape(-1)
     places = weighted_cells(body, cells.size) if body.void_condition >= 0 else np.zeros(0, np.int64)
@@ -237,17 +272,15 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> tuple[NDArray[np
     weights = body.weights[: len(places)]
     rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
     row = places[rank] // nx
-    first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny))))
-    last = np.append(rank[1:] != rank[:-1], True)[: len(rank)]
-    return (
-        *(
-            first.astype(np.int32),
-            row.astype(np.int32),
-            (places[rank] % nx).astype(np.int32),
-            (side // 2).astype(np.uint8),
-            own[rank],
-        ),
-        *(weights[rank, side], rank.astype(np.int32), last),
+    return VoidSurfaces(
+        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny)))).astype(np.int32),
+        row=row.astype(np.int32),
+        x=(places[rank] % nx).astype(np.int32),
+        axis=(side // 2).astype(np.uint8),
+        type=own[rank],
+        weight=weights[rank, side],
+        rank=rank.astype(np.int32),
+        last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
     )
 
 

@@ -268,8 +268,8 @@ def _advance_numba(
     return run_sweeps(partial(composite.advance, plan.record), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 
-# kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps, the first of which has
-# number ``first``. It returns (result, other array); the other array has no useful contents. With one step the result
+# kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps; the first has number
+# ``first``. It returns (result, other array); the other array has no useful contents. With one step the result
 # is in T_new and T is unchanged. With ``base``, one step sets T_new = base + factor·increments; an empty array stands
 # for 0. It needs increments.
 COMPOSITE_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -71,10 +71,10 @@ def make_plan(
 
 def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
-    behind_surfaces = halves[layout.surface_type, layout.surface_axis]
+    behind_surfaces = halves[layout.surface.type, layout.surface.axis]
     values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
     # The factors of a varying conductance are multiplied in the order of the oracle.
-    weight = 1 if enthalpies.vary else layout.surface_weight
+    weight = 1 if enthalpies.vary else layout.surface.weight
     values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
     values |= {"surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE])} | layout.arrays
     values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
@@ -137,5 +137,5 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any]) -> tuple[NDArray[Any
         return places, np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
     rows = max(len(beam.first) for beam in beams)
     first = np.stack([np.broadcast_to(beam.first, (rows, 2)) for beam in beams], axis=1).astype(np.int64)
-    weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
-    return places, first, np.ascontiguousarray(np.hstack(weights))
+    all_weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
+    return places, first, np.ascontiguousarray(np.hstack(all_weights))

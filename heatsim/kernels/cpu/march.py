@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
     Attributes:
         z, y: the plane and the first row; beyond an end of a periodic axis they are the halo's.
-        count: number of rows, which lie one after the other in the grid.
+        size: number of rows, which lie one after the other in the grid.
         below, here, above: where the first row begins in the ring, in the planes below, here and above.
         new: where the first row begins in the array of new values.
         new_stride: cells from one row to the next there.
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
 
     z: int
     y: int
-    count: int
+    size: int
     below: int
     here: int
     above: int
@@ -139,13 +139,13 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
                     y = from_y
                     while y < to_y:
                         # Rows that lie one after the other in the grid too, where a periodic axis ends.
-                        count, at = min(min(plan.rows, to_y - y), ny - wrap(y, ny)), y * stride
+                        size, at = min(min(plan.rows, to_y - y), ny - wrap(y, ny)), y * stride
                         new, new_stride = ((z * ny + y) * nx, nx) if last else (next_level + at, stride)
-                        rows = Rows(z, y, count, below + at, here + at, above + at, new, new_stride)
+                        rows = Rows(z, y, size, below + at, here + at, above + at, new, new_stride)
                         advance_rows(plan, tile, first_step + stage, rows, ring, target)
                         if not last:
-                            set_row_ends(plan, ring, new, count)
-                        y += count
+                            set_row_ends(plan, ring, new, size)
+                        y += size
                 if halo > 0:
                     set_end_rows(plan, ring, next_level, from_y, to_y)
                     complete_plane(plan, ring, next_level, z, from_y, to_y)

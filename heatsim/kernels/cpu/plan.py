@@ -53,6 +53,9 @@ def address_of(array: NDArray[Any]) -> int:
     return int(interface["data"][0]) if array.size else 0
 
 
+_pointer_to: Any = types.CPointer
+
+
 def _at_address(kind: Any) -> Any:
     """A compiled function that makes a pointer to numbers from an address; ``p[i]`` reads and writes them."""
 
@@ -61,7 +64,7 @@ def _at_address(kind: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(kind)(types.int64), generate
+        return _pointer_to(kind)(types.int64), generate
 
     return pointer
 
@@ -77,7 +80,7 @@ def reals_at(typing_context: Any, address: Any, T: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-    return types.CPointer(T.dtype)(types.int64, T), generate
+    return _pointer_to(T.dtype)(types.int64, T), generate
 
 
 def _constants(module: Any) -> Any:
@@ -129,7 +132,7 @@ def memory_of(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_array(array)(context, builder, arguments[0]).data
 
-    return types.CPointer(array.dtype)(array), generate
+    return _pointer_to(array.dtype)(array), generate
 
 
 @intrinsic

@@ -174,7 +174,7 @@ class GeneralArguments:
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
     def rows(self, first: int, until: int) -> Rows:
-        """What changes in steps ``first`` … ``until`` − 1.
+        """What changes in steps ``first`` … ``until`` − 1, all of one length.
 
         Raises:
             ScenarioError: a condition or source at one of the steps cannot be used.

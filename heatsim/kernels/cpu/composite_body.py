@@ -1,7 +1,7 @@
 """Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,19 @@ class StepRows:
     factors: Field
     beams: Sequence[BeamRows]
     face_shapes: Sequence[tuple[int, int]]
+
+    def __getitem__(self, some: slice) -> "StepRows":
+        """The data of some of the steps."""
+
+        def of(part: Field) -> Field:
+            return part[some] if len(part) > 1 else part
+
+        beams = []
+        for beam in self.beams:
+            u, v = map(of, beam.weights)
+            beams.append(replace(beam, first=of(beam.first), weights=(u, v)))
+        changing = map(of, (self.conditions, self.held, self.heat, self.factors))
+        return StepRows(len(range(self.count)[some]), *changing, beams, self.face_shapes)
 
     def row(self, step: int) -> StepRow:
         """The data of one step."""

@@ -32,9 +32,9 @@ from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON
 from heatsim.physics.mixed_cells import MIXED
 
 SURFACES = 256
-# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams and their heat; then
-# the temperature of the surface minus that of the cell, and whether it is found.
-_DEGREES, _CONDUCTANCE, _SHARE, _BEAM, _FROM_BEAM, _RISE, _FOUND = range(0, 7 * SURFACES, SURFACES)
+# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
+# the temperature of the surface minus that of the cell, the most that it can be, and whether it is found.
+_DEGREES, _CONDUCTANCE, _SHARE, _BEAM, _RISE, _MOST, _FOUND = range(0, 7 * SURFACES, SURFACES)
 ROOM = 7 * SURFACES
 
 place_of: Any = compiled(mixed_cells.place_of)
@@ -283,9 +283,10 @@ def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductan
     if not condition[EMISSION] > 0:
         _find_linear_rises(condition, surface, degrees, conductance, count)
     elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
-        for j in range(count):
-            if surface[_FOUND + j] == 0:
-                surface[_RISE + j] = surface_rise(condition, conductance[j], scale, degrees[j], surface[_BEAM + j])
+        _guess_rises(condition, scale, surface, degrees, conductance, count)
+        for _ in range(NEWTON_STEPS):
+            if _improve_rises(condition, scale, surface, degrees, conductance, count) == count:
+                break
 
 
 @compiled
@@ -318,6 +319,53 @@ def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, con
         second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
         rise[j] = step - step * second
         settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
+        is_found[j] = settled
+        found += np.int64(settled)
+    return found
+
+
+@compiled
+def _guess_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
+    """Where Newton's method of :func:`surface_rise` begins, and the most, for surfaces that are not found."""
+    whole_vectors()
+    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
+    emission, surroundings, reference = condition[EMISSION], condition[SURROUNDINGS], scale[0]
+    zero, b = film - film, surroundings + reference
+    beam, rise, most = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _MOST)
+    is_found = behind(surface, _FOUND)
+    for j in range(np.uint64(count)):
+        T = degrees[j]
+        to_ambient, to_surroundings, a = ambient - T, surroundings - T, T + reference
+        flux = free * (flux_in + beam[j])
+        linear = film * to_ambient + flux
+        losses, exchange = free * conductance[j] + film, emission * ((a + b) * (a * a + b * b))
+        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
+        most[j] = max(max(to_ambient, zero), hottest - T)
+        guess = min((exchange * to_surroundings + linear) / (losses + exchange), most[j])
+        rise[j] = rise[j] if is_found[j] != zero else guess
+
+
+@compiled
+def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
+    """One step of Newton's method for surfaces that are not found; the number of those that are."""
+    whole_vectors()
+    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
+    emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
+    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
+    beam, rise, most = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _MOST)
+    is_found = behind(surface, _FOUND)
+    for j in range(np.uint64(count)):
+        T = degrees[j]
+        linear = film * (ambient - T) + free * (flux_in + beam[j])
+        losses, before = free * conductance[j] + film, rise[j]
+        a = max(T + before + reference, zero)
+        exchange = emission * ((a + b) * (a * a + b * b))
+        excess = exchange * (surroundings - T - before) + (linear - losses * before)
+        change = excess / ((twice + twice) * (a * a * a) + losses)
+        after = min(before + change, most[j])
+        was_found = is_found[j] != zero
+        settled = was_found | (abs(change) <= tolerance * abs(after))
+        rise[j] = before if was_found else after
         is_found[j] = settled
         found += np.int64(settled)
     return found

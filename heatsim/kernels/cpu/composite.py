@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows
-from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_varying
+from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import Rows, Tile, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
@@ -67,6 +67,10 @@ def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
     row = 0
     while row < rows.size:
+        if ints_at(plan.dense_of)[first_row + row] >= 0:
+            _sum_dense_row(plan, rows, row, ints_at(plan.dense_of)[first_row + row], heat, T)
+            row += 1
+            continue
         of_row, count, x = first_row + row, 1, np.int64(0)
         run, end_run = first[of_row], first[of_row + 1]
         if end_run == run + 1:
@@ -92,6 +96,18 @@ def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
                 add_constant(heat[own], T, out, n)
             x, run = end, run + 1
         row += count
+
+
+@compiled
+def _sum_dense_row(plan: Any, rows: Rows, row: int, dense: int, heat: Any, T: Any) -> None:
+    """The same for one row with the coefficients of its cells."""
+    at, sums = row * plan.stride, plan.sums + row * plan.stride
+    here, below, above = rows.here + at, rows.below + at, rows.above + at
+    c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
+    sum_dense(c, plan.dense_stride, T, (below, here - plan.stride, here, here + plan.stride, above), sums)
+    for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
+        begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
+        add_constant(heat[ints_at(plan.dense_type)[stretch]], T, sums + begin, end - begin)
 
 
 @compiled

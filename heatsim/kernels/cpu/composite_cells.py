@@ -19,6 +19,7 @@ PLAN = (
     *("potentials", "sums", "surfaces"),
     # Class Layout.
     *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
+    *("dense_of", "dense_first", "dense_begin", "dense_end", "dense_type"),
     *(
         "surface_first",
         "surface_row",
@@ -32,9 +33,11 @@ PLAN = (
         "weights",
         "between",
     ),
-    # c0…c6 of each stencil, the half cells behind void surfaces; classes LinkTables and EnthalpyTables.
+    # c0…c6 of each stencil, c1…c6 of dense rows in stretches of ``dense_stride``, the half cells behind void surfaces; classes LinkTables and EnthalpyTables.
     *(
         "types",
+        "dense_c",
+        "dense_stride",
         "c",
         "surface_conductance",
         "surface_share",
@@ -104,6 +107,26 @@ def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, 
         + c[5] * (T[below] - centre)
         + c[6] * (T[above] - centre)
     )
+
+
+@compiled
+def sum_dense(c: Any, n: int, T: Any, around: Any, new: int) -> None:
+    """The same of n cells in a row; their c1 … c6 are n numbers each, one after the other.
+
+    ``around`` are the indices of the first cell's neighbours in z− and y−, of the cell, and of those in y+ and z+.
+    """
+    whole_vectors()
+    below, south_of, here, north_of, above = around
+    i, west, east, south = np.uint64(here), np.uint64(here - 1), np.uint64(here + 1), np.uint64(south_of)
+    north, down, up, out, cells = np.uint64(north_of), np.uint64(below), np.uint64(above), np.uint64(new), np.uint64(n)
+    for x in range(cells):
+        centre, x2, x3 = get(T, i + x), x + cells, x + cells + cells
+        total = constant(c, x) * (get(T, west + x) - centre) + constant(c, x2) * (get(T, east + x) - centre)
+        total += constant(c, x3) * (get(T, south + x) - centre)
+        total += constant(c, x3 + cells) * (get(T, north + x) - centre)
+        total += constant(c, x3 + cells + cells) * (get(T, down + x) - centre)
+        total += constant(c, x3 + cells + cells + cells) * (get(T, up + x) - centre)
+        put(T, out + x, total)
 
 
 @compiled

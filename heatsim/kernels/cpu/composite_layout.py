@@ -8,6 +8,9 @@ divided into runs, whose cells are all stepped with one stencil, as vectors:
     runs       1 1 1 1 1 1 1 1 1 4 4 4 4 4 4 4      and then the odd cells, 2 and 3, each with its own
 
 So an interface across y or z is a run too. Surfaces towards void come after, in a list of their own.
+
+Rows with odd cells are often alike, as in layers. If there are few different ones, they are dense rows: the
+coefficients of all their cells are stored one after the other, and no cell is odd.
 """
 
 from dataclasses import dataclass
@@ -28,6 +31,8 @@ Wraps = tuple[bool, bool, bool]
 
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8
+# Of the coefficients of dense rows.
+_DENSE_BYTES = 2**19
 _layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "Layout"]] = WeakKeyDictionary()
 
 
@@ -79,6 +84,26 @@ class OddCells:
 
 
 @dataclass(frozen=True, eq=False)
+class DenseRows:
+    """Rows whose cells have stored coefficients, and the heated cells of these rows.
+
+    Attributes:
+        of: for each row of the grid the number of the dense row that is like it, or −1; shape (rows,).
+        stencils: those of the cells of each dense row, shape (dense rows, nx).
+        first: where the heated stretches of each dense row begin, and their number; shape (dense rows + 1,).
+        begin, end: the cells of each stretch.
+        type: the type of these cells.
+    """
+
+    of: Numbers
+    stencils: Numbers
+    first: Numbers
+    begin: Numbers
+    end: Numbers
+    type: Numbers
+
+
+@dataclass(frozen=True, eq=False)
 class VoidSurfaces:
     """The surfaces towards void, those of a cell one after the other.
 
@@ -108,13 +133,14 @@ class Layout:
     """The cells of a body in the order in which they are stepped.
 
     Attributes:
-        run, odd, surface: runs, odd cells and surfaces towards void.
+        run, odd, dense, surface: runs, odd cells, dense rows, and surfaces towards void.
         stencils: the stencils.
         face_types: for each face the types of its cells, or an empty array if there is one type.
     """
 
     run: Runs
     odd: OddCells
+    dense: DenseRows
     surface: VoidSurfaces
     stencils: Stencils
     face_types: tuple[Bytes, ...]
@@ -122,9 +148,9 @@ class Layout:
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that the kernel reads, by their names in a plan."""
-        parts = {"run_": self.run, "odd_": self.odd, "surface_": self.surface, "": self.stencils}
+        parts = {"run_": self.run, "odd_": self.odd, "dense_": self.dense, "surface_": self.surface, "": self.stencils}
         named = {prefix + name: array for prefix, part in parts.items() for name, array in vars(part).items()}
-        del named["surface_axis"]
+        del named["surface_axis"], named["dense_stencils"]
         return named
 
 
@@ -145,15 +171,15 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         weights = np.ones((1, 6), body.weights.dtype)
         stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), weights, np.zeros(1, np.uint8))
         odd = OddCells(np.zeros(rows + 1, np.int32), nothing, nothing)
-        return Layout(runs, odd, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
+        return Layout(runs, odd, _DenseRowFinder(body, shape).found(), surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
-    runs_of, odds_of = _Rows(), _Rows()
+    runs_of, odds_of, dense = _Rows(), _Rows(), _DenseRowFinder(body, shape)
     planes = planes_at_once(shape)
     for first in range(0, nz, planes):
         stencil = finder.stencils_of(first, min(first + planes, nz))
-        _divide(stencil, finder, runs_of, odds_of)
+        _divide(stencil, finder, runs_of, odds_of, dense)
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
-    return Layout(Runs(*runs_of.arrays()), OddCells(*odds_of.arrays()), surfaces, finder.stencils(), types)
+    return Layout(Runs(*runs_of.arrays()), OddCells(*odds_of.arrays()), dense.found(finder), surfaces, finder.stencils(), types)
 
 
 class _Rows:
@@ -231,8 +257,46 @@ class _StencilFinder:
         return self._numbers[key]
 
 
-def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows) -> None:
-    """Divide the rows of some planes into runs and odd cells."""
+class _DenseRowFinder:
+    """Collects rows that are different, as long as their coefficients fit a core's cache beside the field."""
+
+    def __init__(self, body: HostBody, shape: Shape) -> None:
+        self._most = _DENSE_BYTES // (6 * body.weights.itemsize * shape[2]) * (not body.enthalpies.vary)
+        self._rows, self._first_heated, self._nx = shape[0] * shape[1], body.first_heated, shape[2]
+        self._numbers: dict[bytes, int] = {}
+        self._of = list[Numbers]()
+
+    def add(self, stencil: Numbers, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of some rows are dense; ``stencil`` is that of their cells, shape (rows, nx)."""
+        of = np.full(len(stencil), -1, np.int32)
+        for row in np.flatnonzero(wanted).tolist():
+            key = stencil[row].tobytes()
+            if key in self._numbers or len(self._numbers) < self._most:
+                of[row] = self._numbers.setdefault(key, len(self._numbers))
+        self._of.append(of)
+        return of >= 0
+
+    def found(self, finder: _StencilFinder | None = None) -> DenseRows:
+        """The dense rows; without ``finder`` none."""
+        stencils = np.frombuffer(b"".join(self._numbers), np.int32).reshape(-1, self._nx)
+        if finder is None:
+            nothing = np.zeros(0, np.int32)
+            return DenseRows(np.full(self._rows, -1, np.int32), stencils, np.zeros(1, np.int32), *(nothing,) * 3)
+        types = finder.stencils().own[stencils].astype(np.int32)
+        flat = types.reshape(-1)
+        starts = np.flatnonzero((np.diff(flat, prepend=-1) != 0) | (np.arange(flat.size) % self._nx == 0))
+        ends = np.append(starts[1:], flat.size)[: len(starts)]
+        starts, ends = (places[flat[starts] >= self._first_heated] for places in (starts, ends))
+        counts = np.bincount(starts // self._nx, minlength=len(stencils))
+        first = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        begin, end = (starts % self._nx).astype(np.int32), ((ends - 1) % self._nx + 1).astype(np.int32)
+        return DenseRows(np.concatenate(self._of), stencils, first, begin, end, flat[starts])
+
+
+def _divide(
+    stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows, dense: _DenseRowFinder
+) -> None:
+    """Divide the rows of some planes into runs and odd cells, or into dense rows."""
     nx = stencil.shape[2]
     flat = stencil.reshape(-1)
     stencils, bases = finder.stencils(), finder.bases
@@ -259,6 +323,8 @@ def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _
     runs_of.add(len(flat) // nx, (end - 1) // nx, (end - 1) % nx + 1, flat[starts[run]])
     # 3. The cells of all other stretches are odd.
     odd = np.repeat(~is_run | between[flat[starts]], ends - starts)
+    wanted = (np.bincount((end - 1) // nx) > 1) | odd.reshape(-1, nx).any(axis=1)
+    odd &= ~np.repeat(dense.add(stencil.reshape(-1, nx), wanted), nx)
     cells = np.flatnonzero(odd)
     odds_of.add(len(flat) // nx, cells // nx, cells % nx, flat[cells])
 

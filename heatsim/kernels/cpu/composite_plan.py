@@ -12,7 +12,7 @@ from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTab
 from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
 from heatsim.kernels.cpu.composite_layout import Layout, Shape, Wraps, layout_of
 from heatsim.kernels.cpu.plan import Plan, address_of
-from heatsim.kernels.cpu.tiling import Tiling
+from heatsim.kernels.cpu.tiling import LINE, Tiling
 from heatsim.physics.boundary import TOLERANCES
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
@@ -76,6 +76,7 @@ def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape
     # The factors of a varying conductance are multiplied in the order of the oracle.
     weight = 1 if enthalpies.vary else layout.surface.weight
     values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
+    values |= _dense_coefficients(layout, values["c"])
     values |= {"surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE])} | layout.arrays
     values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
     values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
@@ -114,6 +115,16 @@ def _coefficients(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray
     stencils = layout.stencils
     links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around] * stencils.weights
     return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
+
+
+def _dense_coefficients(layout: Layout, c: NDArray[Any]) -> dict[str, Any]:
+    """c1…c6 of all cells of dense rows, shape (dense rows, 6, stride): whole cache lines, filled with 0."""
+    rows, nx = layout.dense.stencils.shape
+    line = LINE // c.itemsize
+    stride = -(-nx // line) * line
+    dense = np.zeros((rows, 6, stride), c.dtype)
+    dense[:, :, :nx] = np.moveaxis(c[layout.dense.stencils, 1:], -1, 1)
+    return {"dense_c": dense, "dense_stride": stride}
 
 
 def _changing(steps: StepRows) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
             # Rows of one stencil are one run; the padding between them is summed but not used.
             while row + count < rows.size:
                 other = first[of_row + count]
-                if first[of_row + count + 1] != other + 1 or stencils[other] != stencils[run]:
+                alike = first[of_row + count + 1] == other + 1 and stencils[other] == stencils[run]
+                if not alike or ints_at(plan.dense_of)[of_row + count] >= 0:
                     break
                 count += 1
         while run < end_run:

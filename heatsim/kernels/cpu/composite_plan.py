@@ -24,15 +24,13 @@ class _Numbers:
 
     Attributes:
         layout: that of the body.
-        values: fields of the plan.
+        plan: with the fields that they determine.
         faces: fields of each face; sums are missing.
-        kept: arrays to which ``faces`` points.
     """
 
     layout: Layout
-    values: dict[str, Any]
+    plan: Plan
     faces: NDArray[np.int64]
-    kept: list[NDArray[Any]]
 
 
 _numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
@@ -61,12 +59,12 @@ def make_plan(
     faces = numbers.faces.copy()
     faces[:, 3] = [address_of(array) for array in ledger.faces]
     faces[:, 4] = [address_of(array) for array in ledger.beams]
-    values = numbers.values | chosen.plan(T.shape, periodic, steps.count) | _changing(steps)
+    values = chosen.plan(T.shape, periodic, steps.count) | _changing(steps)
     values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
     values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
     values |= {"exposed": ledger.exposed, "parts": ledger.parts}
     values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return Plan(PLAN, values, [*numbers.kept, *ledger.faces, *ledger.beams])
+    return Plan(PLAN, values, numbers.plan)
 
 
 def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
@@ -84,10 +82,7 @@ def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape
     values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
     values |= {"void_condition": body.void_condition, "mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
-    values = {name: address_of(value) if isinstance(value, np.ndarray) else value for name, value in values.items()} | {
-        "kept": [value for value in values.values() if isinstance(value, np.ndarray)]
-    }
-    kept: list[NDArray[Any]] = values.pop("kept")
+    plan = Plan(PLAN, values)
     faces = np.zeros((6, 8), np.int64)
     for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
         faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
@@ -99,8 +94,8 @@ def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape
         arrays = [types, numbers, np.where(conductance == 0, halves.dtype.type(1), conductance), share, gain]
         arrays = [np.ascontiguousarray(array) for array in arrays]
         faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
-        kept += arrays
-    return _Numbers(layout, values, faces, kept)
+        plan.keep(arrays)
+    return _Numbers(layout, plan, faces)
 
 
 def _face_shape(shape: Shape, face: int) -> tuple[int, int]:

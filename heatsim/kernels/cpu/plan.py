@@ -28,22 +28,33 @@ class Plan:
         record: the record, shape (1,).
     """
 
-    def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], kept: Sequence[NDArray[Any]] = ()) -> None:
-        """Enter the values of all fields.
+    def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], start: "Plan | None" = None) -> None:
+        """Enter values of fields.
 
         Args:
             fields: their names.
             values: integers; arrays, which have to be contiguous, are entered by their addresses.
-            kept: other arrays whose addresses are among the values.
+            start: another plan, with the values of the other fields; 0 if it is missing.
         """
-        self._arrays = [*kept, *(value for value in values.values() if isinstance(value, np.ndarray))]
-        numbers = [address_of(v) if isinstance(v, np.ndarray) else v for v in map(values.__getitem__, fields)]
-        self.record = np.array(numbers, dtype=np.int64).view(_record_of(fields))
+        record, places = _record_of(fields)
+        self._arrays: list[Any] = [start]
+        self._numbers = np.zeros(len(fields), np.int64) if start is None else start._numbers.copy()
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                self._arrays.append(value)
+                value = address_of(value)
+            self._numbers[places[name]] = value
+        self.record = self._numbers.view(record)
+
+    def keep(self, arrays: Sequence[NDArray[Any]]) -> None:
+        """Keep arrays whose addresses are in one of the plan's arrays."""
+        self._arrays += arrays
 
 
 @cache
-def _record_of(fields: tuple[str, ...]) -> np.dtype[Any]:
-    return np.dtype([(name, np.int64) for name in fields])
+def _record_of(fields: tuple[str, ...]) -> tuple[np.dtype[Any], dict[str, int]]:
+    """The type of the record, and the place of each field."""
+    return np.dtype([(name, np.int64) for name in fields]), {name: place for place, name in enumerate(fields)}
 
 
 def address_of(array: NDArray[Any]) -> int:

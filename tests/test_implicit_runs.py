@@ -86,7 +86,7 @@ def test_a_run_ends_where_stabilized_steps_end(precision: str, kind: str, tmp_pa
     summary = json.loads((tmp_path / "implicit" / folder.SUMMARY).read_text())
     assert summary["kernel"] == "multigrid"
     assert summary["tolerance"] == tolerance
-    assert summary["stages"] == 2 * (summary["steps"] + summary["rejected_steps"])
+    assert summary["stages"] == 2 * (summary["steps"] + summary["rejected"])
     assert summary["cycles"] >= summary["newton_steps"] >= summary["stages"]
     assert summary["applications"] > summary["cycles"]
     assert summary["imbalance_part"] < 1e-3

@@ -144,7 +144,7 @@ class Simulation:
             simulation.warnings.extend(warnings_on_resume(plan, saved))
         if scenario.steady:
             simulation.warnings.extend(notes_on_steady(scenario))
-        if scenario.time.method == "implicit":
+        if problem.scenario.time.method == "implicit":
             simulation.warnings.extend(notes_on_implicit(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation

@@ -1,4 +1,4 @@
-"""The method that "auto" takes, from work that is counted from numbers of the problem and agrees with what runs took."""
+"""The method that "auto" takes: work is counted from numbers of the problem, and agrees with what runs took."""
 
 import json
 import tomllib
@@ -163,7 +163,7 @@ def test_auto_is_the_default_unless_the_length_of_steps_is_set(tmp_path):
     assert load(path).time.method == "auto"
     for given in ("time.dt=auto", "time.safety=0.5"):
         assert load(path, [given]).time.method == "euler"
-    with pytest.raises(ScenarioError, match='time.safety: got 0.5 with method = "auto"'):
+    with pytest.raises(ScenarioError, match=r'time\.safety: got 0\.5 with method = "auto"'):
         load(path, ["time.method=auto", "time.safety=0.5"])
 
 

@@ -93,8 +93,9 @@ class Time(BaseModel):
 
     method: Method = Field(
         default="auto",
-        description="`auto`: the cheapest of the next three, by their work; `euler`: explicit steps; `stabilized`: long steps whose error is controlled; `implicit`: the same "
-        "by solving equations, for thin layers and long times; `steady`: the steady state alone",
+        description="`auto`: the cheapest of the next three, by their work; `euler`: explicit steps; "
+        "`stabilized`: long steps whose error is controlled; `implicit`: the same by solving equations, for thin "
+        "layers and long times; `steady`: the steady state alone",
         json_schema_extra={"default": "`auto`; with `dt` or `safety`: `euler`"},
     )
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
@@ -105,8 +106,8 @@ class Time(BaseModel):
     )
     tolerance: Tolerance | None = Field(
         default=None,
-        description="With `auto`, `stabilized` and `implicit` the error that one step may have, by default 0.02 % of the range "
-        "of temperatures; with `steady` the largest error, by default 0.01 % of the range; both at least 1 mK",
+        description="With `auto`, `stabilized` and `implicit` the error that one step may have, by default 0.02 % of "
+        "the range of temperatures; with `steady` the largest error, by default 0.01 %; both at least 1 mK",
     )
     dt: TimeStep = Field(
         default="auto", description="Time step of `euler`; it must divide each interval between output times"

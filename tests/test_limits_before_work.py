@@ -139,7 +139,7 @@ def test_the_limit_of_one_material_is_that_of_all_of_its_cells(
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (7, 1, 4), (5, 6, 1), (4, 5, 6)])
 @pytest.mark.parametrize("periodic", [(False, False, False), (True, False, True), (False, True, False)])
-def test_interior_cells_have_neighbours_of_their_own_kind(
+def test_interior_cells_have_neighbours_of_their_own_type(
     shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     material = (np.random.default_rng(7).random(shape) < 0.1).astype(np.uint8)

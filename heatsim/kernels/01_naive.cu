@@ -11,9 +11,9 @@ __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
               const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    const int x = block.x * TILE_X + threadIdx.x;
-    const int y = grid.first_y + block.y * TILE_Y + threadIdx.y;
-    const int z = grid.first_z + block.z * TILE_Z + threadIdx.z;
+    const int x = block.x * BLOCK_X + threadIdx.x;
+    const int y = grid.first_y + block.y * BLOCK_Y + threadIdx.y;
+    const int z = grid.first_z + block.z * BLOCK_Z + threadIdx.z;
     if (x >= grid.nx || y >= grid.ny || z >= grid.nz) return;
 
     // Offsets of the neighbours, in cells. At a face the neighbour is the cell itself or, on a periodic axis, the other end.
@@ -35,5 +35,5 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
                          T[0], T[west], T[east], T[south], T[north], T[below], T[above]);
 }
 
-#define LAUNCH_BOUNDS BOUNDS(TILE_X * TILE_Y * TILE_Z)
+#define LAUNCH_BOUNDS BOUNDS(BLOCK_X * BLOCK_Y * BLOCK_Z)
 #include "entry.cuh"

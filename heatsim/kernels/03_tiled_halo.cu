@@ -1,26 +1,26 @@
 // 03 tiled with halo: the block is the output tile, so no thread idles during the update. All threads load the larger input
 // tile in memory order: whole warps load the halo, not the few threads at an edge.
 //
-// Loads per cell: (TILE_X+2)(TILE_Y+2)(TILE_Z+2) / (TILE_X TILE_Y TILE_Z). This includes the corners: no cell needs them, but
+// Loads per cell: (BLOCK_X+2)(BLOCK_Y+2)(BLOCK_Z+2) / (BLOCK_X BLOCK_Y BLOCK_Z). This includes the corners: no cell needs them, but
 // skipping them would cost more than loading them. Expected: faster than 02; slower than 01 for the same reason.
 
 #include "stencil.cuh"
 
-#define THREADS (TILE_X * TILE_Y * TILE_Z)
-#define INPUT_X (TILE_X + 2)
-#define INPUT_Y (TILE_Y + 2)
-#define INPUT_Z (TILE_Z + 2)
+#define THREADS (BLOCK_X * BLOCK_Y * BLOCK_Z)
+#define INPUT_X (BLOCK_X + 2)
+#define INPUT_Y (BLOCK_Y + 2)
+#define INPUT_Z (BLOCK_Z + 2)
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
               const Sweep* sweep, const Ledger& ledger, const Block block)
 {
     __shared__ Real tile[INPUT_Z][INPUT_Y][INPUT_X];
-    const int thread = (threadIdx.z * TILE_Y + threadIdx.y) * TILE_X + threadIdx.x;
+    const int thread = (threadIdx.z * BLOCK_Y + threadIdx.y) * BLOCK_X + threadIdx.x;
     const int i = threadIdx.x + 1, j = threadIdx.y + 1, k = threadIdx.z + 1;
-    const int x0 = block.x * TILE_X;
-    const int y0 = grid.first_y + block.y * TILE_Y;
-    const int z0 = grid.first_z + block.z * TILE_Z;
+    const int x0 = block.x * BLOCK_X;
+    const int y0 = grid.first_y + block.y * BLOCK_Y;
+    const int z0 = grid.first_z + block.z * BLOCK_Z;
 
     // 1. Load the input tile: consecutive threads, consecutive cells.
     for (int n = thread; n < INPUT_X * INPUT_Y * INPUT_Z; n += THREADS) {

@@ -15,12 +15,12 @@ __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
               const Sweep* sweep, const Ledger& ledger, const Block block)
 {
-    __shared__ Real plane[TILE_Y][TILE_X];
+    __shared__ Real plane[BLOCK_Y][BLOCK_X];
     const int i = threadIdx.x, j = threadIdx.y;
-    const int x = block.x * (TILE_X - 2) + i - 1;
-    const int y = grid.first_y + block.y * (TILE_Y - 2) + j - 1;
+    const int x = block.x * (BLOCK_X - 2) + i - 1;
+    const int y = grid.first_y + block.y * (BLOCK_Y - 2) + j - 1;
     const int z_begin = grid.first_z + block.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
-    const bool updates = i > 0 && i < TILE_X - 1 && j > 0 && j < TILE_Y - 1 && x < grid.nx && y < grid.ny;
+    const bool updates = i > 0 && i < BLOCK_X - 1 && j > 0 && j < BLOCK_Y - 1 && x < grid.nx && y < grid.ny;
 
     const Real* column = T + cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), 0);
     const size_t plane_cells = (size_t)grid.nx * grid.ny;
@@ -50,5 +50,5 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     }
 }
 
-#define LAUNCH_BOUNDS BOUNDS(TILE_X * TILE_Y)
+#define LAUNCH_BOUNDS BOUNDS(BLOCK_X * BLOCK_Y)
 #include "entry.cuh"

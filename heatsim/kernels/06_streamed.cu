@@ -20,7 +20,7 @@
 #ifndef RESIDENT
 #define RESIDENT 768
 #endif
-#define LAUNCH_BOUNDS __launch_bounds__(TILE_X * TILE_Y, RESIDENT / (TILE_X * TILE_Y))
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
@@ -28,7 +28,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
 {
     const int lane = threadIdx.x;
     const int x = (block.x * WARP + lane) * VECTOR;
-    const int y = grid.first_y + (block.y * TILE_Y + threadIdx.y) * ROWS;
+    const int y = grid.first_y + (block.y * BLOCK_Y + threadIdx.y) * ROWS;
     const int z_begin = grid.first_z + block.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const size_t plane = (size_t)grid.nx * grid.ny;
 

@@ -35,7 +35,7 @@
 // Grids: at least STEPS + 1 planes, and whole patches along x and y if an axis is shorter than a tile. Other grids are
 // stepped one step at a time.
 //
-// Composite bodies (FACES): every patch is stepped as if it were of its first cell's kind and at no face
+// Composite bodies (FACES): every patch is stepped as if it were of its first cell's type and at no face
 // (temporal_composite/pipeline.cuh). The cells that this makes wrong within STEPS steps are stepped again by
 // temporal_composite/correction.cu, which also records the heat through faces.
 //
@@ -48,7 +48,7 @@
 #include "ensemble/members.cuh"
 #endif
 
-#define WARPS TILE_Y
+#define WARPS BLOCK_Y
 #define THREADS (WARP * WARPS)
 // Whether a stage starts before the previous one has ended. For composite bodies this pays only in float64.
 #define EARLY (!(FACES && VECTOR == 4))
@@ -320,7 +320,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
                                                  const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
                                                  Patch (&centre)[STEPS], Patch (&begun)[STEPS], const Sweep* sweep,
-                                                 PatchKind& own)
+                                                 PatchType& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
@@ -412,7 +412,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     const int z = p - STEPS;
     if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
 #if FACES
-    change_kind(own, all, sweep, arriving);
+    change_type(own, all, sweep, arriving);
 #endif
     if (boundaries != NONE) arrive(shared);  // only now: other threads record this thread's heat
     wait(shared, p);  // edges are read in the next iteration and overwritten in the one after it
@@ -498,7 +498,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             wait(shared, phase);
         }
         Patch centre[STEPS] = {}, begun[STEPS] = {};
-        PatchKind own = {};
+        PatchType own = {};
 #if FACES
         own.byte = arriving_byte(c.cell_types, grid, place, p);
 #endif

@@ -19,7 +19,7 @@
 
 #include "vector.cuh"
 
-#define THREADS TILE_X
+#define THREADS BLOCK_X
 #define HALO_X ((STEPS + VECTOR - 1) / VECTOR * VECTOR)
 #define SIZE_X (BOX_X + 2 * HALO_X)
 #define SIZE_Y (BOX_Y + 2 * STEPS)

@@ -174,7 +174,7 @@ class Build:
         macros = {
             "REAL": _REAL[self.precision],
             "SCHEME": SCHEMES.index(self.scheme),
-            **dict(zip(("TILE_X", "TILE_Y", "TILE_Z"), self.spec.block, strict=True)),
+            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self.spec.block, strict=True)),
             "VECTOR": self.vector,
             "ACCESS": self.access,
             "STEPS": self.spec.steps,

@@ -16,7 +16,7 @@
 // Macros set on the compiler's command line:
 //     REAL             float or double
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
-//     TILE_X/Y/Z       threads of a block along each axis
+//     BLOCK_X/Y/Z       threads of a block along each axis
 //     VECTOR           consecutive cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
 //     CONTACTS         1 if contacts between materials have weights

@@ -32,18 +32,18 @@ class ExtremeTemperatures(Observer):
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
         self._state = state
         materials = state.problem.materials
-        self._thermometer = Thermometer(np, materials.enthalpies, lambda kinds: kinds)
+        self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = [material for _, material in state.problem.scenario.palette]
-        self._ends = [_ends(palette[kind.material]) for kind in materials.kinds]
+        self._ends = [_ends(palette[cell_type.material]) for cell_type in materials.types]
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
-        found, kinds = state.field.statistics(), len(self._ends)
-        low, high = (self._temperatures(state, np.full(kinds, end)) for end in (found.lowest, found.highest))
+        found, count = state.field.statistics(), len(self._ends)
+        low, high = (self._temperatures(state, np.full(count, end)) for end in (found.lowest, found.highest))
         known = np.inf if state.lowest is None else state.lowest.temperature
         if low.min() < known or any(
-            ends is not None and (low[kind] < ends[0] - ROUNDING or high[kind] > ends[1] + ROUNDING)
-            for kind, ends in enumerate(self._ends)
+            ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
+            for cell_type, ends in enumerate(self._ends)
         ):
             self._look(state, known)
 
@@ -54,18 +54,21 @@ class ExtremeTemperatures(Observer):
         return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
 
     def _look(self, state: RunState, known: float) -> None:
-        lows, highs = state.statistics.extremes_of_kinds()
+        lows, highs = state.statistics.extremes_by_type()
         low, high = self._temperatures(state, lows), self._temperatures(state, highs)
         present = np.isfinite(lows)
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
         materials = state.problem.materials
-        for kind, ends in enumerate(self._ends):
-            if ends is None or not present[kind]:
+        for cell_type, ends in enumerate(self._ends):
+            if ends is None or not present[cell_type]:
                 continue
-            name = materials.palette[materials.kinds[kind].material].name
-            for side, sign, found, end in (("low", -1.0, low[kind], ends[0]), ("high", 1.0, high[kind], ends[1])):
+            name = materials.palette[materials.types[cell_type].material].name
+            for side, sign, found, end in (
+                ("low", -1.0, low[cell_type], ends[0]),
+                ("high", 1.0, high[cell_type], ends[1]),
+            ):
                 before = state.beyond.get((name, side))
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
                     state.beyond[name, side] = Record(float(found), state.time)

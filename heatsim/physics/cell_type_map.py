@@ -9,13 +9,14 @@ from heatsim.grid import Grid
 from heatsim.physics import cell_faces, void_surfaces, voxel_areas
 from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.cell_types import (
+    CELL_TYPE,
     INTERIOR,
-    MAXIMUM_KINDS,
+    MAXIMUM_CELL_TYPES,
     Array,
     CellType,
     CellTypes,
     Substance,
-    TooManyKindsError,
+    TooManyCellTypesError,
     planes_at_once,
 )
 
@@ -46,7 +47,7 @@ def build(
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
 
     Raises:
-        TooManyKindsError: there are more than 127 cell types.
+        TooManyCellTypesError: there are more than 127 cell types.
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts = contacts or {}
@@ -66,7 +67,7 @@ def build(
     return CellTypes(
         grid=grid,
         palette=tuple(palette),
-        kinds=types,
+        types=types,
         cells=cells,
         counts=counts,
         link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
@@ -131,7 +132,7 @@ def _heat(
         if types[old].material == void:
             continue
         if len(types) == 256:
-            raise TooManyKindsError(f"more than {MAXIMUM_KINDS} combinations of materials and sources")
+            raise TooManyCellTypesError(f"more than {MAXIMUM_CELL_TYPES} combinations of materials and sources")
         lookup[old] = len(types)
         types.append(CellType(types[old].material, (*types[old].sources, source)))
     if mask is None:
@@ -154,9 +155,9 @@ def _in_order(
         np.flatnonzero(counts).tolist(),
         key=lambda number: (bool(types[number].sources), types[number].material == void, number),
     )
-    if len(order) > MAXIMUM_KINDS:
-        raise TooManyKindsError(
-            f"{len(order)} combinations of materials and sources; at most {MAXIMUM_KINDS} are allowed"
+    if len(order) > MAXIMUM_CELL_TYPES:
+        raise TooManyCellTypesError(
+            f"{len(order)} combinations of materials and sources; at most {MAXIMUM_CELL_TYPES} are allowed"
         )
     found, counts = tuple(types[number] for number in order), counts[order].astype(np.int64)
     if len(order) == 1:
@@ -189,7 +190,7 @@ def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) 
         last = min(first + count, nz)
         below = (first - 1) % nz if periodic[2] else max(first - 1, 0)
         above = last % nz if periodic[2] else min(last, nz - 1)
-        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & ~np.uint8(INTERIOR)
+        column = np.concatenate([cells[below][None], cells[first:last], cells[above][None]]) & CELL_TYPE
         planes = column[1:-1]
         same = (planes == column[:-2]) & (planes == column[2:])
         for axis, wraps in ((2, periodic[0]), (1, periodic[1])):

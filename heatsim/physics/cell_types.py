@@ -27,12 +27,12 @@ from heatsim.physics.void_surfaces import Exposure
 Array = NDArray[np.float64]
 
 INTERIOR = 0x80  # bit of a cell's byte
-MAXIMUM_KINDS = 127  # cell types
-_KIND = np.uint8(INTERIOR - 1)
+MAXIMUM_CELL_TYPES = 127  # cell types
+CELL_TYPE = np.uint8(INTERIOR - 1)  # the other bits: the index of its type
 _CELLS_AT_ONCE = 2**18
 
 
-class TooManyKindsError(ValueError):
+class TooManyCellTypesError(ValueError):
     """More cell types than a byte per cell can number."""
 
 
@@ -71,14 +71,14 @@ class CellTypes:
     Attributes:
         grid: the cells.
         palette: the materials.
-        kinds: the cell types: those without sources first, then void, then those with sources.
+        types: the cell types: those without sources first, then void, then those with sources.
         cells: one byte per cell: the index of its type, and the bit INTERIOR if all its neighbours have the same type;
             shape (nz, ny, nx), empty if there is one type.
         counts: the number of cells of each type.
-        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, kinds, kinds).
-        half: d/2k in m² K/W, infinite for void; shape (3, kinds).
-        heat_capacity: in J/(m³ K), 0 for void; shape (kinds,).
-        resistance: contact resistances in m² K/W, shape (kinds, kinds).
+        link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, types, types).
+        half: d/2k in m² K/W, infinite for void; shape (3, types).
+        heat_capacity: in J/(m³ K), 0 for void; shape (types,).
+        resistance: contact resistances in m² K/W, shape (types, types).
         void: the index of void among the cell types; None if there is no void.
         exposure: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
@@ -86,7 +86,7 @@ class CellTypes:
 
     grid: Grid
     palette: tuple[Substance, ...]
-    kinds: tuple[CellType, ...]
+    types: tuple[CellType, ...]
     cells: NDArray[np.uint8]
     counts: NDArray[np.int64]
     link: Array
@@ -100,12 +100,12 @@ class CellTypes:
     @property
     def uniform(self) -> bool:
         """Whether all cells have one type."""
-        return len(self.kinds) == 1
+        return len(self.types) == 1
 
     @cached_property
     def varies(self) -> bool:
         """Whether a material with cells varies with temperature."""
-        return any(self.palette[kind.material].enthalpy is not None for kind in self.kinds)
+        return any(self.palette[cell_type.material].enthalpy is not None for cell_type in self.types)
 
     @cached_property
     def enthalpies(self) -> tuple[EnthalpyTable, ...]:
@@ -114,33 +114,35 @@ class CellTypes:
             place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
             for place, substance in enumerate(self.palette)
         }
-        return tuple(self.palette[kind.material].enthalpy or unchanging[kind.material] for kind in self.kinds)
+        return tuple(
+            self.palette[cell_type.material].enthalpy or unchanging[cell_type.material] for cell_type in self.types
+        )
 
     def with_palette(self, palette: Sequence[Substance]) -> "CellTypes":
         """A copy with other enthalpy tables of the same materials."""
         return replace(self, palette=tuple(palette))
 
     def by_enthalpy(
-        self, of: Callable[[EnthalpyTable, Any, Any], Any], kinds: Any, deviation: Any, xp: Any = np
+        self, of: Callable[[EnthalpyTable, Any, Any], Any], cell_types: Any, deviation: Any, xp: Any = np
     ) -> Any:
-        """A quantity of cells from their temperatures, of the shape of ``kinds``.
+        """A quantity of cells from their temperatures, of the shape of ``cell_types``.
 
         Args:
             of: a method of EnthalpyTable that returns the quantity, such as ``EnthalpyTable.content_at``.
-            kinds: the types of the cells.
+            cell_types: the types of the cells.
             deviation: T − T_ref in K, of the same shape.
             xp: NumPy, or CuPy, of whose arrays both are.
         """
         found = xp.empty(deviation.shape)
-        out, numbers, values = found.reshape(-1), kinds.reshape(-1), deviation.reshape(-1)
-        for kind, enthalpy in enumerate(self.enthalpies):
-            cells = xp.flatnonzero(numbers == kind)
+        out, numbers, values = found.reshape(-1), cell_types.reshape(-1), deviation.reshape(-1)
+        for cell_type, enthalpy in enumerate(self.enthalpies):
+            cells = xp.flatnonzero(numbers == cell_type)
             if len(cells):
                 out[cells] = of(enthalpy, values[cells], xp)
         return found
 
     def potentials_at(self, deviation: Array) -> Array:
-        """φ in K of each cell type at T − T_ref in K, shape (*deviation.shape, kinds); (…, 0) if nothing varies."""
+        """φ in K of each cell type at T − T_ref in K, shape (*deviation.shape, types); (…, 0) if nothing varies."""
         enthalpies = self.enthalpies if self.varies else ()
         found = {enthalpy: enthalpy.potential_at(deviation) for enthalpy in dict.fromkeys(enthalpies)}
         return np.moveaxis(
@@ -153,18 +155,18 @@ class CellTypes:
             return deviation
         if self.uniform:
             return np.asarray(self.enthalpies[0].content_at(deviation))
-        kinds = self.cells[first : first + len(deviation)] & ~np.uint8(INTERIOR)
-        return np.asarray(self.by_enthalpy(EnthalpyTable.content_at, kinds, deviation))
+        cell_types = self.cells[first : first + len(deviation)] & CELL_TYPE
+        return np.asarray(self.by_enthalpy(EnthalpyTable.content_at, cell_types, deviation))
 
     @cached_property
     def first_heated(self) -> int:
         """The index of the first cell type with sources; the number of types if no type has sources."""
-        return next((number for number, kind in enumerate(self.kinds) if kind.sources), len(self.kinds))
+        return next((number for number, cell_type in enumerate(self.types) if cell_type.sources), len(self.types))
 
     @property
     def diffusion_rates(self) -> tuple[float, float, float]:
         """α/d² along x, y, z in 1/s, for the first material of the palette that conducts and has cells."""
-        materials = (self.palette[place] for place in sorted(kind.material for kind in self.kinds))
+        materials = (self.palette[place] for place in sorted(cell_type.material for cell_type in self.types))
         conductivity, capacity = next(
             (found.conductivity, found.heat_capacity) for found in materials if found.conductivity is not None
         )
@@ -173,7 +175,7 @@ class CellTypes:
 
     @property
     def cell_heat_capacity(self) -> Array:
-        """ρ·cp·V of a cell of each type in J/K, shape (kinds,)."""
+        """ρ·cp·V of a cell of each type in J/K, shape (types,)."""
         return self.heat_capacity * self.grid.cell_volume
 
     @property
@@ -186,53 +188,53 @@ class CellTypes:
         """Number of sums that a ledger needs for heat through void surfaces; 0 if they let no heat through."""
         return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
 
-    def kinds_of(self, index: Any) -> NDArray[np.intp]:
+    def types_of(self, index: Any) -> NDArray[np.intp]:
         """The types of the cells at an index [z, y, x]."""
         if self.uniform:  # one value, broadcast to the shape of the grid
             return np.zeros(np.broadcast_to(np.uint8(0), self.grid.shape)[index].shape, dtype=np.intp)
-        return np.asarray(self.cells[index] & _KIND, dtype=np.intp)
+        return np.asarray(self.cells[index] & CELL_TYPE, dtype=np.intp)
 
-    def kinds_on_face(self, face: int) -> NDArray[np.intp]:
+    def types_on_face(self, face: int) -> NDArray[np.intp]:
         """The types of the cells at a face, in the shape of ``Grid.face_shape``."""
         index: list[int | slice] = [slice(None)] * 3
         index[2 - face // 2] = -(face % 2)
-        return self.kinds_of(tuple(index))
+        return self.types_of(tuple(index))
 
     def cells_of(self, name: str) -> int:
         """The number of cells of a material."""
-        counts = zip(self.kinds, self.counts, strict=True)
-        return int(sum(count for kind, count in counts if self.palette[kind.material].name == name))
+        counts = zip(self.types, self.counts, strict=True)
+        return int(sum(count for cell_type, count in counts if self.palette[cell_type.material].name == name))
 
-    def kind_at(self, x: int, y: int, z: int) -> int:
+    def type_at(self, x: int, y: int, z: int) -> int:
         """The type of a cell."""
-        return 0 if self.uniform else int(self.cells[z, y, x] & _KIND)
+        return 0 if self.uniform else int(self.cells[z, y, x] & CELL_TYPE)
 
     def materials(self) -> Iterator[NDArray[np.uint8]]:
         """Indices in ``palette`` of the cells, plane by plane, shape (1, ny, nx). Not for uniform bodies."""
-        places = np.array([kind.material for kind in self.kinds], dtype=np.uint8)
-        return (places[self.cells[z : z + 1] & ~np.uint8(INTERIOR)] for z in range(self.grid.shape[0]))
+        places = np.array([cell_type.material for cell_type in self.types], dtype=np.uint8)
+        return (places[self.cells[z : z + 1] & CELL_TYPE] for z in range(self.grid.shape[0]))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:
         """The material of a cell."""
-        return self.palette[self.kinds[self.kind_at(x, y, z)].material]
+        return self.palette[self.types[self.type_at(x, y, z)].material]
 
     def coefficients(self, dt: float) -> Array:
-        """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, kinds, kinds)."""
+        """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, types, types)."""
         d = np.reshape(self.grid.spacing, (3, 1, 1))
         return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
 
     def half_cells(self, dt: float) -> Array:
-        """2k/d in W/(m² K), dt·2k/(ρ·cp·d²), and dt/(ρ·cp·d) in K m²/W, for each type and axis; shape (kinds, 3, 3)."""
+        """2k/d in W/(m² K), dt·2k/(ρ·cp·d²), and dt/(ρ·cp·d) in K m²/W, for each type and axis; shape (types, 3, 3)."""
         gain = dt * self._per_heat_capacity[:, None] / self.grid.spacing
         conductance = 1.0 / self.half.T
         return np.stack((conductance, conductance * gain, gain), axis=2)
 
     def rates(self) -> Array:
-        """Upper bound in 1/s of a cell's exchange with a neighbour, by both types; shape (3, kinds, kinds)."""
+        """Upper bound in 1/s of a cell's exchange with a neighbour, by both types; shape (3, types, types)."""
         rates = self.coefficients(1.0)
         if not self.varies:
             return rates
-        material = np.array([kind.material for kind in self.kinds])
+        material = np.array([cell_type.material for cell_type in self.types])
         half = self.least_half
         link = 1.0 / (half[:, :, None] + self.resistance + half[:, None, :])
         d = np.reshape(self.grid.spacing, (3, 1, 1))
@@ -242,13 +244,13 @@ class CellTypes:
 
     @cached_property
     def least_half(self) -> Array:
-        """d/2k in m² K/W of each type at its largest conductivity, shape (3, kinds)."""
+        """d/2k in m² K/W of each type at its largest conductivity, shape (3, types)."""
         return self.half / np.array([enthalpy.conducting for enthalpy in self.enthalpies]) if self.varies else self.half
 
     @cached_property
     def warming(self) -> Array:
-        """The largest dT/dθ of each type: temperature change per content; shape (kinds,)."""
-        return np.array([enthalpy.warming for enthalpy in self.enthalpies]) if self.varies else np.ones(len(self.kinds))
+        """The largest dT/dθ of each type: temperature change per content; shape (types,)."""
+        return np.array([enthalpy.warming for enthalpy in self.enthalpies]) if self.varies else np.ones(len(self.types))
 
     @cached_property
     def _per_heat_capacity(self) -> Array:

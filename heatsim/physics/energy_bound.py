@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.boundary import NOTHING, STEFAN_BOLTZMANN, Condition, time_functions
-from heatsim.physics.link_weights import kinds_around
+from heatsim.physics.link_weights import types_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Temperature, TimeFunction
@@ -199,7 +199,7 @@ class EnergyBound:
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
         if materials.exposed_cells and materials.exposure is not None:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            _, around = kinds_around(materials, materials.exposure.cells)
+            _, around = types_around(materials, materials.exposure.cells)
             largest = np.where(around == materials.void, np.maximum(materials.exposure.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))

@@ -235,12 +235,13 @@ class Thermometer:
     Args:
         xp: NumPy, or CuPy.
         enthalpies: the enthalpy table of each cell type.
-        kinds: a function from an index of the field to the types of its cells, on the device; 0 if there is one type.
+        cell_types: a function from an index of the field to the types of its cells, on the device; 0 if there is
+            one type.
     """
 
-    def __init__(self, xp: Any, enthalpies: Sequence[EnthalpyTable], kinds: Callable[[Any], Any]) -> None:
+    def __init__(self, xp: Any, enthalpies: Sequence[EnthalpyTable], cell_types: Callable[[Any], Any]) -> None:
         self._xp = xp
-        self._kinds = kinds
+        self._cell_types = cell_types
         starts = np.cumsum([0, *(enthalpy.steps for enthalpy in enthalpies[:-1])])
         self._per_kelvin = xp.asarray(np.array([1.0 / enthalpy.step for enthalpy in enthalpies]))
         self._first = xp.asarray(np.array([float(enthalpy.first) for enthalpy in enthalpies]))
@@ -253,9 +254,9 @@ class Thermometer:
 
     def __call__(self, contents: Any, place: Any) -> Any:
         """T − T_ref in K, float64, from the contents at an index of the field; NaN stays NaN."""
-        xp, kinds = self._xp, self._kinds(place)
-        x = contents.astype(np.float64) * self._per_kelvin[kinds]
+        xp, cell_types = self._xp, self._cell_types(place)
+        x = contents.astype(np.float64) * self._per_kelvin[cell_types]
         node = xp.floor(xp.where(xp.isfinite(x), x, 0.0))
-        node = xp.minimum(xp.maximum(node, self._first[kinds]), self._last[kinds])
-        entry = self._base[kinds] + node.astype(np.int64)
+        node = xp.minimum(xp.maximum(node, self._first[cell_types]), self._last[cell_types])
+        entry = self._base[cell_types] + node.astype(np.int64)
         return self._values[entry] + self._slopes[entry] * (x - node)

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 
-_KIND = np.uint8(INTERIOR - 1)
 _MOST_NAMES = 4
 
 
@@ -54,7 +53,7 @@ def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
     if materials.void is None or materials.uniform:
         # The body is connected: the resistance between conducting neighbours is finite.
         return None if grounded else np.ones(materials.grid.shape, dtype=bool)
-    conducts = (materials.cells & _KIND) != materials.void
+    conducts = (materials.cells & CELL_TYPE) != materials.void
     reached = np.zeros(materials.grid.shape, dtype=bool)
     for surface in grounded:
         surface.put(True, reached)

@@ -37,7 +37,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     last = first + count
     above = planes(last, last + 1) if last < nz else planes(0, 1) if wraps[2] else None
     T = planes(first, last)
-    kinds = problem.materials.kinds_of(slice(first, last))
+    cell_types = problem.materials.types_of(slice(first, last))
     through_face = _faces_at(problem, step)
     flux = np.empty((*T.shape, 3))
     for axis in range(3):
@@ -45,15 +45,15 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         n = T.shape[along]
         passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
         inner = np.moveaxis(passed, along, 0)
-        cells, kind = np.moveaxis(T, along, 0), np.moveaxis(kinds, along, 0)
+        cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         ratios = [np.moveaxis(_area_ratios(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        inner[1:n] = _passing(problem, axis, (kind[:-1], cells[:-1]), (kind[1:], cells[1:]), ratios[1][:-1])
+        inner[1:n] = _passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), ratios[1][:-1])
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
-            here, own = cells[-side], kind[-side]
+            here, own = cells[-side], cell_type[-side]
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
-                other = problem.materials.kinds_of(place) if axis == 2 else kind[side - 1]
+                other = problem.materials.types_of(place) if axis == 2 else cell_type[side - 1]
                 ratio = ratios[side][-side]
                 between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), ratio)
                 inner[-side] = between if side == 0 else -between
@@ -77,26 +77,28 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
 
 def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
     """Heat flux from a cell to its neighbour in W/m²; ``ratio``: smooth area of the contact / area of the face."""
-    (kind_a, T_a), (kind_b, T_b) = one, other
+    (type_a, T_a), (type_b, T_b) = one, other
     materials = problem.materials
     if not materials.varies:
         return np.asarray(
-            materials.link[axis, kind_a, kind_b] * link_factor(materials, axis, kind_a, kind_b, ratio) * (T_a - T_b)
+            materials.link[axis, type_a, type_b] * link_factor(materials, axis, type_a, type_b, ratio) * (T_a - T_b)
         )
-    material = np.array([kind.material for kind in materials.kinds])
+    material = np.array([cell_type.material for cell_type in materials.types])
     potentials = (
-        materials.by_enthalpy(EnthalpyTable.potential_at, kind, T - problem.reference) for kind, T in (one, other)
+        materials.by_enthalpy(EnthalpyTable.potential_at, cell_type, T - problem.reference)
+        for cell_type, T in (one, other)
     )
     half_a, half_b = (
-        materials.half[axis, kind] / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - problem.reference)
-        for kind, T in (one, other)
+        materials.half[axis, cell_type]
+        / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - problem.reference)
+        for cell_type, T in (one, other)
     )
-    within = materials.link[axis, kind_a, kind_b] * (next(potentials) - next(potentials))
-    resistance = materials.resistance[kind_a, kind_b]
+    within = materials.link[axis, type_a, type_b] * (next(potentials) - next(potentials))
+    resistance = materials.resistance[type_a, type_b]
     with np.errstate(divide="ignore", invalid="ignore"):
         contact = np.where(resistance > 0.0, resistance / ratio, 0.0)
     between = (T_a - T_b) / (half_a + contact + half_b)
-    return np.asarray(np.where(material[kind_a] == material[kind_b], within, between))
+    return np.asarray(np.where(material[type_a] == material[type_b], within, between))
 
 
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
@@ -105,11 +107,11 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     conditions = problem.boundary.unchecked_rows(time, 0.0)
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
-    def through_face(face: int, rows: slice, T: Array, kinds: NDArray[np.intp]) -> Array:
-        conductance = 1.0 / materials.half[face // 2, kinds]
+    def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
+        conductance = 1.0 / materials.half[face // 2, cell_types]
         if materials.varies:
             conductance = conductance * materials.by_enthalpy(
-                EnthalpyTable.conductivity_at, kinds, T - problem.reference
+                EnthalpyTable.conductivity_at, cell_types, T - problem.reference
             )
         beam = np.zeros(problem.grid.face_shape(face))
         for brought in beams:
@@ -125,10 +127,10 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             passing = conductance * rise
             if materials.varies:
                 potentials = (
-                    materials.by_enthalpy(EnthalpyTable.potential_at, kinds, temperature - problem.reference)
+                    materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, temperature - problem.reference)
                     for temperature in (condition[AMBIENT], T)
                 )
-                held = (next(potentials) - next(potentials)) / materials.half[face // 2, kinds]
+                held = (next(potentials) - next(potentials)) / materials.half[face // 2, cell_types]
                 passing = np.where(condition[FREE] > 0.0, passing, held)
             flux += fraction * passing
         return flux

@@ -93,7 +93,7 @@ class Interpolation:
         self._places = (self.cells[2] * ny + self.cells[1]) * nx + self.cells[0]
         self._points = list(points)
         self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
-        self._kinds, self._known = _kinds(problem.materials, self.cells)
+        self._cell_types, self._known = _cell_types(problem.materials, self.cells)
         self._sides = np.array(
             [
                 _own_side(problem, point, positions, known)
@@ -107,7 +107,7 @@ class Interpolation:
             for at in positions
             if at.face is not None
         ]
-        self._mixed = bool((self._kinds != self._kinds[:, :1, :1, :1]).any())
+        self._mixed = bool((self._cell_types != self._cell_types[:, :1, :1, :1]).any())
 
     def of(self, temperatures: Array, surface: Surfaces) -> list[float]:
         """Temperatures in K at the points.
@@ -116,9 +116,9 @@ class Interpolation:
             temperatures: temperatures of ``cells`` in K.
             surface: returns the temperature of a face from that of the cell at it.
         """
-        values, known, kinds, places = temperatures, self._known, self._kinds, self._places
+        values, known, cell_types, places = temperatures, self._known, self._cell_types, self._places
         for axis in range(3):  # along x, then y, then z: the last index each time
-            pair = (kinds[..., 0], kinds[..., 1])
+            pair = (cell_types[..., 0], cell_types[..., 1])
             first = np.where(known[..., 0], values[..., 0], values[..., 1])
             second = np.where(known[..., 1], values[..., 1], values[..., 0])
             side = self._sides[:, axis].reshape(-1, *[1] * (first.ndim - 1))
@@ -129,7 +129,7 @@ class Interpolation:
             values = first + share * (second - first)
             # Continue with the point's own side; if that is void, with the other side.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
-            kinds, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
+            cell_types, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
             places = np.where(own, places[..., 1], places[..., 0])
         found = [float(value) for value in values.reshape(-1)]
         for number, face, weight in self._at_faces:
@@ -143,10 +143,12 @@ class Interpolation:
         )
         return x, y, z
 
-    def _contact(self, axis: int, kinds: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]) -> Array:
+    def _contact(
+        self, axis: int, cell_types: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]
+    ) -> Array:
         """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
         materials = self._problem.materials
-        contact = materials.resistance[kinds]
+        contact = materials.resistance[cell_types]
         if materials.exposure is None:
             return contact
         ratio = materials.exposure.ratios(lower, 2 * axis + 1)
@@ -158,19 +160,19 @@ class Interpolation:
         axis: int,
         s: Array,
         side: NDArray[np.intp],
-        kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+        cell_types: tuple[NDArray[np.intp], NDArray[np.intp]],
         contact: Array,
         temperatures: tuple[Array, Array],
     ) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them."""
         materials = self._problem.materials
-        own, other = (materials.half[axis, kind] for kind in kinds)
-        material = np.array([kind.material for kind in materials.kinds])
-        alike = (material[kinds[0]] == material[kinds[1]]) & (contact == 0.0)
+        own, other = (materials.half[axis, cell_type] for cell_type in cell_types)
+        material = np.array([cell_type.material for cell_type in materials.types])
+        alike = (material[cell_types[0]] == material[cell_types[1]]) & (contact == 0.0)
         if materials.varies:
             own, other = (
-                half / materials.by_enthalpy(EnthalpyTable.conductivity_at, kind, T - self._problem.reference)
-                for half, kind, T in zip((own, other), kinds, temperatures, strict=True)
+                half / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - self._problem.reference)
+                for half, cell_type, T in zip((own, other), cell_types, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)
         whole = np.where(resisting, own + contact + other, 1.0)
@@ -179,11 +181,11 @@ class Interpolation:
         return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
 
 
-def _kinds(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _cell_types(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The types of cells, and whether they conduct."""
     x, y, z = cells
-    kinds = materials.kinds_of((z, y, x))
-    return kinds, kinds != (-1 if materials.void is None else materials.void)
+    cell_types = materials.types_of((z, y, x))
+    return cell_types, cell_types != (-1 if materials.void is None else materials.void)
 
 
 def _own_side(

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_faces import Array, Indices
-from heatsim.physics.cell_types import INTERIOR, CellTypes
-
-_KIND = np.uint8(INTERIOR - 1)
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 
 
 def contact_share(materials: CellTypes) -> Array:
-    """The largest share of a contact in the resistance between two centres, shape (3, kinds, kinds)."""
+    """The largest share of a contact in the resistance between two centres, shape (3, types, types)."""
     half = materials.least_half
     with np.errstate(invalid="ignore"):
         return materials.resistance / (half[:, :, None] + materials.resistance + half[:, None, :])
@@ -29,14 +27,14 @@ def surface_weights(materials: CellTypes) -> Array:
     - Contact: the factor of the link; or, if conductivities vary with temperature, 1/ratio, a factor of the resistance.
     """
     assert materials.exposure is not None
-    own, around = kinds_around(materials, materials.exposure.cells)
+    own, around = types_around(materials, materials.exposure.cells)
     contact = materials.resistance[own[:, None], around] > 0.0
     with np.errstate(divide="ignore"):
         inverse = np.where((materials.exposure.area == 0.0) & ~contact, 0.0, 1.0 / materials.exposure.area)
     return np.asarray(inverse if materials.varies else np.where(contact, link_factors(materials), inverse))
 
 
-def kinds_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The types of cells, shape (n,), and of their neighbours towards x−, x+, …, z+, shape (n, 6).
 
     Beyond a face of the box the neighbour is the cell at the opposite face.
@@ -48,20 +46,24 @@ def kinds_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp]
     for axis, n in enumerate(materials.grid.cells):
         place = cells // stride % n
         for side in (-1, 1):
-            around[:, 2 * axis + (side > 0)] = numbers[cells + ((place + side) % n - place) * stride] & _KIND
+            around[:, 2 * axis + (side > 0)] = numbers[cells + ((place + side) % n - place) * stride] & CELL_TYPE
         stride *= n
-    return (numbers[cells] & _KIND).astype(np.intp), around
+    return (numbers[cells] & CELL_TYPE).astype(np.intp), around
 
 
 def link_factor(
-    materials: CellTypes, axis: int | NDArray[np.integer], kind: NDArray[np.intp], other: NDArray[np.intp], ratio: Array
+    materials: CellTypes,
+    axis: int | NDArray[np.integer],
+    cell_type: NDArray[np.intp],
+    other: NDArray[np.intp],
+    ratio: Array,
 ) -> Array:
     """The factor of a link at a contact whose smooth area is ``ratio`` times the area of the voxel face.
 
     The contact resistance R becomes R/w with the ratio w. If R is the share s of the resistance between the centres,
     the factor is w/(w + s·(1 − w)). Materials that vary with temperature have their largest conductivity here.
     """
-    share = contact_share(materials)[axis, kind, other]
+    share = contact_share(materials)[axis, cell_type, other]
     with np.errstate(invalid="ignore"):
         return np.where(share > 0.0, ratio / (ratio + share * (1.0 - ratio)), 1.0)
 
@@ -69,5 +71,5 @@ def link_factor(
 def link_factors(materials: CellTypes) -> Array:
     """:func:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``exposure.cells``."""
     assert materials.exposure is not None
-    own, around = kinds_around(materials, materials.exposure.cells)
+    own, around = types_around(materials, materials.exposure.cells)
     return link_factor(materials, np.arange(6) // 2, own[:, None], around, materials.exposure.area)

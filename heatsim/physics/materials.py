@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import CellTypes, Substance, TooManyKindsError
+from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
@@ -64,7 +64,7 @@ class Painted:
                 exposed=exposed,
                 surfaces=surfaces,
             )
-        except TooManyKindsError as error:
+        except TooManyCellTypesError as error:
             raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))

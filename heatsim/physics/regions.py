@@ -243,11 +243,11 @@ def _number(name: str, scenario: Scenario) -> int:
     return 1 + [region.name for region in scenario.regions].index(name)
 
 
-def _counts(array: Bytes, kinds: int) -> tuple[int, ...]:
+def _counts(array: Bytes, numbers: int) -> tuple[int, ...]:
     planes = max(1, _CELLS_PER_SLAB // array[0].size)
-    counts = np.zeros(kinds, dtype=np.int64)
+    counts = np.zeros(numbers, dtype=np.int64)
     for first in range(0, len(array), planes):
-        counts += np.bincount(array[first : first + planes].ravel(), minlength=kinds)
+        counts += np.bincount(array[first : first + planes].ravel(), minlength=numbers)
     return tuple(counts.tolist())
 
 

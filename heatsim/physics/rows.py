@@ -17,11 +17,11 @@ class Rows:
 
     Attributes:
         conditions: the six numbers of each condition, shape (n or 1, conditions, 6).
-        held: potential in K of each kind of cell at the ambient of each condition, which is the surface's own where
-            its temperature is held; shape (n or 1, conditions, kinds), (n or 1, conditions, 0) where no material
+        held: potential in K of each cell type at the ambient of each condition, which is the surface's own where
+            its temperature is held; shape (n or 1, conditions, types), (n or 1, conditions, 0) where no material
             changes with temperature.
-        heat: what sources give to the cells of each kind in K, in a step of the length for which the kernels' tables
-            are made; shape (n or 1, kinds).
+        heat: what sources give to the cells of each type in K, in a step of the length for which the kernels' tables
+            are made; shape (n or 1, types).
         beams: what beams bring, each of n steps or of one.
         factors: length of each step / that for which the tables are made, shape (n or 1,).
     """

@@ -50,7 +50,7 @@ class Sources:
 
     Attributes:
         scenario: whose they are.
-        materials: the kinds of cells, which know the sources by their place among those without a beam.
+        materials: the cell types, which know the sources by their place among those without a beam.
     """
 
     scenario: Scenario
@@ -76,7 +76,7 @@ class Sources:
         return {FACES.index(source.beam.face) for source in self.beams if source.beam is not None}
 
     def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
-        """What steps of ``dt`` seconds give to the cells of each kind, in K, shape (times, kinds).
+        """What steps of ``dt`` seconds give to the cells of each type, in K, shape (times, types).
 
         Args:
             times: in s, from which on the sources are averaged.
@@ -87,9 +87,9 @@ class Sources:
             ScenarioError: a value of ``scale`` is not finite.
         """
         materials = self.materials
-        density = np.zeros((len(times), len(materials.kinds)))
+        density = np.zeros((len(times), len(materials.types)))
         for number, source in enumerate(self.volumetric):
-            heated = np.array([number in kind.sources for kind in materials.kinds])
+            heated = np.array([number in cell_type.sources for cell_type in materials.types])
             if source.power_density is None:
                 assert source.power is not None
                 amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
@@ -107,7 +107,7 @@ class Sources:
         """Heat in J that sources in the body give in stages, as rounded for kernels.
 
         Args:
-            heat: as in :class:`heatsim.physics.rows.Rows`, shape (n or 1, kinds).
+            heat: as in :class:`heatsim.physics.rows.Rows`, shape (n or 1, types).
             factors: of the n stages, as there.
             precision: of the kernels.
         """
@@ -133,7 +133,7 @@ class Sources:
                 whole = source.power
             else:
                 assert source.power_density is not None
-                heated = np.array([number in kind.sources for kind in materials.kinds])
+                heated = np.array([number in cell_type.sources for cell_type in materials.types])
                 whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
             powers[:, number] = whole * self._scale(source, times, dt)
         return powers

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types, link_weights
 from heatsim.physics.boundary import FILM, FREE, Boundary
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, CellTypes
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ class Stability:
             others = cells[~special][:1]
             yield others, np.broadcast_to(np.asarray(inner, dtype=np.float64), len(others))
             return
-        seen = np.zeros(len(materials.kinds), dtype=bool)
+        seen = np.zeros(len(materials.types), dtype=bool)
         sides = np.zeros((ny, nx), dtype=bool)
         if not self._periodic[0]:
             sides[:, [0, -1]] = True
@@ -166,12 +166,12 @@ class Stability:
             special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
             cells = np.flatnonzero(special) + first * ny * nx
             yield cells, self._rates_of(cells, rates, films)
-            kinds = planes & ~np.uint8(INTERIOR)
-            for kind in np.flatnonzero(~seen).tolist():
-                one = np.flatnonzero(~special & (kinds == kind))[:1] + first * ny * nx
+            numbers = planes & CELL_TYPE
+            for cell_type in np.flatnonzero(~seen).tolist():
+                one = np.flatnonzero(~special & (numbers == cell_type))[:1] + first * ny * nx
                 if len(one):
-                    seen[kind] = True
-                    yield one, np.asarray(inner)[[kind]]
+                    seen[cell_type] = True
+                    yield one, np.asarray(inner)[[cell_type]]
 
     def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The first, second and last cells along each axis, and which of them are at a face: no others differ."""
@@ -188,12 +188,12 @@ class Stability:
         nx, ny, _ = grid.cells
         place = (cells % nx, cells // nx % ny, cells // (nx * ny))
 
-        def kind_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
+        def type_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
             if materials.uniform:
                 return np.zeros(len(x), dtype=np.intp)
-            return (materials.cells[z, y, x] & ~np.uint8(INTERIOR)).astype(np.intp)
+            return (materials.cells[z, y, x] & CELL_TYPE).astype(np.intp)
 
-        own = kind_at(*place)
+        own = type_at(*place)
         total = np.zeros(len(cells))
         gains = materials.half_cells(1.0)[:, :, 2] * materials.warming[:, None]
         areas, factors = self._weights_of(cells)
@@ -205,7 +205,7 @@ class Stability:
             beside[axis] = place[axis] + (2 * (face % 2) - 1)
             outside = (beside[axis] < 0) | (beside[axis] >= n)
             beside[axis] = beside[axis] % n
-            other = kind_at(beside[0], beside[1], beside[2])
+            other = type_at(beside[0], beside[1], beside[2])
             u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self._periodic[axis])
             least_half = materials.least_half[axis, own]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.boundary import AMBIENT
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.rows import Rows
@@ -27,7 +27,6 @@ from heatsim.physics.time_steps import INSTANT
 Array = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 2**24
-_KIND = np.uint8(INTERIOR - 1)
 
 
 class SteadyBalance:
@@ -35,10 +34,10 @@ class SteadyBalance:
 
     Attributes:
         xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
-        materials: the kinds of cells.
+        materials: the cell types.
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
-        cell_sources: heat set free in a cell of each kind in W, shape (kinds,).
+        cell_sources: heat set free in a cell of each type in W, shape (types,).
         surfaces: faces that exchange heat, then what borders on void.
     """
 
@@ -115,7 +114,7 @@ class SteadyBalance:
         across = 1 if dimension == 0 else 0
         for slab in _slabs(shape, across):
             place = (slice(None), slab) if across else (slab,)
-            here = xp.moveaxis(self._types[place] & _KIND, dimension, 0)
+            here = xp.moveaxis(self._types[place] & CELL_TYPE, dimension, 0)
             into = xp.moveaxis(out[place], dimension, 0)
             pairs = here.astype(np.uint16) * np.uint16(len(table))
             into[1:] = flat[pairs[:-1] + here[1:]]
@@ -127,13 +126,13 @@ class SteadyBalance:
         return self.per_cell((self.cell_sources / scale).astype(precision))
 
     def per_cell(self, table: NDArray[Any]) -> Any:
-        """For each cell the entry of its kind, a device array of shape (nz, ny, nx)."""
+        """For each cell the entry of its type, a device array of shape (nz, ny, nx)."""
         xp = self.xp
         if (table == table[0]).all():
             return xp.full(self.materials.grid.shape, table[0], dtype=table.dtype)
         entries, out = xp.asarray(table), xp.empty(self.materials.grid.shape, dtype=table.dtype)
         for planes in _slabs(out.shape):
-            out[planes] = entries[self._types[planes] & _KIND]
+            out[planes] = entries[self._types[planes] & CELL_TYPE]
         return out
 
     @property
@@ -175,7 +174,7 @@ class SteadyBalance:
             return surface.exchange(T)
         at_ambient = surface.condition[AMBIENT] + self.xp.zeros_like(T)
         conducting, potential, held = (
-            self.materials.by_enthalpy(of, surface.kinds, deviation + self.shift, self.xp)
+            self.materials.by_enthalpy(of, surface.cell_types, deviation + self.shift, self.xp)
             for of, deviation in (
                 (EnthalpyTable.conductivity_at, T),
                 (EnthalpyTable.potential_at, T),

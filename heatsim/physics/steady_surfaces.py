@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.time_steps import INSTANT
@@ -26,7 +26,6 @@ from heatsim.scenario import Insulated, Periodic, radiates
 Array = NDArray[np.float64]
 
 VOID = "void"
-_KIND = np.uint8(INTERIOR - 1)
 
 
 class Balanced(Protocol):
@@ -63,7 +62,7 @@ class SteadySurface:
             slices.
         parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
             no cell is shared.
-        kinds: what they are, shape (n,), or one number where all are equal.
+        cell_types: what they are, shape (n,), or one number where all are equal.
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
@@ -81,7 +80,7 @@ class SteadySurface:
     cells: Any
     places: Any
     parts: Any
-    kinds: Any
+    cell_types: Any
     area: Any
     half: Any
     weight: Any
@@ -236,13 +235,13 @@ class _Finder:
         if condition is None or materials.exposure is None or not materials.exposed_cells:
             return
         exposed = xp.asarray(materials.exposure.cells)
-        own = self._types[exposed] & _KIND
+        own = self._types[exposed] & CELL_TYPE
         for side in range(6):
             axis = side // 2
             n, stride = materials.grid.cells[axis], int(np.prod(materials.grid.cells[:axis]))
             ratios, place = xp.asarray(materials.exposure.area[:, side]), exposed // stride % n
             beyond = place + 1 if side % 2 else place - 1
-            around = self._types[exposed + (beyond % n - place) * stride] & _KIND
+            around = self._types[exposed + (beyond % n - place) * stride] & CELL_TYPE
             passes = (own != materials.void) & (around == materials.void) & (ratios > 0.0)
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
@@ -257,29 +256,29 @@ class _Finder:
         """A surface of those of the cells that conduct, if any; ``fractions`` are parts of their faces."""
         xp, materials = self._xp, self._body.materials
         if materials.uniform:
-            kinds = xp.zeros(len(at.cells), dtype=np.uint8)
+            cell_types = xp.zeros(len(at.cells), dtype=np.uint8)
         else:
-            kinds = self._types[at.cells] & _KIND
+            cell_types = self._types[at.cells] & CELL_TYPE
             if materials.void is not None:
-                some = xp.flatnonzero(kinds != materials.void)
-                kinds, at = kinds[some], at.taken(some)
+                some = xp.flatnonzero(cell_types != materials.void)
+                cell_types, at = cell_types[some], at.taken(some)
                 fractions, weight, beam = (_taken(values, some) for values in (fractions, weight, beam))
         if len(at.cells):
-            yield self._surface(name, number, axis, at, kinds, fractions, weight, beam)
+            yield self._surface(name, number, axis, at, cell_types, fractions, weight, beam)
 
     def _surface(
-        self, name: str, number: int, axis: int, at: "_Places", kinds: Any, fractions: Any, weight: Any, beam: Any
+        self, name: str, number: int, axis: int, at: "_Places", cell_types: Any, fractions: Any, weight: Any, beam: Any
     ) -> SteadySurface:
         materials, row = self._body.materials, self._rows[number]
         half, radiating = 1.0 / materials.half[axis], bool(row[EMISSION] > 0.0)
         if self._changing:
             radiating = radiates(self._body.boundary.conditions[number])
         conducting = half[half > 0.0]
-        halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[kinds]
+        halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
             *(self._xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
             *(at.face, at.cells, at.places, at.parts),
-            *(kinds, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
+            *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
         )
 

@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
-
-_KIND = np.uint8(INTERIOR - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +44,15 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
 
     Args:
         xp: NumPy, or CuPy.
-        materials: the kinds of cells.
+        materials: the cell types.
         types: the bytes of its cells, on the device; not looked at if it is uniform.
         periodic: which axes wrap.
         T: float64, on the device.
     """
-    kinds = _kinds(xp, materials, types, T.shape)
-    potential = materials.by_enthalpy(EnthalpyTable.potential_at, kinds, T, xp)
-    conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, kinds, T, xp)
-    material = xp.asarray(np.array([kind.material for kind in materials.kinds], dtype=np.uint8))[kinds]
+    cell_types = _cell_types(xp, materials, types, T.shape)
+    potential = materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, T, xp)
+    conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_types, T, xp)
+    material = xp.asarray(np.array([cell_type.material for cell_type in materials.types], dtype=np.uint8))[cell_types]
     count = len(materials.palette)
     cells = xp.maximum(xp.bincount(material.reshape(-1), minlength=count), 1)
     weight = (xp.bincount(material.reshape(-1), conducting.reshape(-1), minlength=count) / cells)[material]
@@ -67,10 +65,10 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
 
         alike, pair = (
             material == before(material),
-            before(kinds).astype(np.uint16) * np.uint16(len(materials.kinds)) + kinds,
+            before(cell_types).astype(np.uint16) * np.uint16(len(materials.types)) + cell_types,
         )
         inner = xp.asarray(materials.link[axis].reshape(-1) * area)[pair]
-        half = xp.asarray(materials.half[axis])[kinds] / conducting
+        half = xp.asarray(materials.half[axis])[cell_types] / conducting
         resistance = xp.asarray(materials.resistance.reshape(-1))[pair] / _ratios(xp, materials, axis)
         outer = area / (half + before(half) + resistance)
         if not periodic[axis] or T.shape[dimension] == 1:
@@ -84,27 +82,29 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
 
 def moved(xp: Any, materials: CellTypes, types: Any, linearised: Linearised, v: Any) -> Any:
     """T where the potentials have changed by w·v, as deviations in K; arguments as for :func:`linearise`."""
-    kinds = _kinds(xp, materials, types, v.shape)
-    return materials.by_enthalpy(EnthalpyTable.temperature_at, kinds, linearised.potential + linearised.weight * v, xp)
+    cell_types = _cell_types(xp, materials, types, v.shape)
+    return materials.by_enthalpy(
+        EnthalpyTable.temperature_at, cell_types, linearised.potential + linearised.weight * v, xp
+    )
 
 
 def contents(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
     """What a field holds at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
-    return materials.by_enthalpy(EnthalpyTable.content_at, _kinds(xp, materials, types, T.shape), T, xp)
+    return materials.by_enthalpy(EnthalpyTable.content_at, _cell_types(xp, materials, types, T.shape), T, xp)
 
 
 def temperatures(xp: Any, materials: CellTypes, types: Any, held: Any) -> Any:
     """T as deviations in K where the field holds these contents; arguments as for :func:`linearise`."""
-    return materials.by_enthalpy(EnthalpyTable.temperature_of, _kinds(xp, materials, types, held.shape), held, xp)
+    return materials.by_enthalpy(EnthalpyTable.temperature_of, _cell_types(xp, materials, types, held.shape), held, xp)
 
 
 def content_slopes(xp: Any, materials: CellTypes, types: Any, T: Any) -> Any:
     """dθ/dT at temperatures T, as deviations in K; arguments as for :func:`linearise`."""
-    return materials.by_enthalpy(EnthalpyTable.content_slope_at, _kinds(xp, materials, types, T.shape), T, xp)
+    return materials.by_enthalpy(EnthalpyTable.content_slope_at, _cell_types(xp, materials, types, T.shape), T, xp)
 
 
-def _kinds(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int, int]) -> Any:
-    return xp.zeros(shape, dtype=np.uint8) if materials.uniform else types & _KIND
+def _cell_types(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int, int]) -> Any:
+    return xp.zeros(shape, dtype=np.uint8) if materials.uniform else types & CELL_TYPE
 
 
 def _ratios(xp: Any, materials: CellTypes, axis: int) -> Any:

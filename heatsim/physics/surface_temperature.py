@@ -30,8 +30,8 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
-        axis, kind = face // 2, materials.kind_at(*cell)
-        if kind == materials.void:
+        axis, cell_type = face // 2, materials.type_at(*cell)
+        if cell_type == materials.void:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
@@ -41,8 +41,8 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
             if beam.face == face and 0 <= i < len(weight_u) and 0 <= j < len(weight_v):
                 flux += float(weight_u[i] * weight_v[j])
         T = np.asarray(temperatures, dtype=np.float64)
-        conducting = materials.enthalpies[kind].conductivity_at(T - problem.reference) if materials.varies else 1.0
-        conductance = conducting * np.float64(1.0 / materials.half[axis, kind])
+        conducting = materials.enthalpies[cell_type].conductivity_at(T - problem.reference) if materials.varies else 1.0
+        conductance = conducting * np.float64(1.0 / materials.half[axis, cell_type])
         condition = rows[_condition_at(problem.boundary, face, (u, v), point)]
         return np.asarray(temperatures + surface_rise(condition, conductance, 0.0, T, flux))
 

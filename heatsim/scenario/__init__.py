@@ -21,7 +21,7 @@ from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
 from heatsim.scenario.messages import suggest
-from heatsim.scenario.model import ADAPTIVE, Initial, Scenario, Time
+from heatsim.scenario.model import Initial, Scenario
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
 from heatsim.scenario.probes import Line, Probe
@@ -29,6 +29,7 @@ from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.time import ADAPTIVE, Time
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 
 __all__ = [

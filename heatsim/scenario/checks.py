@@ -12,7 +12,7 @@ from heatsim.scenario.boundaries import Insulated
 from heatsim.scenario.fields import formulas_in_time
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
-from heatsim.scenario.model import ADAPTIVE, MATERIAL_EXAMPLE, Scenario
+from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
 from heatsim.scenario.placement import (
     held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
@@ -23,6 +23,7 @@ from heatsim.scenario.placement import (
     probes_lie_in_the_domain,
 )
 from heatsim.scenario.regions import Region
+from heatsim.scenario.time import ADAPTIVE
 from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
 

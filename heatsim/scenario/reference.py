@@ -20,7 +20,7 @@ from heatsim.scenario.fields import Form, Named
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.materials import Material
 from heatsim.scenario.messages import show
-from heatsim.scenario.model import Initial, Scenario, Time
+from heatsim.scenario.model import Initial, Scenario
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle
 from heatsim.scenario.probes import Line, Probe
@@ -28,6 +28,7 @@ from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.time import Time
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
 PAGE = Path(__file__).parent / "README.md"

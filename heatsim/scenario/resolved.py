@@ -15,8 +15,9 @@ from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
-from heatsim.scenario.model import KEYS_OF_EULER, Scenario
+from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import OWN_KEYS, Patch
+from heatsim.scenario.time import KEYS_OF_EULER
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
 from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing

@@ -177,7 +177,7 @@ class Ledger:
                 heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
                 per_cell = capacities[:1]
             else:
-                per_cell = capacities[problem.materials.kinds_on_face(face)]
+                per_cell = capacities[problem.materials.types_on_face(face)]
                 heat, its_magnitude = self._heat_of_cells(face, per_cell, patches)
             through.append(heat)
             magnitude += its_magnitude
@@ -186,7 +186,7 @@ class Ledger:
         void, exposure = 0.0, problem.materials.exposure
         if exposure is not None and self.exposed.size:
             cells = np.unravel_index(exposure.cells, problem.grid.shape)
-            of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.kinds_of(cells)]
+            of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())
         return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.composite.arrays import KIND
+from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes, Field
@@ -44,7 +44,7 @@ class FieldStatistics:
         total, capacities = 0.0, field.device.xp.asarray(self._capacities)
         for planes in _slabs(field.deviation):
             slab = abs(field.deviation[planes]) if absolute else field.deviation[planes]
-            total += (slab * (capacities[self._kinds(planes)])).sum(dtype=np.float64)
+            total += (slab * (capacities[self._cell_types(planes)])).sum(dtype=np.float64)
         return float(total)
 
     def deviations(self) -> Extremes:
@@ -72,26 +72,26 @@ class FieldStatistics:
             count += slab.size
         return total / count + field.reference
 
-    def extremes_of_kinds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def extremes_by_type(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lowest and the highest value in the buffer for each cell type; inf and −inf for void."""
         if self._materials.uniform:
             found = self._field.statistics()
             return np.array([found.lowest]), np.array([found.highest])
-        kinds = len(self._materials.kinds)
-        lowest, highest = np.full(kinds, np.inf), np.full(kinds, -np.inf)
+        count = len(self._materials.types)
+        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
         for planes in _slabs(self._field.deviation):
-            for kind in range(kinds):
-                if kind != self._materials.void:
-                    low, high = (self._of_kind(planes, kind, fill) for fill in (np.inf, -np.inf))
-                    lowest[kind] = min(lowest[kind], float(low.min()))
-                    highest[kind] = max(highest[kind], float(high.max()))
+            for cell_type in range(count):
+                if cell_type != self._materials.void:
+                    low, high = (self._of_type(planes, cell_type, fill) for fill in (np.inf, -np.inf))
+                    lowest[cell_type] = min(lowest[cell_type], float(low.min()))
+                    highest[cell_type] = max(highest[cell_type], float(high.max()))
         return lowest, highest
 
-    def lowest_cell(self, kind: int) -> tuple[int, int, int]:
+    def lowest_cell(self, cell_type: int) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the lowest value in the buffer."""
         best, number = np.inf, 0
         for planes in _slabs(self._field.deviation):
-            slab = self._of_kind(planes, kind, np.inf).reshape(-1)
+            slab = self._of_type(planes, cell_type, np.inf).reshape(-1)
             place = int(slab.argmin())
             if float(slab[place]) < best:
                 best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
@@ -111,19 +111,19 @@ class FieldStatistics:
         for planes in _slabs(self._field.deviation):
             slab = self._field.degrees(self._field.deviation[planes], planes)
             if self._materials.void is not None:
-                slab = slab[self._kinds(planes) != self._materials.void]
+                slab = slab[self._cell_types(planes) != self._materials.void]
             yield slab
 
-    def _of_kind(self, planes: slice, kind: int, fill: float) -> Any:
+    def _of_type(self, planes: slice, cell_type: int, fill: float) -> Any:
         """Some planes with ``fill`` in cells of other types."""
         slab = self._field.deviation[planes]
         if self._materials.uniform:
             return slab
-        return self._field.device.xp.where(self._kinds(planes) == kind, slab, slab.dtype.type(fill))
+        return self._field.device.xp.where(self._cell_types(planes) == cell_type, slab, slab.dtype.type(fill))
 
-    def _kinds(self, planes: slice) -> Any:
+    def _cell_types(self, planes: slice) -> Any:
         """The types of the cells in some planes; 0 if there is one type."""
-        return 0 if self._materials.uniform else self._cells[planes] & KIND
+        return 0 if self._materials.uniform else self._cells[planes] & CELL_TYPE
 
 
 def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:
@@ -132,7 +132,7 @@ def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermome
     if not materials.varies:
         return None
     return Thermometer(
-        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & KIND
+        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & CELL_TYPE
     )
 
 

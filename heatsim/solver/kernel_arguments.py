@@ -148,7 +148,7 @@ class GeneralArguments:
             faces=True,
             materials=not materials.uniform or materials.varies,
             varying=materials.varies,
-            heated=materials.first_heated < len(materials.kinds),
+            heated=materials.first_heated < len(materials.types),
             mixed=bool(len(problem.boundary.mixed.places)),
             contacts=materials.exposure is not None and materials.exposure.contacts,
         )
@@ -166,9 +166,9 @@ class GeneralArguments:
         problem, itemsize = self._problem, np.dtype(self._problem.precision).itemsize
         materials, boundary, sources = problem.materials, problem.boundary, problem.sources
         row = structs.general_sweep_dtype(self._problem.precision).itemsize + sources.beam_bytes(itemsize)
-        per_condition = 6 + len(materials.kinds) * materials.varies
+        per_condition = 6 + len(materials.types) * materials.varies
         row += per_condition * itemsize * len(boundary.conditions) * (not boundary.constant)
-        row += itemsize * len(materials.kinds) * (not sources.heat_constant)
+        row += itemsize * len(materials.types) * (not sources.heat_constant)
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
     def rows(self, first: int, until: int) -> Rows:

@@ -35,7 +35,7 @@ class CompositeSteps:
     """Some steps of a body.
 
     Attributes:
-        materials: the kinds of cells.
+        materials: the cell types.
         maps: numbers of conditions on the faces, empty arrays where a face has one.
         void_condition: the number of the condition towards void, or None.
         rows: conditions, sources and beams of the steps.
@@ -44,7 +44,7 @@ class CompositeSteps:
         periodic: which axes wrap.
         T: deviations at the start.
         reference: in K.
-        c: c0…c6 for a body of one kind.
+        c: c0…c6 for a body of one type.
         recorded: whether the ledger is kept.
         mixed: the cells at faces that several conditions share.
         rate: whether the increments are added to ``base``, or to 0 if it is None, instead of T; then one step.
@@ -204,7 +204,7 @@ def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
 ) -> tuple[launch.Build, ...]:
     materials = steps.materials
-    heated = materials.first_heated < len(materials.kinds)
+    heated = materials.first_heated < len(materials.types)
     mixed, contacts = bool(len(steps.mixed.places)), materials.exposure is not None and materials.exposure.contacts
     several = not materials.uniform or materials.varies
     variant = launch.Variant(True, several, materials.varies, heated, mixed, contacts, rate=steps.rate)

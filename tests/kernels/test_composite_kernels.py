@@ -133,7 +133,7 @@ def body(
             maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), grid.face_shape(face))
     divided = divide(maps, rng) if mixed else NO_MIXED_CELLS
     # Film, ambient, flux, emission, surroundings, free: convection, flux, radiation, held, all, and towards void.
-    kinds = np.array(
+    different = np.array(
         [
             (500.0, 40.0, 0.0, 0.0, 40.0, 1.0),
             (0.0, 0.0, 3e4, 0.0, 0.0, 1.0),
@@ -146,9 +146,9 @@ def body(
             (50.0, 20.0, 0.0, 0.5 * SIGMA, 500.0, 1.0),
         ]
     )
-    conditions = np.repeat(kinds[None], steps, axis=0)
+    conditions = np.repeat(different[None], steps, axis=0)
     conditions[:, :, 1] += np.arange(steps)[:, None]
-    heat = rng.uniform(0.0, 0.5, (steps, len(materials.kinds)))
+    heat = rng.uniform(0.0, 0.5, (steps, len(materials.types)))
     beams = []
     if not periodic[2]:
         n_u, n_v = min(nx, 5), min(ny, 3)
@@ -199,7 +199,7 @@ def mixed_cases() -> tuple[CompositeSteps, ...]:
 
 
 def cases_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
-    """Bodies of one kind differ in the code for faces alone, which the first rung and the vectors have in two forms."""
+    """Bodies of one type differ in the code for faces alone, which the first rung and the vectors have in two forms."""
     if spec in CPU or spec in (CUDA[0], *CUDA[5:]):
         return cases()
     return tuple(case for case in cases() if case.materials.varies or not case.materials.uniform)
@@ -228,7 +228,7 @@ def compile_all() -> None:
 def test_the_cases_have_everything() -> None:
     of_cases = [case.materials for case in cases()]
     assert any((materials.cells & INTERIOR).any() for materials in of_cases)
-    assert all(len(materials.kinds) > 4 for materials in of_cases[3:7])
+    assert all(len(materials.types) > 4 for materials in of_cases[3:7])
     assert any(materials.exposed_cells for materials in of_cases)
     assert any(
         materials.exposure is not None and materials.exposure.contacts and materials.varies for materials in of_cases

@@ -30,7 +30,7 @@ from heatsim.physics.rows import Rows
 
 NAIVE = CUDA[0]
 PIPELINE = next(spec for spec in CUDA if spec.name == "temporal")
-KIND = INTERIOR - 1
+CELL_TYPE = INTERIOR - 1
 OPEN, CLOSED = (True,) * 6, (False,) * 6
 
 
@@ -51,13 +51,13 @@ def wrong_cells(
     materials: cell_types.CellTypes, periodic: tuple[bool, bool, bool], faces: tuple[bool, ...], build: launch.Build
 ) -> NDArray[np.bool_]:
     """Upper bound of the cells that 07 gets wrong, from the definition of its stages: shape (nz, ny, nx)."""
-    kinds, steps = materials.cells & KIND, build.spec.steps
-    nz, ny, nx = kinds.shape
+    cell_types, steps = materials.cells & CELL_TYPE, build.spec.steps
+    nz, ny, nx = cell_types.shape
     wild = materials.cells < INTERIOR
     for face in range(6):
         if faces[face] and not periodic[face // 2]:
             np.moveaxis(wild, 2 - face // 2, 0)[-(face % 2)] = True
-    first = kinds[
+    first = cell_types[
         :, np.arange(ny)[:, None] // build.spec.rows * build.spec.rows, np.arange(nx) // build.vector * build.vector
     ]
     wrong = np.zeros_like(wild)
@@ -66,7 +66,7 @@ def wrong_cells(
         beyond = np.zeros(nz, dtype=bool)
         if not periodic[2] and stage:
             beyond[-stage:] = True  # the planes above are the last one: they come after all that is written
-        wrong = _spread(wrong, periodic) | wild | ((taken != kinds) & ~beyond[:, None, None])
+        wrong = _spread(wrong, periodic) | wild | ((taken != cell_types) & ~beyond[:, None, None])
     return wrong
 
 
@@ -136,7 +136,7 @@ def cases() -> tuple[CompositeSteps, ...]:
             periodic=periodic,
             exposed=not number,
         )
-        heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(materials.kinds)))
+        heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(materials.types)))
         rows = type(case.rows)(case.rows.conditions, case.rows.held, heat, case.rows.beams)
         result.append(
             CompositeSteps(
@@ -167,15 +167,15 @@ def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, var
         execute(PIPELINE, case, *variant).assert_same_bits(on_host(NAIVE, case, *variant))
 
 
-def test_boxes_of_more_kinds_than_they_list_are_corrected_too() -> None:
+def test_boxes_of_more_types_than_they_list_are_corrected_too() -> None:
     one = {name: getattr(cases()[0], name) for name in CompositeSteps.__dataclass_fields__}
-    kinds = LISTED + 4
-    palette = tuple(Substance(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(kinds))
-    material = np.random.default_rng(8).integers(0, kinds, one["materials"].grid.shape).astype(np.uint8)
+    count = LISTED + 4
+    palette = tuple(Substance(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(count))
+    material = np.random.default_rng(8).integers(0, count, one["materials"].grid.shape).astype(np.uint8)
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
     materials = cell_type_map.build(one["materials"].grid, palette, material)
-    rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, kinds)), one["rows"].beams)
+    rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, count)), one["rows"].beams)
     case = CompositeSteps(**{**one, "materials": materials, "rows": rows, "dt": 0.05 / float(materials.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
 
@@ -209,7 +209,7 @@ def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
         assert found is not None
         assert [int(number) for number in found.groups()] == [values["float32"], values["float64"]]
     for module in (boxes, box_cells):
-        assert (module._INTERIOR, module._KIND) == (INTERIOR, KIND)
+        assert (module._INTERIOR, module._CELL_TYPE) == (INTERIOR, CELL_TYPE)
 
 
 def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:

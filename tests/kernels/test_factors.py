@@ -135,19 +135,19 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
     for case in cases()[:3]:
         result = execute(spec, case, "float64", "increments")
         capacity = case.materials.cell_heat_capacity
-        kinds = case.materials.cells & 0x7F if case.materials.cells.size else np.zeros(case.T.shape, np.uint8)
-        stored = fsum((capacity[kinds] * (result.T - case.T.astype(float))).reshape(-1))
+        cell_types = case.materials.cells & 0x7F if case.materials.cells.size else np.zeros(case.T.shape, np.uint8)
+        stored = fsum((capacity[cell_types] * (result.T - case.T.astype(float))).reshape(-1))
         terms = []
         for face in range(6):
-            of_face = capacity[case.materials.kinds_on_face(face)] if not case.materials.uniform else capacity[0]
+            of_face = capacity[case.materials.types_on_face(face)] if not case.materials.uniform else capacity[0]
             terms += [(of_face * sums).sum() for sums in (result.sums[face], result.sums[6 + face]) if sums.size]
         exposure = case.materials.exposure
         if result.sums[12].size:
             assert exposure is not None
-            terms.append((result.sums[12] * capacity[kinds.reshape(-1)[exposure.cells]]).sum())
-        counts = np.bincount(kinds.reshape(-1), minlength=len(capacity))
+            terms.append((result.sums[12] * capacity[cell_types.reshape(-1)[exposure.cells]]).sum())
+        counts = np.bincount(cell_types.reshape(-1), minlength=len(capacity))
         terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
-        magnitude = float((capacity[kinds] * np.abs(result.T)).sum()) + sum(map(abs, terms))
+        magnitude = float((capacity[cell_types] * np.abs(result.T)).sum()) + sum(map(abs, terms))
         assert stored == pytest.approx(fsum(terms), abs=32.0 * case.steps * np.finfo(float).eps * magnitude)
 
 

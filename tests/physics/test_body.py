@@ -120,7 +120,7 @@ def test_a_dt_beyond_the_limit_is_refused_with_cell_and_material() -> None:
     ids=["faces", "periodic"],
 )
 def test_one_material_in_several_regions_is_one_material(spec, faces: str) -> None:  # type: ignore[no-untyped-def]
-    """The general kernels give what the plain ones give, but for rounding; in one kind and in two of one material."""
+    """The general kernels give what the plain ones give, but for rounding; in one type and in two of one material."""
     plain = scenario(
         (0.1, 0.08, 0.06),
         (9, 8, 7),

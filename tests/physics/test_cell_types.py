@@ -1,4 +1,4 @@
-"""Kinds of cells and what passes between them."""
+"""Cell types and what passes between them."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heatsim.grid import Grid
 from heatsim.physics import cell_type_map
 from heatsim.physics import cell_types as media
-from heatsim.physics.cell_types import INTERIOR, Substance, TooManyKindsError
+from heatsim.physics.cell_types import INTERIOR, Substance, TooManyCellTypesError
 
 COPPER = Substance("copper", (400.0, 300.0, 200.0), 3.4e6)
 IRON = Substance("iron", (80.0, 80.0, 80.0), 3.5e6)
@@ -50,7 +50,7 @@ def test_nothing_passes_to_void() -> None:
     periodic=st.tuples(*[st.booleans()] * 3),
     seed=st.integers(0, 2**31),
 )
-def test_interior_cells_have_neighbours_of_their_own_kind(
+def test_interior_cells_have_neighbours_of_their_own_type(
     cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -60,8 +60,8 @@ def test_interior_cells_have_neighbours_of_their_own_kind(
     if found.uniform:
         assert len(np.unique(material)) == 1
         return
-    kinds = found.cells & ~np.uint8(INTERIOR)
-    assert [found.kinds[kind].material for kind in kinds.ravel().tolist()] == material.ravel().tolist()
+    cell_types = found.cells & ~np.uint8(INTERIOR)
+    assert [found.types[cell_type].material for cell_type in cell_types.ravel().tolist()] == material.ravel().tolist()
     for z, y, x in np.ndindex(grid.shape):
         same = True
         for axis, side in product(range(3), (-1, 1)):
@@ -75,7 +75,7 @@ def test_interior_cells_have_neighbours_of_their_own_kind(
         assert bool(found.cells[z, y, x] & INTERIOR) == same
 
 
-def test_sources_make_kinds_of_their_own() -> None:
+def test_sources_make_cell_types() -> None:
     """Materials without sources first, then void, then what is heated."""
     material = np.zeros(GRID.shape, dtype=np.uint8)
     material[2:] = 1
@@ -84,17 +84,17 @@ def test_sources_make_kinds_of_their_own() -> None:
     one[1:3] = True
     two[2:, :2] = True
     found = cell_type_map.build(GRID, (COPPER, IRON, media.VOID), material, heated=[one, two])
-    kinds = found.cells & ~np.uint8(INTERIOR)
-    assert found.kinds[0].material == 0
+    cell_types = found.cells & ~np.uint8(INTERIOR)
+    assert found.types[0].material == 0
     assert found.void == found.first_heated - 1
     for z, y, x in np.ndindex(GRID.shape):
-        kind = found.kinds[int(kinds[z, y, x])]
-        assert kind.material == material[z, y, x]
-        sources = () if kind.material == 2 else tuple(n for n, mask in enumerate((one, two)) if mask[z, y, x])
-        assert kind.sources == sources
-        assert (int(kinds[z, y, x]) >= found.first_heated) == bool(sources)
+        cell_type = found.types[int(cell_types[z, y, x])]
+        assert cell_type.material == material[z, y, x]
+        sources = () if cell_type.material == 2 else tuple(n for n, mask in enumerate((one, two)) if mask[z, y, x])
+        assert cell_type.sources == sources
+        assert (int(cell_types[z, y, x]) >= found.first_heated) == bool(sources)
     assert found.counts.sum() == GRID.cell_count
-    np.testing.assert_array_equal(found.counts, np.bincount(kinds.ravel()))
+    np.testing.assert_array_equal(found.counts, np.bincount(cell_types.ravel()))
 
 
 def test_one_material_heated_everywhere_needs_no_bytes() -> None:
@@ -104,8 +104,8 @@ def test_one_material_heated_everywhere_needs_no_bytes() -> None:
     assert found.cells.size == 0
 
 
-def test_more_kinds_than_a_byte_can_tell_apart_are_refused() -> None:
+def test_more_cell_types_than_a_byte_can_tell_apart_are_refused() -> None:
     rng = np.random.default_rng(0)
     grid = Grid((16, 16, 16), (1.0, 1.0, 1.0))
-    with pytest.raises(TooManyKindsError, match="127"):
+    with pytest.raises(TooManyCellTypesError, match="127"):
         cell_type_map.build(grid, (COPPER,), None, heated=[rng.random(grid.shape) < 0.5 for _ in range(9)])

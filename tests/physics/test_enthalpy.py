@@ -75,14 +75,17 @@ def test_what_does_not_change_is_left_as_it_is_to_the_bit() -> None:
     assert (thermometer(contents, ...) == contents).all()
 
 
-def test_a_thermometer_reads_every_kind_by_its_own_law() -> None:
+def test_a_thermometer_reads_each_cell_type_by_its_own_table() -> None:
     enthalpies = (tabulate(WAX, 300.0, 300.0, 360.0), constant((1.0,) * 3, 2.0), tabulate(LINEAR, 300.0, 300.0, 800.0))
-    kinds = np.array([0, 1, 2, 2, 1, 0], dtype=np.uint8)
+    cell_types = np.array([0, 1, 2, 2, 1, 0], dtype=np.uint8)
     temperatures = np.array([26.0, -7.0, 250.0, -20.0, 900.0, 70.0])
     contents = np.array(
-        [enthalpies[kind].content_at(np.array([T]))[0] for kind, T in zip(kinds, temperatures, strict=True)]
+        [
+            enthalpies[cell_type].content_at(np.array([T]))[0]
+            for cell_type, T in zip(cell_types, temperatures, strict=True)
+        ]
     )
-    thermometer = Thermometer(np, enthalpies, lambda place: kinds[place])
+    thermometer = Thermometer(np, enthalpies, lambda place: cell_types[place])
     np.testing.assert_allclose(thermometer(contents, slice(None)), temperatures, rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(thermometer(contents[2:4], slice(2, 4)), temperatures[2:4], rtol=1e-12)
     strange = thermometer(np.array([np.nan, np.inf]), slice(0, 2))

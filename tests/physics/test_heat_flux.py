@@ -40,7 +40,7 @@ def test_a_linear_field_has_the_flux_of_its_gradient_inside(planes: int) -> None
     "extra", ["", "[[sources]]\npower = 0.0\nsphere = { centre = [0.03, 0.02, 0.04], radius = 0.02 }\n"]
 )
 def test_at_faces_half_is_what_passes_them(planes: int, extra: str) -> None:
-    """One material as itself and as two kinds: a convection, a flux, a held and a periodic axis."""
+    """One material as itself and as two cell types: a convection, a flux, a held and a periodic axis."""
     faces = f"x_min = {convection(50.0, 350.0)}\nx_max = {flux(4000.0)}\ny_min = {PERIODIC}\ny_max = {PERIODIC}\n"
     text = scenario(SIZE, CELLS, initial=300.0, end=1.0, k=10.0, boundaries=faces + f"z_max = {held(320.0)}") + extra
     derived = problem(text)

@@ -47,7 +47,7 @@ def test_sources_add_up_where_they_overlap_and_densities_count_by_volume() -> No
         "box = { min = [0,0,0], max = [0.02, 0.03, 0.02] }\n"
     )
     assert power_of(body, np.zeros(1), 1e-3) == pytest.approx([0.04 * 0.03 * 0.02 * 1e6 - 5.0], rel=1e-13)
-    assert len(body.materials.kinds) == 2
+    assert len(body.materials.types) == 2
 
 
 def test_a_source_is_on_during_its_interval_alone() -> None:

@@ -8,7 +8,7 @@ import pytest
 from painted import area, body, box, cylinder, region, sphere, write_turned_box
 
 from heatsim.physics import cell_faces
-from heatsim.physics.link_weights import kinds_around
+from heatsim.physics.link_weights import types_around
 from heatsim.physics.problem import HeatProblem
 
 # Coordinates that no cell's border or centre has.
@@ -85,7 +85,7 @@ def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees:
     # In the middle of the upper side, where no edge is near.
     middle = (np.abs(x) < 0.25) & (np.abs(c * y + s * z) < 0.2) & (c * z - s * y > 0.0)
     materials = found.materials
-    _, around = kinds_around(materials, exposure.cells[middle])
+    _, around = types_around(materials, exposure.cells[middle])
     for direction, part in ((2, s), (5, c)):
         weights = exposure.area[middle, direction][around[:, direction] == materials.void]
         assert len(weights) >= 20

@@ -132,7 +132,7 @@ def test_sources_give_in_stages_what_they_give_in_the_time() -> None:
     times = StageTimes(ends[:-1], ends[:-1], lengths, lengths)
     rows = arguments.stage_rows(times)
     given = body.sources.total(rows.heat, rows.factors, "float64")
-    everywhere = float(body.materials.counts[[1 in kind.sources for kind in body.materials.kinds]].sum())
+    everywhere = float(body.materials.counts[[1 in cell_type.sources for cell_type in body.materials.types]].sum())
     exact = 5.0 * 0.1 + 1e6 * everywhere * body.grid.cell_volume * (end + (1.0 - np.cos(30.0 * end)) / 30.0)
     assert given == pytest.approx(exact, rel=1e-9)
     brought = float(body.sources.absorbed(times.starts, times.lengths) @ lengths)

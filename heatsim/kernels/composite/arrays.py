@@ -11,12 +11,10 @@ from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
-
-KIND = np.uint8(INTERIOR - 1)
 
 
 def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
@@ -29,9 +27,9 @@ def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision
         precision: the precision of the tables.
     """
     links = materials.coefficients(dt).astype(precision, order="C")
-    inner = np.zeros((len(materials.kinds), 4), dtype=precision)
+    inner = np.zeros((len(materials.types), 4), dtype=precision)
     inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
-    halves = np.zeros((len(materials.kinds), 3, 4), dtype=precision)
+    halves = np.zeros((len(materials.types), 3, 4), dtype=precision)
     halves[:, :, :3] = materials.half_cells(dt)
     return LinkTables(np.array(c, dtype=precision), inner, links, halves)
 
@@ -131,16 +129,16 @@ class CompositeArrays:
             address, (body.bits, body.before, body.weights)
         )
         materials["reference"] = body.reference
-        materials["kinds"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
-        materials["void_kind"], materials["void_condition"] = body.void, body.void_condition
+        materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
+        materials["void_type"], materials["void_condition"] = body.void, body.void_condition
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if enthalpies.vary:
-            of_kind = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
-            of_kind["place"], of_kind["base"] = (
+            of_type = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
+            of_type["place"], of_type["base"] = (
                 self.device.to_host(enthalpies.places),
                 self.device.to_host(enthalpies.bases),
             )
-            arrays = (*arrays, xp.asarray(of_kind.view(np.uint8)))
+            arrays = (*arrays, xp.asarray(of_type.view(np.uint8)))
             materials["held"] = 6 * conditions
             materials["enthalpies"] = [
                 address(table)

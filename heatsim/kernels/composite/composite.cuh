@@ -1,11 +1,11 @@
 // One cell's step in a composite body: links between materials, and faces that need more than f - g T. Included by stencil.cuh
 // after composite/materials.cuh.
 //
-// Each cell has one byte: its kind (a material together with the sources in it) and the bit INTERIOR, set if all its neighbours
-// have the same kind. Interior cells, nearly all, need three coefficients of their kind. The others read the bytes of their
-// neighbours; each pair of kinds has its own coefficient:
+// Each cell has one byte: its type (a material together with the sources in it) and the bit INTERIOR, set if all its neighbours
+// have the same type. Interior cells, nearly all, need three coefficients of their type. The others read the bytes of their
+// neighbours; each pair of types has its own coefficient:
 //
-//        kind a | kind b          T_a += c_ab (T_b - T_a),   c_ab = dt / (C_a d) . 1 / (d/2k_a + R_contact + d/2k_b)
+//        type a | type b          T_a += c_ab (T_b - T_a),   c_ab = dt / (C_a d) . 1 / (d/2k_a + R_contact + d/2k_b)
 //           ●---+---●
 //         d/2k_a R d/2k_b
 //
@@ -83,8 +83,8 @@ __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int fac
     return one;
 }
 
-// The kind of the cell at a position, which may lie outside the grid: as neighbour().
-__device__ __forceinline__ int kind_at(const Grid& grid, const CellTypes& cell_types, int x, int y, int z)
+// The type of the cell at a position, which may lie outside the grid: as neighbour().
+__device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_types, int x, int y, int z)
 {
     return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
 }
@@ -140,7 +140,7 @@ struct Drop {
 
 // Heat from a surface with condition `number` into its cell. `conducting` = k(T)/k(T_ref) of the cell, `driving` its potential,
 // `weight` = area of the voxel surface / area of the smooth surface.
-__device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, const Sweep* sweep, int number, int kind,
+__device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, const Sweep* sweep, int number, int cell_type,
                                                 const HalfCell& half, Real T, Real beam, Real conducting, Real driving,
                                                 Real weight = Real(1))
 {
@@ -150,7 +150,7 @@ __device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, con
     // A held surface has a known potential, so the integral of the conductivity over the half cell is exact.
     if (condition.free == Real(0)) {
         const Real* const held = reinterpret_cast<const Real*>(sweep->conditions) + cell_types.enthalpies.held;
-        rise = held[number * cell_types.kinds + kind] - driving;
+        rise = held[number * cell_types.count + cell_type] - driving;
         conducting = Real(1);  // no return from here: that would take more registers
     } else
 #endif
@@ -177,11 +177,11 @@ __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, siz
 // `face` < FIRST_FACES; `conducting` and `driving` as above.
 template <int FIRST_FACES>
 __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger, int face, int u,
-                                             int v, size_t i, int kind, Real T, bool owned, Real conducting, Real driving)
+                                             int v, size_t i, int cell_type, Real T, bool owned, Real conducting, Real driving)
 {
     const unsigned char* const patches = of_face<FIRST_FACES>(cell_types.patches, face);
     const Real beam = beam_flux(cell_types, sweep, face, u, v);
-    const HalfCell& half = cell_types.halves[3 * kind + (face >> 1)];  // a reference: each member is loaded at its use
+    const HalfCell& half = cell_types.halves[3 * cell_type + (face >> 1)];  // a reference: each member is loaded at its use
     if (half.conductance == Real(0)) return -Real(0);
 #if MIXED
     const Real from_beam = half.gain * beam;
@@ -200,7 +200,7 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
             number = cell_types.mixed.parts[part].number;
             fraction = cell_types.mixed.parts[part].fraction;
         }
-        const Drop drop = drop_to_surface(cell_types, sweep, number, kind, half, T, beam, conducting, driving);
+        const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving);
         const Real passing = fraction * (drop.share * drop.difference);
         if (mixed && ledger.parts && owned)
             atomicAdd(ledger.parts + part, entry_of(sweep, (double)passing - (double)(fraction * from_beam)));
@@ -208,7 +208,8 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
         if (part == last) break;
     }
 #else
-    const Drop drop = drop_to_surface(cell_types, sweep, patches ? patches[i] : face, kind, half, T, beam, conducting, driving);
+    const int number = patches ? patches[i] : face;
+    const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving);
     const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
 #endif
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
@@ -220,7 +221,7 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
 
 // sum, plus the heat through every face of the box that the cell touches.
 __device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep,
-                                                  const Ledger& ledger, int x, int y, int z, int kind, Real T, Real sum,
+                                                  const Ledger& ledger, int x, int y, int z, int cell_type, Real T, Real sum,
                                                   bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
 #pragma unroll 1
@@ -228,15 +229,15 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTy
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        sum += heat_through<6>(cell_types, sweep, ledger, face, u, v, i, kind, T, owned, conducting, driving);
+        sum += heat_through<6>(cell_types, sweep, ledger, face, u, v, i, cell_type, T, owned, conducting, driving);
     }
     return sum;
 }
 
-// Heat of the sources in a cell of a kind, in K per step. Without sources -0: adding it changes no bit of any number.
-__device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const Sweep* sweep, int kind)
+// Heat of the sources in a cell of a type, in K per step. Without sources -0: adding it changes no bit of any number.
+__device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const Sweep* sweep, int cell_type)
 {
-    return kind >= cell_types.first_heated ? sweep->heat[kind] : -Real(0);
+    return cell_type >= cell_types.first_heated ? sweep->heat[cell_type] : -Real(0);
 }
 
 // Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
@@ -271,7 +272,7 @@ __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
 
 // sum, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real sum,
+                                            int x, int y, int z, int cell_type, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
     const size_t rank = rank_of(cell_types, cell_index(grid, x, y, z));
@@ -281,20 +282,20 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
         const int side = __ffs(sides) - 1;
         const Real weight = cell_types.weights[6 * rank + side];
         if (weight == Real(0)) continue;
-        const HalfCell& half = cell_types.halves[3 * kind + (side >> 1)];
+        const HalfCell& half = cell_types.halves[3 * cell_type + (side >> 1)];
         const Drop drop =
-            drop_to_surface(cell_types, sweep, cell_types.void_condition, kind, half, T, Real(0), conducting, driving, weight);
+            drop_to_surface(cell_types, sweep, cell_types.void_condition, cell_type, half, T, Real(0), conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
     return sum + heat;
 }
 
-// The coefficients of a kind's interior cells; with one material there is only one kind.
-__device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int kind)
+// The coefficients of a type's interior cells; with one material there is only one type.
+__device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c, int cell_type)
 {
 #if MATERIALS
-    const Inner own = c.cell_types.inner[kind];
+    const Inner own = c.cell_types.inner[cell_type];
     return {Real(0), own.x, own.x, own.y, own.y, own.z, own.z, {}};
 #else
     return c;
@@ -305,7 +306,7 @@ __device__ __forceinline__ Coefficients inner_coefficients(const Coefficients& c
 __device__ __forceinline__ int step_down(int i, int n, bool periodic) { return i > 0 ? -1 : periodic ? n - 1 : 0; }
 __device__ __forceinline__ int step_up(int i, int n, bool periodic) { return i < n - 1 ? 1 : periodic ? 1 - n : 0; }
 
-// The byte of a cell. A body of one kind stores no bytes.
+// The byte of a cell. A body of one type stores no bytes.
 __device__ __forceinline__ unsigned int byte_of(const CellTypes& cell_types, size_t cell)
 {
 #if MATERIALS == 2
@@ -336,54 +337,54 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
 {
     const CellTypes& cell_types = c.cell_types;
     const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
-    const int kind = byte & ~INTERIOR;
-    Coefficients own = inner_coefficients(c, kind);
+    const int cell_type = byte & ~INTERIOR;
+    Coefficients own = inner_coefficients(c, cell_type);
     unsigned int sides = 0;
 #if MATERIALS
     if (!(byte & INTERIOR)) {
-        const Real* const links = cell_types.links + kind * cell_types.kinds;
-        const int axis = cell_types.kinds * cell_types.kinds;
-        const int beside[6] = {kind_at(grid, cell_types, x - 1, y, z), kind_at(grid, cell_types, x + 1, y, z),
-                               kind_at(grid, cell_types, x, y - 1, z), kind_at(grid, cell_types, x, y + 1, z),
-                               kind_at(grid, cell_types, x, y, z - 1), kind_at(grid, cell_types, x, y, z + 1)};
+        const Real* const links = cell_types.links + cell_type * cell_types.count;
+        const int axis = cell_types.count * cell_types.count;
+        const int beside[6] = {type_at(grid, cell_types, x - 1, y, z), type_at(grid, cell_types, x + 1, y, z),
+                               type_at(grid, cell_types, x, y - 1, z), type_at(grid, cell_types, x, y + 1, z),
+                               type_at(grid, cell_types, x, y, z - 1), type_at(grid, cell_types, x, y, z + 1)};
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
         weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
-        if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
+        if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
     }
 #endif
-    Real sum = source_heat(cell_types, sweep, kind) + neighbour_sum(own, T, west, east, south, north, below, above);
-    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, sum);
-    if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, T, sum);
+    Real sum = source_heat(cell_types, sweep, cell_type) + neighbour_sum(own, T, west, east, south, north, below, above);
+    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum);
+    if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
-// The same; the neighbours' kinds and values are arguments, in the order x-, x+ ... z+.
+// The same; the neighbours' types and values are arguments, in the order x-, x+ ... z+.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)
 {
     const CellTypes& cell_types = c.cell_types;
     unsigned int sides = 0;
-    Coefficients own = inner_coefficients(c, kind);
+    Coefficients own = inner_coefficients(c, cell_type);
 #if MATERIALS
     if (!interior) {
-        const Real* const links = cell_types.links + kind * cell_types.kinds;
-        const int axis = cell_types.kinds * cell_types.kinds;
+        const Real* const links = cell_types.links + cell_type * cell_types.count;
+        const int axis = cell_types.count * cell_types.count;
         own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
         weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
-        if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
+        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
+        if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
     }
 #endif
-    Real sum = source_heat(cell_types, sweep, kind) +
+    Real sum = source_heat(cell_types, sweep, cell_type) +
                neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
-    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, sum, owned);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, T, sum, owned);
+    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
@@ -399,18 +400,18 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     const Real* const here = field + cell;
     const Real T = *here;
     const unsigned int byte = byte_of(c.cell_types, cell);
-    const int kind = byte & ~INTERIOR;
+    const int cell_type = byte & ~INTERIOR;
     Real values[6];
     int beside[6];
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
         values[n] = here[to[n]];
-        beside[n] = kind;
+        beside[n] = cell_type;
     }
     if (!(byte & INTERIOR)) {
 #pragma unroll
         for (int n = 0; n < 6; ++n) beside[n] = byte_of(c.cell_types, cell + to[n]) & ~INTERIOR;
     }
-    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values, true, byte & INTERIOR);
+    return update_among(grid, c, sweep, ledger, x, y, z, cell_type, beside, T, values, true, byte & INTERIOR);
 }
 #endif

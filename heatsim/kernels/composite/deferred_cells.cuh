@@ -33,22 +33,22 @@ __device__ __forceinline__ unsigned int tasks_of(const Grid& grid, int open, int
 // A cell at a face across x, without the heat through that face.
 struct Kept {
     Real T, sum;
-    int kind;
+    int cell_type;
 };
 
 // The kept cells of a block at x_min and at x_max.
 struct Sides {
-    Kept cells[2][DEFERRED_PLANES][TILE_Y];
-    unsigned int deferred[2][TILE_Y];  // one bit per plane
+    Kept cells[2][DEFERRED_PLANES][BLOCK_Y];
+    unsigned int deferred[2][BLOCK_Y];  // one bit per plane
 };
 static_assert(DEFERRED_PLANES <= 8, "a cell's planes have a byte");
-static_assert(2 * DEFERRED_PLANES * TILE_Y <= TILE_X * TILE_Y, "a thread for each cell that is kept");
+static_assert(2 * DEFERRED_PLANES * BLOCK_Y <= BLOCK_X * BLOCK_Y, "a thread for each cell that is kept");
 
 // Keeps the cells of a vector at these faces in the nth plane; `sum` is their heat from neighbours and sources.
-__device__ __forceinline__ void keep_sides(Sides& sides, unsigned int tasks, int n, const Cells& T, const Cells& sum, int kind)
+__device__ __forceinline__ void keep_sides(Sides& sides, unsigned int tasks, int n, const Cells& T, const Cells& sum, int cell_type)
 {
-    if (tasks & AT_X_MIN) sides.cells[0][n][threadIdx.y] = {T.at[0], sum.at[0], kind};
-    if (tasks & AT_X_MAX) sides.cells[1][n][threadIdx.y] = {T.at[VECTOR - 1], sum.at[VECTOR - 1], kind};
+    if (tasks & AT_X_MIN) sides.cells[0][n][threadIdx.y] = {T.at[0], sum.at[0], cell_type};
+    if (tasks & AT_X_MAX) sides.cells[1][n][threadIdx.y] = {T.at[VECTOR - 1], sum.at[VECTOR - 1], cell_type};
 }
 
 // Records which of the kept cells are deferred.
@@ -65,14 +65,14 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     const bool ends = (blockIdx.x + 1) * WARP * VECTOR >= grid.nx;
     const int open = open_sides(grid, c.cell_types.open) & ((blockIdx.x == 0) | ends << 1);
     if (!open) return;
-    const int thread = threadIdx.y * TILE_X + threadIdx.x, row = thread % TILE_Y, n = thread / TILE_Y % DEFERRED_PLANES;
-    const int face = thread / (TILE_Y * DEFERRED_PLANES), y = grid.first_y + blockIdx.y * TILE_Y + row, z = z_begin + n;
+    const int thread = threadIdx.y * BLOCK_X + threadIdx.x, row = thread % BLOCK_Y, n = thread / BLOCK_Y % DEFERRED_PLANES;
+    const int face = thread / (BLOCK_Y * DEFERRED_PLANES), y = grid.first_y + blockIdx.y * BLOCK_Y + row, z = z_begin + n;
     if (face > 1 || !(open >> face & 1) || z >= z_end || y >= grid.ny || sides.deferred[face][row] >> n & 1) return;
     const Kept& cell = sides.cells[face][n][row];
     Real conducting, driving;
-    const Real T = degrees(c.cell_types, cell.kind, cell.T, conducting, driving);
+    const Real T = degrees(c.cell_types, cell.cell_type, cell.T, conducting, driving);
     const size_t i = (size_t)z * grid.ny + y;
-    const Real heat = heat_through<2>(c.cell_types, sweep, ledger, face, y, z, i, cell.kind, T, true, conducting,
+    const Real heat = heat_through<2>(c.cell_types, sweep, ledger, face, y, z, i, cell.cell_type, T, true, conducting,
                                       driving);
     const int x = face ? grid.nx - 1 : 0;
     const size_t place = cell_index(grid, x, y, z);
@@ -94,14 +94,14 @@ __device__ __forceinline__ unsigned int with_faces(const Grid& grid, int open, i
 // The deferred cells of a block. An entry has 3 bits for the plane, 2 for the cell in its vector, and the thread above them.
 struct Deferred {
     unsigned int count;
-    unsigned short cells[TILE_X * TILE_Y * VECTOR * DEFERRED_PLANES];
+    unsigned short cells[BLOCK_X * BLOCK_Y * VECTOR * DEFERRED_PLANES];
 };
-static_assert(TILE_X * TILE_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
+static_assert(BLOCK_X * BLOCK_Y * VECTOR <= 2048 && VECTOR <= 4, "sixteen bits tell a block's cells apart");
 
 // Adds a thread's deferred cells, bits as in with_faces(), to the list of the block.
 __device__ __forceinline__ void list_deferred(Deferred& shared, unsigned int deferred)
 {
-    const int thread = threadIdx.y * TILE_X + threadIdx.x;
+    const int thread = threadIdx.y * BLOCK_X + threadIdx.x;
     if (deferred) {
         unsigned int place = atomicAdd(&shared.count, __popc(deferred));
         while (deferred) {
@@ -129,13 +129,13 @@ __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const 
 {
     const unsigned int count = shared.count;
 #pragma unroll 1
-    for (unsigned int first = 0; first < count; first += TILE_X * TILE_Y) {
-        const unsigned int i = first + threadIdx.y * TILE_X + threadIdx.x;
+    for (unsigned int first = 0; first < count; first += BLOCK_X * BLOCK_Y) {
+        const unsigned int i = first + threadIdx.y * BLOCK_X + threadIdx.x;
         if (i >= count) break;
         const Grid box = opaque(grid);
         const int cell = shared.cells[i], owner = cell >> 5;
-        const int x = (blockIdx.x * TILE_X + owner % TILE_X) * VECTOR + (cell >> 3 & 3);
-        const int y = box.first_y + blockIdx.y * TILE_Y + owner / TILE_X;
+        const int x = (blockIdx.x * BLOCK_X + owner % BLOCK_X) * VECTOR + (cell >> 3 & 3);
+        const int y = box.first_y + blockIdx.y * BLOCK_Y + owner / BLOCK_X;
         const int z = z_begin + (cell & 7);
         T_new[cell_index(box, x, y, z)] = update_from_memory(T, box, c, sweep, ledger, x, y, z);
     }

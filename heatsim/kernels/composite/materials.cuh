@@ -1,6 +1,6 @@
 // Materials, conditions and sources as kernels receive them; composite/composite.cuh uses them.
 
-#define INTERIOR 0x80u  // bit of a cell's byte; the other bits are its kind
+#define INTERIOR 0x80u  // bit of a cell's byte; the other bits are its type
 
 // A boundary condition during one step; temperatures are deviations.
 struct Condition {
@@ -22,7 +22,7 @@ struct Beam {
 // Data that change from step to step; several steps may share an array.
 struct Sweep {
     const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
-    const Real* heat;             // heat of the sources in a cell of each kind, K per step
+    const Real* heat;             // heat of the sources in a cell of each type, K per step
     const Beam* beams;
     unsigned int step;
     Real factor;                  // length of the step / that for which the tables are made; only with INCREMENTS
@@ -31,12 +31,12 @@ struct Sweep {
 #endif
 };
 
-// Coefficients of a kind's interior cells.
+// Coefficients of a type's interior cells.
 struct __align__(16) Inner {
     Real x, y, z, unused;
 };
 
-// A cell at a face, for one kind and axis.
+// A cell at a face, for one type and axis.
 struct __align__(16) HalfCell {
     Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
     Real share;        // dt K / (C d): heat into the cell for each kelvin between surface and cell
@@ -51,11 +51,11 @@ struct State;
 
 // How materials change with temperature: composite/varying.cuh.
 struct EnthalpyTables {
-    const EnthalpyTable* of_kind;
+    const EnthalpyTable* of_type;
     const Potential* potentials;
     const State* states;
     const Real* resistances;  // of contacts, [a][b], m2 K/W
-    int held;                 // where the potentials at the ambients are, [condition][kind], in Reals after the first condition
+    int held;                 // where the potentials at the ambients are, [condition][type], in Reals after the first condition
 };
 #endif
 
@@ -79,17 +79,17 @@ struct MixedCells {
 
 struct CellTypes {
     const unsigned char* cells;       // the bytes
-    const Inner* inner;               // of each kind
+    const Inner* inner;               // of each type
     const Real* links;                // c_ab, [axis][a][b]
-    const HalfCell* halves;           // [kind][axis]
+    const HalfCell* halves;           // [type][axis]
     const unsigned char* patches[6];  // the number of each face cell's condition; null for a face without patches
     const unsigned int* weighted;     // one bit per cell: set if it has weights
     const unsigned int* before;       // number of weighted cells before each word of bits
     const Real* weights;              // six per weighted cell, x-, x+ ... z+; rank_of() in composite.cuh defines them
     Real reference;                   // the absolute temperature of a deviation of 0
-    int kinds, first_heated;          // number of kinds; kinds >= first_heated have sources
+    int count, first_heated;          // number of types; types >= first_heated have sources
     int beams;
-    int void_kind, void_condition;    // -1 if there is none
+    int void_type, void_condition;    // -1 if there is none
     int open;                         // one bit for each face of the box: set if it lets heat through
 #if MATERIALS == 2
     EnthalpyTables enthalpies;

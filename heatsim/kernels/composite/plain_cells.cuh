@@ -1,10 +1,10 @@
 // composite/composite.cuh for kernels that load vectors of cells; included by vector.cuh.
 //
-// Most cells are plain: interior, of the same kind as the first cell of their vector, and at no face. Kernels update whole
+// Most cells are plain: interior, of the same type as the first cell of their vector, and at no face. Kernels update whole
 // vectors as if all cells were plain, and update the others again afterwards.
 
 // The bytes of a vector's cells; the first cell has the lowest byte.
-typedef unsigned int Kinds;
+typedef unsigned int VectorBytes;
 
 // Masks: the lowest bit (ONES) and the highest bit (HIGHEST) of each cell's byte.
 #if VECTOR == 4
@@ -19,7 +19,7 @@ typedef unsigned char Bytes;
 #endif
 #define HIGHEST (ONES * 0x80u)
 
-__device__ __forceinline__ Kinds load_kinds(const CellTypes& cell_types, size_t cell)
+__device__ __forceinline__ VectorBytes load_bytes(const CellTypes& cell_types, size_t cell)
 {
 #if MATERIALS == 2
     if (!cell_types.cells) return HIGHEST;
@@ -31,30 +31,30 @@ __device__ __forceinline__ Kinds load_kinds(const CellTypes& cell_types, size_t 
 #endif
 }
 
-__device__ __forceinline__ int first_kind(Kinds kinds) { return kinds & 0xFFu & ~INTERIOR; }
+__device__ __forceinline__ int first_type(VectorBytes bytes) { return bytes & 0xFFu & ~INTERIOR; }
 
-// The highest bit of each cell's byte: set if the cell is not interior, or not of the first cell's kind.
-__device__ __forceinline__ unsigned int not_plain(Kinds kinds)
+// The highest bit of each cell's byte: set if the cell is not interior, or not of the first cell's type.
+__device__ __forceinline__ unsigned int not_plain(VectorBytes bytes)
 {
-    const unsigned int differs = kinds ^ (ONES * first_kind(kinds) | HIGHEST);
+    const unsigned int differs = bytes ^ (ONES * first_type(bytes) | HIGHEST);
     return ((differs & ~HIGHEST) + ~HIGHEST | differs) & HIGHEST;
 }
 
-// Data of the plain cells of a kind.
+// Data of the plain cells of a type.
 struct Own {
-    int kind;
+    int cell_type;
 #if MATERIALS
     Inner inner;
 #endif
     Real heat;
 };
 
-__device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep, int kind)
+__device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep, int cell_type)
 {
 #if MATERIALS
-    return {kind, c.cell_types.inner[kind], source_heat(c.cell_types, sweep, kind)};
+    return {cell_type, c.cell_types.inner[cell_type], source_heat(c.cell_types, sweep, cell_type)};
 #else
-    return {kind, source_heat(c.cell_types, sweep, kind)};
+    return {cell_type, source_heat(c.cell_types, sweep, cell_type)};
 #endif
 }
 

@@ -5,7 +5,7 @@
 //        current    registers; x neighbours by shuffle from the adjacent lanes, y neighbours from L1
 //        below      registers
 //
-// Every vector is updated as if all its cells were plain: interior, of one kind, and at no face. The other cells are deferred
+// Every vector is updated as if all its cells were plain: interior, of one type, and at no face. The other cells are deferred
 // and updated again after the march (deferred_cells.cuh). Traffic and expected speed: as 06, plus one byte per cell and the
 // deferred cells.
 
@@ -25,7 +25,7 @@
 #undef BOUNDS
 #define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
+extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
@@ -33,7 +33,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     __shared__ Sides sides;
     const int lane = threadIdx.x;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
-    const int y = grid.first_y + blockIdx.y * TILE_Y + threadIdx.y;
+    const int y = grid.first_y + blockIdx.y * BLOCK_Y + threadIdx.y;
     // The blocks at z_max start first: their deferred cells take longest, and other blocks can run beside them.
     const int z_begin = grid.first_z + (blockIdx.z ? blockIdx.z - 1 : gridDim.z - 1) * grid.planes;
     const int z_end = min(z_begin + grid.planes, grid.nz);
@@ -75,11 +75,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         if (tasks & ENDS) east = current.at[VECTOR - 1];
 
         // 5. Update the vector as if all its cells were plain; defer the others.
-        const Kinds kinds = load_kinds(c.cell_types, cell);
-        if (first_kind(kinds) != own.kind) own = own_of(c, sweep, first_kind(kinds));
-        deferred |= not_plain(kinds) >> (7 - (z - z_begin));
+        const VectorBytes bytes = load_bytes(c.cell_types, cell);
+        if (first_type(bytes) != own.cell_type) own = own_of(c, sweep, first_type(bytes));
+        deferred |= not_plain(bytes) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
-        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.kind);
+        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);
         if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), sum));
 
         // 6. One plane up.

@@ -18,12 +18,12 @@ class EnthalpyTables:
     """Enthalpy tables of all cell types in one precision; empty arrays if no material varies.
 
     Attributes:
-        places: for each cell type (steps per kelvin of content, first step, last step); shape (kinds, 3).
-        bases: entry of step 0 of each cell type, shape (kinds,), int64. Types of one material have the same base, and
+        places: for each cell type (steps per kelvin of content, first step, last step); shape (types, 3).
+        bases: entry of step 0 of each cell type, shape (types,), int64. Types of one material have the same base, and
             only these: kernels compare bases to distinguish materials.
         potentials: value at the lower end of each step, and rise across it; shape (entries, 2).
         states: temperature and conductivity in the same form: value, rise, value, rise; shape (entries, 4).
-        resistances: contact resistances in m² K/W, shape (kinds, kinds).
+        resistances: contact resistances in m² K/W, shape (types, types).
     """
 
     places: Array

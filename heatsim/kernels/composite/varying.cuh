@@ -10,11 +10,11 @@
 // Steps are powers of two, so the index into a table is computed without rounding. A material that does not vary has a
 // table of one step of 1 K, the identity.
 
-// A kind's table: its place among all entries, and its steps of content.
+// A type's table: its place among all entries, and its steps of content.
 struct __align__(16) EnthalpyTable {
     Real per_kelvin;   // steps per kelvin
     Real first, last;  // first and last step; beyond them the table is extrapolated linearly
-    int base;          // entry of step 0; the same for all kinds of one material
+    int base;          // entry of step 0; the same for all types of one material
 };
 
 // Potential at the lower end of a step, and its rise across the step.
@@ -76,26 +76,26 @@ __device__ __forceinline__ Real temperature(const EnthalpyTables& tables, const 
     return multiply_add(entry.warming, into, entry.temperature);
 }
 
-// Temperature, conducting = k(T)/k(T_ref) and potential (driving) of a cell of a kind.
-__device__ __forceinline__ Real degrees(const CellTypes& cell_types, int kind, Real content, Real& conducting, Real& driving)
+// Temperature, conducting = k(T)/k(T_ref) and potential (driving) of a cell of a type.
+__device__ __forceinline__ Real degrees(const CellTypes& cell_types, int cell_type, Real content, Real& conducting, Real& driving)
 {
-    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    const EnthalpyTable table = cell_types.enthalpies.of_type[cell_type];
     driving = potential(cell_types.enthalpies, table, content);
     return temperature(cell_types.enthalpies, table, content, conducting);
 }
 
 // Heat from the neighbour in direction `side`, of another material, into a cell, in kelvin of the cell.
-__device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t cell, int side, int kind, Real content, int other,
-                                             Real beside)
+__device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t cell, int side, int cell_type, Real content,
+                                             int other, Real beside)
 {
     const EnthalpyTables& tables = cell_types.enthalpies;
-    const HalfCell half = cell_types.halves[3 * kind + (side >> 1)], further = cell_types.halves[3 * other + (side >> 1)];
+    const HalfCell half = cell_types.halves[3 * cell_type + (side >> 1)], further = cell_types.halves[3 * other + (side >> 1)];
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
-    const Real T = temperature(tables, tables.of_kind[kind], content, conducting);
-    const Real T_there = temperature(tables, tables.of_kind[other], beside, conducting_there);
+    const Real T = temperature(tables, tables.of_type[cell_type], content, conducting);
+    const Real T_there = temperature(tables, tables.of_type[other], beside, conducting_there);
     const Real resistance = Real(1) / (half.conductance * conducting) + Real(1) / (further.conductance * conducting_there);
-    Real contact = tables.resistances[kind * cell_types.kinds + other];
+    Real contact = tables.resistances[cell_type * cell_types.count + other];
 #if CONTACTS
     if (const Real* const weights = weights_of(cell_types, cell)) contact *= weights[side];
 #endif
@@ -103,42 +103,43 @@ __device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t
 }
 
 // sum, plus the heat from a neighbour. `there` is its potential by the cell's own table, which nearly all neighbours share.
-__device__ __forceinline__ Real add_neighbour(const CellTypes& cell_types, const EnthalpyTable& table, size_t cell, int side, int kind,
-                                              Real T, Real here, int other, Real beside, Real there, Real sum)
+__device__ __forceinline__ Real add_neighbour(const CellTypes& cell_types, const EnthalpyTable& table, size_t cell, int side,
+                                              int cell_type, Real T, Real here, int other, Real beside, Real there, Real sum)
 {
-    Drop drop = {cell_types.links[((side >> 1) * cell_types.kinds + kind) * cell_types.kinds + other], there - here};
-    if (other != kind && cell_types.enthalpies.of_kind[other].base != table.base)
-        drop = drop_between(cell_types, cell, side, kind, T, other, beside);
+    Drop drop = {cell_types.links[((side >> 1) * cell_types.count + cell_type) * cell_types.count + other], there - here};
+    if (other != cell_type && cell_types.enthalpies.of_type[other].base != table.base)
+        drop = drop_between(cell_types, cell, side, cell_type, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
 // The new content from the sum over neighbours. `here` is the cell's potential; bit n of `sides` is set if the neighbour in
 // direction n is void.
 __device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int kind, unsigned int sides, Real T, Real here, Real sum,
+                                            int x, int y, int z, int cell_type, unsigned int sides, Real T, Real here, Real sum,
                                             bool owned)
 {
-    if (cell_types.void_condition < 0 || kind == cell_types.void_kind) sides = 0;
-    sum = source_heat(cell_types, sweep, kind) + sum;
+    if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
+    sum = source_heat(cell_types, sweep, cell_type) + sum;
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {
         Real conducting;
-        const Real warmth = temperature(cell_types.enthalpies, cell_types.enthalpies.of_kind[kind], T, conducting);
-        if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, kind, sides, warmth, sum, owned, conducting, here);
+        const Real warmth = temperature(cell_types.enthalpies, cell_types.enthalpies.of_type[cell_type], T, conducting);
+        if (sides)
+            sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, warmth, sum, owned, conducting, here);
         if (at_face)
-            sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, kind, warmth, sum, owned, conducting, here);
+            sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, warmth, sum, owned, conducting, here);
     }
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
-// The new content of a cell from the kinds and contents of its neighbours, in the order x-, x+ ... z+. All potentials are
+// The new content of a cell from the types and contents of its neighbours, in the order x-, x+ ... z+. All potentials are
 // looked up together.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                             int x, int y, int z, int kind, const int (&beside)[6], Real T,
+                                             int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true)
 {
     const CellTypes& cell_types = c.cell_types;
-    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    const EnthalpyTable table = cell_types.enthalpies.of_type[cell_type];
     const Real here = potential(cell_types.enthalpies, table, T);
     Real there[6];
 #pragma unroll
@@ -148,10 +149,10 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(cell_types, table, cell, n, kind, T, here, beside[n], values[n], there[n], sum);
-        sides |= (unsigned)(beside[n] == cell_types.void_kind) << n;
+        sum = add_neighbour(cell_types, table, cell, n, cell_type, T, here, beside[n], values[n], there[n], sum);
+        sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
     }
-    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, here, sum, owned);
+    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, here, sum, owned);
 }
 
 // The same; the values are loaded from the field, axis by axis. Loading all together would need more registers, and the warps
@@ -162,8 +163,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     const CellTypes& cell_types = c.cell_types;
     const size_t cell = cell_index(grid, x, y, z);
     const unsigned int byte = byte_of(cell_types, cell);
-    const int kind = byte & ~INTERIOR;
-    const EnthalpyTable table = cell_types.enthalpies.of_kind[kind];
+    const int cell_type = byte & ~INTERIOR;
+    const EnthalpyTable table = cell_types.enthalpies.of_type[cell_type];
     const Real T = field[cell], here = potential(cell_types.enthalpies, table, T);
     unsigned int sides = 0;
     Real sum = Real(0);
@@ -174,18 +175,18 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         const bool wraps = grid.periodic >> axis & 1;
         const size_t below = cell + step_down(at, n, wraps) * stride, above = cell + step_up(at, n, wraps) * stride;
         const Real lower = field[below], upper = field[above];
-        int kind_below = kind, kind_above = kind;
+        int type_below = cell_type, type_above = cell_type;
         if (!(byte & INTERIOR)) {
-            kind_below = byte_of(cell_types, below) & ~INTERIOR;
-            kind_above = byte_of(cell_types, above) & ~INTERIOR;
+            type_below = byte_of(cell_types, below) & ~INTERIOR;
+            type_above = byte_of(cell_types, above) & ~INTERIOR;
         }
         const Real there_below = potential(cell_types.enthalpies, table, lower),
                    there_above = potential(cell_types.enthalpies, table, upper);
-        sum = add_neighbour(cell_types, table, cell, 2 * axis, kind, T, here, kind_below, lower, there_below, sum);
-        sum = add_neighbour(cell_types, table, cell, 2 * axis + 1, kind, T, here, kind_above, upper, there_above, sum);
-        sides |= ((unsigned)(kind_below == cell_types.void_kind) | (unsigned)(kind_above == cell_types.void_kind) << 1) << 2 * axis;
+        sum = add_neighbour(cell_types, table, cell, 2 * axis, cell_type, T, here, type_below, lower, there_below, sum);
+        sum = add_neighbour(cell_types, table, cell, 2 * axis + 1, cell_type, T, here, type_above, upper, there_above, sum);
+        sides |= ((unsigned)(type_below == cell_types.void_type) | (unsigned)(type_above == cell_types.void_type) << 1) << 2 * axis;
     }
-    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, kind, sides, T, here, sum, true);
+    return finish_cell(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, here, sum, true);
 }
 
 // As update(), for any cell.
@@ -195,16 +196,16 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
 {
     const CellTypes& cell_types = c.cell_types;
     const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
-    const int kind = byte & ~INTERIOR;
-    int beside[6] = {kind, kind, kind, kind, kind, kind};
+    const int cell_type = byte & ~INTERIOR;
+    int beside[6] = {cell_type, cell_type, cell_type, cell_type, cell_type, cell_type};
     if (!(byte & INTERIOR)) {
-        beside[0] = kind_at(grid, cell_types, x - 1, y, z);
-        beside[1] = kind_at(grid, cell_types, x + 1, y, z);
-        beside[2] = kind_at(grid, cell_types, x, y - 1, z);
-        beside[3] = kind_at(grid, cell_types, x, y + 1, z);
-        beside[4] = kind_at(grid, cell_types, x, y, z - 1);
-        beside[5] = kind_at(grid, cell_types, x, y, z + 1);
+        beside[0] = type_at(grid, cell_types, x - 1, y, z);
+        beside[1] = type_at(grid, cell_types, x + 1, y, z);
+        beside[2] = type_at(grid, cell_types, x, y - 1, z);
+        beside[3] = type_at(grid, cell_types, x, y + 1, z);
+        beside[4] = type_at(grid, cell_types, x, y, z - 1);
+        beside[5] = type_at(grid, cell_types, x, y, z + 1);
     }
     const Real values[6] = {west, east, south, north, below, above};
-    return update_among(grid, c, sweep, ledger, x, y, z, kind, beside, T, values);
+    return update_among(grid, c, sweep, ledger, x, y, z, cell_type, beside, T, values);
 }

@@ -31,16 +31,16 @@ __device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const 
     return found;
 }
 
-extern "C" __global__ void BOUNDS(TILE_X * TILE_Y)
+extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
 {
-    __shared__ Cells rows[2][TILE_Y][WARP];  // potentials of a plane and of the previous one
+    __shared__ Cells rows[2][BLOCK_Y][WARP];  // potentials of a plane and of the previous one
     __shared__ Deferred deferred_cells;
     __shared__ Sides sides;
     const int lane = threadIdx.x, row = threadIdx.y;
     const int x = (blockIdx.x * WARP + lane) * VECTOR;
-    const int y = grid.first_y + blockIdx.y * TILE_Y + row;
+    const int y = grid.first_y + blockIdx.y * BLOCK_Y + row;
     const int z_begin = grid.first_z + blockIdx.z * grid.planes, z_end = min(z_begin + grid.planes, grid.nz);
     const ptrdiff_t plane = (ptrdiff_t)grid.nx * grid.ny;
     const EnthalpyTables& tables = c.cell_types.enthalpies;
@@ -57,35 +57,35 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     const ptrdiff_t to_north = (ptrdiff_t)step_up(y_load, grid.ny, grid.periodic & 2) * grid.nx;
     const ptrdiff_t over_the_end = step_up(grid.nz - 1, grid.nz, grid.periodic & 4) * plane;
     // Whether a warp of this block has the adjacent row. Across the ends of a periodic axis it has not.
-    const bool south_beside = row > 0, north_beside = row < TILE_Y - 1 && y + 1 < grid.ny;
+    const bool south_beside = row > 0, north_beside = row < BLOCK_Y - 1 && y + 1 < grid.ny;
 
-    // 2. The plane before the march. `table` is the one that the column's potentials are from, `kind` its kind.
+    // 2. The plane before the march. The column's potentials are from `table`, the table of `cell_type`.
     Cells current = load(T + cell), below, driving;
-    int kind = INTERIOR;
+    int cell_type = INTERIOR;
     EnthalpyTable table = {};
     bool one_table = false;
     unsigned int deferred = 0;
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. Load the plane above and the kind. If the kind changes, look up the column's potentials again. Potentials of
-        //    cells of other kinds are wrong, but only deferred cells use them.
+        // 3. Load the plane above and the type. If the type changes, look up the column's potentials again. Potentials of
+        //    cells of other types are wrong, but only deferred cells use them.
         const Real* const here = T + cell;
         const size_t next = cell + (z + 1 < grid.nz ? plane : over_the_end);
         const Cells above = load(T + next);
-        const Kinds kinds = load_kinds(c.cell_types, cell);
-        const bool changes = first_kind(kinds) != kind;
+        const VectorBytes bytes = load_bytes(c.cell_types, cell);
+        const bool changes = first_type(bytes) != cell_type;
         if (changes) {
-            kind = first_kind(kinds);
-            table = tables.of_kind[kind];
+            cell_type = first_type(bytes);
+            table = tables.of_type[cell_type];
             below = potentials(tables, table, load(here - (z > 0 ? plane : over_the_end)));
             driving = potentials(tables, table, current);
         }
         if (__any_sync(ALL_LANES, changes))
             one_table = __all_sync(ALL_LANES, table.base == __shfl_sync(ALL_LANES, table.base, 0));
-        const unsigned int strange = not_plain(kinds);
+        const unsigned int strange = not_plain(bytes);
         deferred |= strange >> (7 - (z - z_begin));
 
-        // 4. Neighbours. In y, a vector of interior cells has neighbours of its own kind. In x, lanes exchange potentials if
+        // 4. Neighbours. In y, a vector of interior cells has neighbours of its own type. In x, lanes exchange potentials if
         //    all use one table (the outermost lanes look up one each), otherwise contents.
         rows[z & 1][row][lane] = driving;
         __syncthreads();  // read below; written again two planes on, after the next barrier
@@ -110,15 +110,15 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Cells driving_above = potentials(tables, table, above);
 
         // 5. Update the vector.
-        const Coefficients inner = inner_coefficients(c, kind);
-        const Real heat = source_heat(c.cell_types, sweep, kind);
+        const Coefficients inner = inner_coefficients(c, cell_type);
+        const Real heat = source_heat(c.cell_types, sweep, cell_type);
         Cells sum;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i)
             sum.at[i] = heat + neighbour_sum(inner, driving.at[i], i == 0 ? west : driving.at[i - 1],
                                              i == VECTOR - 1 ? east : driving.at[i + 1], south.at[i], north.at[i],
                                              below.at[i], driving_above.at[i]);
-        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, kind);
+        if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, cell_type);
         if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), sum));
 
         // 6. One plane up.

@@ -1,6 +1,6 @@
 """The fast CPU kernel for composite bodies: rows of x in parallel.
 
-The compiler vectorises runs of interior cells of one kind, nearly all cells; the others read their neighbours' kinds.
+The compiler vectorises runs of interior cells of one type, nearly all cells; the others read their neighbours' types.
 Arrays of cells are 1-d, and a cell is one index. Results have the same bits as the NumPy oracle: no fastmath, no fma.
 """
 
@@ -11,9 +11,9 @@ from numba import njit, prange
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, rows
 from heatsim.kernels.cpu.composite_cells import (
+    CELL_TYPE,
     CONDUCTANCE,
     GAIN,
-    KIND,
     CompiledBody,
     CompiledStep,
     CompiledTables,
@@ -64,7 +64,7 @@ def advance(
         base: T; or another field to which increments are added, or an empty array for 0.
         T_new: the new field, written.
         body: the cells.
-        tables: the coefficients of each kind.
+        tables: the coefficients of each type.
         step: the data of this step.
         maps: for each face the number of each cell's condition, or an empty array.
         beams: for each face the flux of beams in W/m², or an empty array.
@@ -102,16 +102,16 @@ def _neighbour(i: int, n: int, periodic: bool) -> int:
 
 @inlined
 def _look_up_row(T: Any, driving: Any, body: CompiledBody, tables: CompiledTables, row: int) -> None:
-    """Look up the potentials of a row, one run of cells of one kind after the other."""
+    """Look up the potentials of a row, one run of cells of one type after the other."""
     start, last = row * body.nx, (row + 1) * body.nx
     while start < last:
-        kind, end = 0, last
+        cell_type, end = 0, last
         if body.cells.size:
-            kind, end = body.cells[start] & KIND, start + 1
-            while end < last and body.cells[end] & KIND == kind:
+            cell_type, end = body.cells[start] & CELL_TYPE, start + 1
+            while end < last and body.cells[end] & CELL_TYPE == cell_type:
                 end += 1
-        base, per_kelvin = tables.bases[kind], tables.places[kind, 0]
-        first_step, last_step = tables.places[kind, 1], tables.places[kind, 2]
+        base, per_kelvin = tables.bases[cell_type], tables.places[cell_type, 0]
+        first_step, last_step = tables.places[cell_type, 1], tables.places[cell_type, 2]
         for i in range(np.uint64(start), np.uint64(end)):
             steps = T[i] * per_kelvin
             step = np.floor(steps)
@@ -147,27 +147,31 @@ def _sum_row(
     x = 0
     while x < nx:
         cell, end = body.cells[start + x], x + 1
-        kind = cell & KIND
+        cell_type = cell & CELL_TYPE
         if 0 < x < nx - 1 and cell & INTERIOR:
             while end < nx - 1 and body.cells[start + end] == cell:
                 end += 1
-            cx, cy, cz = tables.links[0, kind, kind], tables.links[1, kind, kind], tables.links[2, kind, kind]
+            cx, cy, cz = (
+                tables.links[0, cell_type, cell_type],
+                tables.links[1, cell_type, cell_type],
+                tables.links[2, cell_type, cell_type],
+            )
             c, around = (cx, cx, cx, cy, cy, cz, cz), (below + x, south + x, start + x, north + x, above + x)
             sum_increments(c, driving, around, nx, T_new, start + x, nx, (1, end - x))
-            if kind >= body.first_heated:
+            if cell_type >= body.first_heated:
                 for i in range(start + x, start + end):
-                    T_new[i] = step.heat[kind] + T_new[i]
+                    T_new[i] = step.heat[cell_type] + T_new[i]
         else:
             west = start + _neighbour(x - 1, nx, body.periodic_x)
             east = start + _neighbour(x + 1, nx, body.periodic_x)
             beside = (west, east, south + x, north + x, below + x, above + x)
-            T_new[start + x] = _sum_cell(T, driving, body, tables, step, exposed, start + x, kind, beside)
+            T_new[start + x] = _sum_cell(T, driving, body, tables, step, exposed, start + x, cell_type, beside)
         x = end
 
 
 @inlined
 def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: CompiledStep, around: Any) -> None:
-    """The same if all cells are of one kind; ``around`` are the starts of the rows below … above."""
+    """The same if all cells are of one type; ``around`` are the starts of the rows below … above."""
     nx = body.nx
     below, south, start, north, above = around
     for x in (0, nx - 1):
@@ -203,15 +207,15 @@ def _sum_cell(
     step: CompiledStep,
     exposed: Any,
     i: int,
-    kind: int,
+    cell_type: int,
     beside: Any,
 ) -> Any:
     """The heat of one cell from its neighbours, from sources and through surfaces towards void."""
     cells, links, here, void = body.cells, tables.links, driving[i], body.void
     west, east, south, north, below, above = beside
-    west_kind, east_kind = cells[west] & KIND, cells[east] & KIND
-    south_kind, north_kind = cells[south] & KIND, cells[north] & KIND
-    below_kind, above_kind = cells[below] & KIND, cells[above] & KIND
+    west_type, east_type = cells[west] & CELL_TYPE, cells[east] & CELL_TYPE
+    south_type, north_type = cells[south] & CELL_TYPE, cells[north] & CELL_TYPE
+    below_type, above_type = cells[below] & CELL_TYPE, cells[above] & CELL_TYPE
     weighted = body.contacts and (body.bits[i // 32] >> np.uint32(i % 32)) & np.uint32(1)
     if tables.bases.size:
         one = tables.one[0]
@@ -219,41 +223,41 @@ def _sum_cell(
         if weighted:
             w = _weights_of(body, i)
         total = (
-            _pass_between(T, driving, tables, 0, kind, west_kind, i, west, w[0])
-            + _pass_between(T, driving, tables, 0, kind, east_kind, i, east, w[1])
-            + _pass_between(T, driving, tables, 1, kind, south_kind, i, south, w[2])
-            + _pass_between(T, driving, tables, 1, kind, north_kind, i, north, w[3])
-            + _pass_between(T, driving, tables, 2, kind, below_kind, i, below, w[4])
-            + _pass_between(T, driving, tables, 2, kind, above_kind, i, above, w[5])
+            _pass_between(T, driving, tables, 0, cell_type, west_type, i, west, w[0])
+            + _pass_between(T, driving, tables, 0, cell_type, east_type, i, east, w[1])
+            + _pass_between(T, driving, tables, 1, cell_type, south_type, i, south, w[2])
+            + _pass_between(T, driving, tables, 1, cell_type, north_type, i, north, w[3])
+            + _pass_between(T, driving, tables, 2, cell_type, below_type, i, below, w[4])
+            + _pass_between(T, driving, tables, 2, cell_type, above_type, i, above, w[5])
         )
     elif weighted:
         w = _weights_of(body, i)
         total = (
-            links[0, kind, west_kind] * w[0] * (driving[west] - here)
-            + links[0, kind, east_kind] * w[1] * (driving[east] - here)
-            + links[1, kind, south_kind] * w[2] * (driving[south] - here)
-            + links[1, kind, north_kind] * w[3] * (driving[north] - here)
-            + links[2, kind, below_kind] * w[4] * (driving[below] - here)
-            + links[2, kind, above_kind] * w[5] * (driving[above] - here)
+            links[0, cell_type, west_type] * w[0] * (driving[west] - here)
+            + links[0, cell_type, east_type] * w[1] * (driving[east] - here)
+            + links[1, cell_type, south_type] * w[2] * (driving[south] - here)
+            + links[1, cell_type, north_type] * w[3] * (driving[north] - here)
+            + links[2, cell_type, below_type] * w[4] * (driving[below] - here)
+            + links[2, cell_type, above_type] * w[5] * (driving[above] - here)
         )
     else:
         total = (
-            links[0, kind, west_kind] * (driving[west] - here)
-            + links[0, kind, east_kind] * (driving[east] - here)
-            + links[1, kind, south_kind] * (driving[south] - here)
-            + links[1, kind, north_kind] * (driving[north] - here)
-            + links[2, kind, below_kind] * (driving[below] - here)
-            + links[2, kind, above_kind] * (driving[above] - here)
+            links[0, cell_type, west_type] * (driving[west] - here)
+            + links[0, cell_type, east_type] * (driving[east] - here)
+            + links[1, cell_type, south_type] * (driving[south] - here)
+            + links[1, cell_type, north_type] * (driving[north] - here)
+            + links[2, cell_type, below_type] * (driving[below] - here)
+            + links[2, cell_type, above_type] * (driving[above] - here)
         )
-    if kind >= body.first_heated:
-        total = step.heat[kind] + total
-    if body.void_condition >= 0 and kind != void:
+    if cell_type >= body.first_heated:
+        total = step.heat[cell_type] + total
+    if body.void_condition >= 0 and cell_type != void:
         free = (
-            *(west_kind == void, east_kind == void, south_kind == void, north_kind == void),
-            *(below_kind == void, above_kind == void),
+            *(west_type == void, east_type == void, south_type == void, north_type == void),
+            *(below_type == void, above_type == void),
         )
         if free[0] or free[1] or free[2] or free[3] or free[4] or free[5]:
-            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, kind, free)
+            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, cell_type, free)
     return total
 
 
@@ -266,24 +270,24 @@ def _weights_of(body: CompiledBody, i: int) -> Any:
 
 @inlined
 def _pass_between(
-    T: Any, driving: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, driving: Any, tables: CompiledTables, axis: int, cell_type: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
     """The heat from a neighbour into a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
-    if tables.bases[kind] == tables.bases[other]:
-        return tables.links[axis, kind, other] * (driving[there] - driving[i])
-    return _pass_between_materials(T, tables, axis, kind, other, i, there, weight)
+    if tables.bases[cell_type] == tables.bases[other]:
+        return tables.links[axis, cell_type, other] * (driving[there] - driving[i])
+    return _pass_between_materials(T, tables, axis, cell_type, other, i, there, weight)
 
 
 @compiled
 def _pass_between_materials(
-    T: Any, tables: CompiledTables, axis: int, kind: int, other: int, i: int, there: int, weight: Any
+    T: Any, tables: CompiledTables, axis: int, cell_type: int, other: int, i: int, there: int, weight: Any
 ) -> Any:
-    half, further = tables.halves[kind, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
+    half, further = tables.halves[cell_type, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
     if half == 0 or further == 0:
         return half - half
-    degrees, conducting = state(tables, kind, T[i])
+    degrees, conducting = state(tables, cell_type, T[i])
     degrees_there, conducting_there = state(tables, other, T[there])
     one = tables.one[0]
-    contact = tables.resistances[kind, other] * weight
+    contact = tables.resistances[cell_type, other] * weight
     resistance = one / (half * conducting) + one / (further * conducting_there) + contact
-    return tables.halves[kind, axis, GAIN] / resistance * (degrees_there - degrees)
+    return tables.halves[cell_type, axis, GAIN] / resistance * (degrees_there - degrees)

@@ -19,14 +19,14 @@ class HostBody:
     """Data that all steps of a body share: struct CellTypes of composite/materials.cuh, in the field's precision.
 
     Attributes:
-        cells: the bytes; empty if there is one kind.
+        cells: the bytes; empty if there is one type.
         maps: for each face the number of each cell's condition, or an empty array.
         mixed: the cells at faces that several conditions share.
         bits, before, weights: the cells with weighted surfaces; see composite.cuh.
         contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
-        first_heated: the first kind with sources.
-        void, void_condition: the kind of void, and the condition on surfaces towards it; −1 if there is none.
+        first_heated: the first type with sources.
+        void, void_condition: the type of void, and the condition on surfaces towards it; −1 if there is none.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
     """
 
@@ -49,10 +49,10 @@ class LinkTables:
     """Data that depend on the time step; see composite/materials.cuh. Numbers are in the field's precision.
 
     Attributes:
-        c: c0…c6 of a body of one kind.
-        inner: (cx, cy, cz, 0) of each kind's interior cells, shape (kinds, 4).
-        links: c_ab, shape (3, kinds, kinds).
-        halves: (conductance, share, gain, 0) of each kind and axis, shape (kinds, 3, 4).
+        c: c0…c6 of a body of one type.
+        inner: (cx, cy, cz, 0) of each type's interior cells, shape (types, 4).
+        links: c_ab, shape (3, types, types).
+        halves: (conductance, share, gain, 0) of each type and axis, shape (types, 3, 4).
     """
 
     c: Field
@@ -67,9 +67,9 @@ class StepRow:
 
     Attributes:
         conditions: the six numbers of each condition, shape (conditions, 6).
-        held: potential in K of each kind at the ambient of each condition, shape (conditions, kinds); (conditions, 0)
+        held: potential in K of each type at the ambient of each condition, shape (conditions, types); (conditions, 0)
             if no material varies with temperature.
-        heat: heat of the sources in a cell of each kind in K, shape (kinds,).
+        heat: heat of the sources in a cell of each type in K, shape (types,).
         beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
         factor: length of the step / that for which the tables are made; 1 except with increments.
     """

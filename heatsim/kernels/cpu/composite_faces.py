@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import (
+    CELL_TYPE,
     CONDUCTANCE,
     GAIN,
-    KIND,
     SHARE,
     CompiledBody,
     CompiledStep,
@@ -32,7 +32,7 @@ def pass_to_void(
     step: CompiledStep,
     exposed: Any,
     i: int,
-    kind: int,
+    cell_type: int,
     surfaces: Any,
 ) -> Any:
     """The heat into a cell through surfaces towards void, also added to the ledger.
@@ -40,15 +40,15 @@ def pass_to_void(
     ``surfaces`` has six flags, x−, x+, …, z+.
     """
     rank, number = rank_of(body.bits, body.before, i), body.void_condition
-    degrees, conducting = state(tables, kind, content)
+    degrees, conducting = state(tables, cell_type, content)
     gained = content - content
     for side in range(6):
         weight = body.weights[rank, side]
         if surfaces[side] and weight != 0:
-            half, nothing = tables.halves[kind, side // 2], degrees - degrees
+            half, nothing = tables.halves[cell_type, side // 2], degrees - degrees
             conductance = half[CONDUCTANCE] * conducting * weight
             share, difference = _from_surface(
-                half, conductance, body, step, number, kind, degrees, conducting, driving, nothing
+                half, conductance, body, step, number, cell_type, degrees, conducting, driving, nothing
             )
             gained = gained + share * difference
     if exposed.size:
@@ -63,7 +63,7 @@ def _from_surface(
     body: CompiledBody,
     step: CompiledStep,
     number: int,
-    kind: int,
+    cell_type: int,
     degrees: Any,
     conducting: Any,
     driving: Any,
@@ -75,7 +75,7 @@ def _from_surface(
     """
     condition = step.conditions[number]
     if step.held.size and condition[FREE] == 0:
-        return half[SHARE], step.held[number, kind] - driving
+        return half[SHARE], step.held[number, cell_type] - driving
     return half[SHARE] * conducting, _surface_rise(condition, conductance, body.scale, degrees, beam)
 
 
@@ -124,22 +124,22 @@ def add_face(
     v = y if axis == 2 else z
     for x in range(first, end):
         i, u = start + x, y if axis == 0 else x
-        kind = body.cells[i] & KIND if body.cells.size else 0
-        half = tables.halves[kind, axis]
+        cell_type = body.cells[i] & CELL_TYPE if body.cells.size else 0
+        half = tables.halves[cell_type, axis]
         if half[CONDUCTANCE] == 0:
             continue
         number = numbers[v, u] if numbers.size else face
         beam = beams[v, u] if beams.size else T[i] - T[i]
-        degrees, conducting = state(tables, kind, T[i])
+        degrees, conducting = state(tables, cell_type, T[i])
         from_beam = half[GAIN] * beam
         if number == MIXED:
             place = place_of(face, v * numbers.shape[1] + u)
-            cell = (half, kind, degrees, conducting, driving[i], beam, from_beam)
+            cell = (half, cell_type, degrees, conducting, driving[i], beam, from_beam)
             heat = _pass_parts(body, step, place, cell, parts)
         else:
             conductance = half[CONDUCTANCE] * conducting
             share, difference = _from_surface(
-                half, conductance, body, step, number, kind, degrees, conducting, driving[i], beam
+                half, conductance, body, step, number, cell_type, degrees, conducting, driving[i], beam
             )
             heat = share * difference
         T_new[i] += heat
@@ -152,7 +152,7 @@ def add_face(
 @compiled
 def _pass_parts(body: CompiledBody, step: CompiledStep, place: int, cell: Any, parts: Any) -> Any:
     """The heat into a cell through the parts of its face, also added to the ledger."""
-    half, kind, degrees, conducting, driving, beam, from_beam = cell
+    half, cell_type, degrees, conducting, driving, beam, from_beam = cell
     low, high = 0, len(body.places) - 1
     while low < high:
         middle = (low + high) // 2
@@ -164,7 +164,7 @@ def _pass_parts(body: CompiledBody, step: CompiledStep, place: int, cell: Any, p
     for part in range(body.first[low], body.first[low + 1]):
         number, fraction = body.numbers[part], body.fractions[part]
         share, difference = _from_surface(
-            half, half[CONDUCTANCE] * conducting, body, step, number, kind, degrees, conducting, driving, beam
+            half, half[CONDUCTANCE] * conducting, body, step, number, cell_type, degrees, conducting, driving, beam
         )
         passing = fraction * (share * difference)
         if parts.size:

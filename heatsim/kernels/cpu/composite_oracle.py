@@ -24,9 +24,9 @@ _potentials_of: WeakKeyDictionary[HostBody, Field] = WeakKeyDictionary()
 
 
 class Inside(NamedTuple):
-    """Cells: kind, T − T_ref in K, k(T)/k(T_ref), potential in K. Arrays of equal shapes."""
+    """Cells: type, T − T_ref in K, k(T)/k(T_ref), potential in K. Arrays of equal shapes."""
 
-    kind: NDArray[np.uint8]
+    cell_type: NDArray[np.uint8]
     T: Field
     conducting: Field
     potential: Field
@@ -48,13 +48,15 @@ def advance_numpy(
 
     With ``base``, T_new = base + factor·increments; an empty array stands for 0. It needs increments.
     """
-    kind = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
+    cell_type = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
-    beside = [pair for axis in range(3) for pair in neighbours(kind, 2 - axis, periodic[axis])]
+    beside = [pair for axis in range(3) for pair in neighbours(cell_type, 2 - axis, periodic[axis])]
 
-    cells = Inside(kind, T, np.ones_like(T), T)
+    cells = Inside(cell_type, T, np.ones_like(T), T)
     if body.enthalpies.vary:
-        cells = Inside(kind, *temperatures(body.enthalpies, kind, T), _potentials(body.enthalpies, kind, T))
+        cells = Inside(
+            cell_type, *temperatures(body.enthalpies, cell_type, T), _potentials(body.enthalpies, cell_type, T)
+        )
         total = _conduct_by_enthalpy(cells, around, beside, _link_weights(body, T), body, tables)
     elif scheme == "seven_term":
         *sides, below, above = around
@@ -65,10 +67,10 @@ def advance_numpy(
         total = np.full_like(T, -0.0)
         weights = _link_weights(body, T)
         for n, neighbour in enumerate(around):
-            link = tables.links[n // 2, kind, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
+            link = tables.links[n // 2, cell_type, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
             total = total + link * (neighbour - T)
     # Adding -0 changes no bit of any number.
-    total = np.where(kind >= body.first_heated, row.heat[kind], T.dtype.type(-0.0)) + total
+    total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
     if body.void_condition >= 0:
         _add_exposed(cells, beside, body, tables, row, ledger, total)
@@ -84,25 +86,27 @@ def advance_numpy(
         T_new[...] = rounded_sum(T, total, step)
 
 
-def temperatures(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
+def temperatures(enthalpies: EnthalpyTables, cell_type: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
     """T − T_ref in K, and k(T)/k(T_ref)."""
-    entry, into = _steps(enthalpies, kind, contents)
+    entry, into = _steps(enthalpies, cell_type, contents)
     temperature, warming, conductivity, change = np.moveaxis(enthalpies.states[entry], -1, 0)
     return temperature + warming * into, conductivity + change * into
 
 
-def _potentials(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> Field:
-    entry, into = _steps(enthalpies, kind, contents)
+def _potentials(enthalpies: EnthalpyTables, cell_type: NDArray[np.uint8], contents: Field) -> Field:
+    entry, into = _steps(enthalpies, cell_type, contents)
     value, rise = np.moveaxis(enthalpies.potentials[entry], -1, 0)
     return np.asarray(value + rise * into)
 
 
-def _steps(enthalpies: EnthalpyTables, kind: NDArray[np.uint8], contents: Field) -> tuple[NDArray[np.int64], Field]:
+def _steps(
+    enthalpies: EnthalpyTables, cell_type: NDArray[np.uint8], contents: Field
+) -> tuple[NDArray[np.int64], Field]:
     """The table entries for contents, and the distances from the start of their steps, in steps."""
-    per_kelvin, first, last = np.moveaxis(enthalpies.places[kind], -1, 0)
+    per_kelvin, first, last = np.moveaxis(enthalpies.places[cell_type], -1, 0)
     steps = contents * per_kelvin
     step = np.fmin(np.fmax(np.floor(steps), first), last)
-    return enthalpies.bases[kind] + step.astype(np.int64), steps - step
+    return enthalpies.bases[cell_type] + step.astype(np.int64), steps - step
 
 
 def _weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
@@ -128,19 +132,19 @@ def _conduct_by_enthalpy(
     tables: LinkTables,
 ) -> Field:
     """The sum over neighbours if materials vary with temperature; see composite/varying.cuh."""
-    enthalpies, kind, one = body.enthalpies, cells.kind, cells.T.dtype.type(1.0)
+    enthalpies, cell_type, one = body.enthalpies, cells.cell_type, cells.T.dtype.type(1.0)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
-        alike = enthalpies.bases[kind] == enthalpies.bases[other]
-        inner = tables.links[n // 2, kind, other] * (_potentials(enthalpies, other, contents) - cells.potential)
-        conductance, _, gain, _ = np.moveaxis(tables.halves[kind, n // 2], -1, 0)
+        alike = enthalpies.bases[cell_type] == enthalpies.bases[other]
+        inner = tables.links[n // 2, cell_type, other] * (_potentials(enthalpies, other, contents) - cells.potential)
+        conductance, _, gain, _ = np.moveaxis(tables.halves[cell_type, n // 2], -1, 0)
         further = tables.halves[other, n // 2, 0]
         conducts = (conductance > 0) & (further > 0)
         degrees_there, conducting_there = temperatures(enthalpies, other, contents)
         own, its = (
             np.where(conducts, half, one) for half in (conductance * cells.conducting, further * conducting_there)
         )
-        share = gain / (one / own + one / its + enthalpies.resistances[kind, other] * weights[n])
+        share = gain / (one / own + one / its + enthalpies.resistances[cell_type, other] * weights[n])
         between = np.where(conducts, share * (degrees_there - cells.T), cells.T.dtype.type(0.0))
         total = total + np.where(alike, inner, between)
     return total
@@ -160,14 +164,14 @@ def _from_surface(
 
     ``weight`` = area of the voxel surface / area of the smooth surface.
     """
-    conductance, share, _, _ = np.moveaxis(tables.halves[cells.kind, axis], -1, 0)
+    conductance, share, _, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
     condition = np.moveaxis(row.conditions[number], -1, 0)
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
     difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
     if not body.enthalpies.vary:
         return share, difference
     held = condition[FREE] == 0
-    difference = np.where(held, row.held[number, cells.kind] - cells.potential, difference)
+    difference = np.where(held, row.held[number, cells.cell_type] - cells.potential, difference)
     return np.where(held, share, share * cells.conducting), difference
 
 
@@ -207,7 +211,7 @@ def _add_face(
     beam = row.beams[face] if row.beams[face].size else np.zeros_like(cells.T)
     share, difference = _from_surface(body, tables, row, numbers, face // 2, cells, beam)
     heat = np.where(share > 0, share * difference, share)
-    from_beam = tables.halves[cells.kind, face // 2, 2] * beam
+    from_beam = tables.halves[cells.cell_type, face // 2, 2] * beam
     if len(owners):
         divided = Inside(*(values.reshape(-1)[owners] for values in cells))
         numbers, fractions = body.mixed.numbers[parts], body.mixed.fractions[parts]

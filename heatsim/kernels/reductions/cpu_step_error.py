@@ -10,7 +10,7 @@ from heatsim.numba_cache import kept
 from heatsim.physics import cell_types
 from heatsim.physics.cell_types import INTERIOR
 
-KIND = INTERIOR - 1
+CELL_TYPE = INTERIOR - 1
 _OTHER_SOURCES = source_key((cell_types,))
 
 
@@ -37,7 +37,7 @@ def look(
         F1: its rate.
         weights: of the four in e.
         cells: the cells' bytes; not read if ``void`` is negative.
-        void: the kind of void; negative if there is none.
+        void: the type of void; negative if there is none.
         nx: number of cells along x.
         ny: along y.
         nz: along z.
@@ -64,7 +64,7 @@ def _look_at_slab(
                 for at_y in range(y, min(y + 2, ny)):
                     row = (at_z * ny + at_y) * nx
                     for i in range(row + x, row + min(x + 2, nx)):
-                        if void >= 0 and cells[i] & KIND == void:
+                        if void >= 0 and cells[i] & CELL_TYPE == void:
                             continue
                         value = np.float64(T1[i])
                         e = weights[0] * np.float64(T0[i]) + weights[1] * np.float64(F0[i])

@@ -61,11 +61,12 @@ __device__ __forceinline__ Pair load(const Real* values, bool both)
 #endif
 }
 
-// `cells` are the bytes of the cells, used if `void_kind` is not negative.
+// `cells` are the bytes of the cells, used if `void_type` is not negative.
 // Four blocks a multiprocessor leave enough registers; left alone, the compiler takes fewer and spills one.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 look(const Real* __restrict__ T0, const Real* __restrict__ F0, const Real* __restrict__ T1, const Real* __restrict__ F1,
-     const double w0, const double w1, const double w2, const double w3, const unsigned char* __restrict__ cells, const int void_kind, const int nx, const int ny, const int nz,
+     const double w0, const double w1, const double w2, const double w3, const unsigned char* __restrict__ cells,
+     const int void_type, const int nx, const int ny, const int nz,
      Found* __restrict__ partial)
 {
     const unsigned int blocks_x = (nx + 1) / 2, blocks_y = (ny + 1) / 2, blocks_z = (nz + 1) / 2;
@@ -89,7 +90,7 @@ look(const Real* __restrict__ T0, const Real* __restrict__ F0, const Real* __res
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 if (i > 0 && !both) continue;
-                if (void_kind >= 0 && (cells[cell + i] & 0x7F) == void_kind) continue;
+                if (void_type >= 0 && (cells[cell + i] & 0x7F) == void_type) continue;
                 const double T = after.at[i];
                 const double e = w0 * (double)before.at[i] + w1 * (double)first.at[i] + w2 * T + w3 * (double)last.at[i];
                 sum += e;

@@ -56,7 +56,7 @@ def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = No
         fields: T0, F0, T1, F1, [z, y, x], float32 or float64, contiguous.
         weights: w0 … w3.
         cells: the cells' bytes on the device, [z, y, x]; they matter only if there is void.
-        void: the kind of void; negative if there is none.
+        void: the type of void; negative if there is none.
     """
     if cells is None or not cells.size:
         cells, void = device.xp.zeros(1, dtype=np.uint8), -1

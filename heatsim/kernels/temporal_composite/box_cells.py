@@ -1,9 +1,9 @@
 """Which cells of a box are plain, pairs or neither, for :mod:`heatsim.kernels.temporal_composite.box_contents`.
 
 A cell is plain if all its neighbours have its own cell type. It is a pair if they have its own or one other type, and
-it is at no end of the grid, no void surface and no weighted surface. Its way holds both types:
+it is at no end of the grid, no void surface and no weighted surface. Its stencil holds both types:
 
-    way     type | other type << 8 | directions of the other << 16        plain cells: the type twice
+    stencil     type | other type << 8 | directions of the other << 16        plain cells: the type twice
 """
 
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from heatsim.numba_cache import kept
 
-LISTED = 16  # ways of a box
+LISTED = 16  # stencils of a box
 _INTERIOR = 0x80
-_KIND = 0x7F
+_CELL_TYPE = 0x7F
 
 
 class Body(NamedTuple):
@@ -46,12 +46,12 @@ def list_types(
     body: Body,
     row: NDArray[np.int32],
     place_of: NDArray[np.int64],
-    ways: NDArray[np.int32],
+    stencils: NDArray[np.int32],
     info: NDArray[np.uint8],
 ) -> int:
-    """List the ways of plain cells of a box, at most LISTED, and write them to its infos; return their number.
+    """List the stencils of plain cells of a box, at most LISTED, and write them to its infos; return their number.
 
-    ``place_of`` becomes the index of each type among ``ways``, or −1 if the type is not listed.
+    ``place_of`` becomes the index of each type among ``stencils``, or −1 if the type is not listed.
     """
     place_of[:] = -1
     if not body.cells.size:
@@ -64,10 +64,10 @@ def list_types(
         for by in range(row[7]):
             y = (row[4] + by) % shape[1]
             for bx in range(row[3]):
-                number = cells[z, y, (row[0] + bx) % shape[2]] & _KIND
+                number = cells[z, y, (row[0] + bx) % shape[2]] & _CELL_TYPE
                 if place_of[number] < 0 and used < LISTED:
                     place_of[number] = used
-                    ways[used] = number | number << 8
+                    stencils[used] = number | number << 8
                     used += 1
                 if bx % vector == 0 and place_of[number] > 0:
                     info[bz * row[12] + by * (row[3] // vector) + bx // vector] = place_of[number] << 4
@@ -91,11 +91,11 @@ def is_plain(
     for i in range(1, vector):
         if cells[z, y, first_x + i] != byte:
             return False
-    return bool(byte >= _INTERIOR and place_of[byte & _KIND] >= 0)
+    return bool(byte >= _INTERIOR and place_of[byte & _CELL_TYPE] >= 0)
 
 
 @kept()
-def way_of(
+def stencil_of(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
     wraps: tuple[bool, bool, bool],
@@ -108,18 +108,23 @@ def way_of(
     x: int,
     first_x: int,
 ) -> tuple[bool, bool, bool, int]:
-    """(the cell is not plain, it is a pair, its box lists its types, its way).
+    """(the cell is not plain, it is a pair, its box lists its types, its stencil).
 
     The arguments are parts of a :class:`Body`: its arrays in a tuple would cost a third of the speed here.
     """
     at_face, at_end = _ends(shape, wraps, open_faces, z, y, x)
     if not cells.size:
         return at_face, False, True, 0
-    kind = cells[z, y, x] & _KIND
-    special = at_face or cells[z, y, x] < _INTERIOR or kind != cells[z, y, first_x] & _KIND or place_of[kind] < 0
+    cell_type = cells[z, y, x] & _CELL_TYPE
+    special = (
+        at_face
+        or cells[z, y, x] < _INTERIOR
+        or cell_type != cells[z, y, first_x] & _CELL_TYPE
+        or place_of[cell_type] < 0
+    )
     if not special:
-        return False, False, True, kind | kind << 8
-    other, differing, listed = kind, 0, place_of[kind] >= 0
+        return False, False, True, cell_type | cell_type << 8
+    other, differing, listed = cell_type, 0, place_of[cell_type] >= 0
     for side in range(6):
         if side == 0:
             ends, beside = x == 0, cells[z, y, x - 1]
@@ -135,9 +140,9 @@ def way_of(
             ends, beside = z == shape[0] - 1, cells[(z + 1) % shape[0], y, x]
         if ends and not wraps[2 - side // 2]:
             continue
-        beside &= _KIND
-        if beside != kind:
-            listed = listed and other in (kind, beside)
+        beside &= _CELL_TYPE
+        if beside != cell_type:
+            listed = listed and other in (cell_type, beside)
             other = beside
             differing |= 1 << side
     listed = listed and place_of[other] >= 0
@@ -149,7 +154,7 @@ def way_of(
         True,
         listed and not at_end and other != void and not weighted,
         listed,
-        kind | other << 8 | differing << 16,
+        cell_type | other << 8 | differing << 16,
     )
 
 

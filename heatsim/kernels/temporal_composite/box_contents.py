@@ -2,12 +2,12 @@
 
 Compiled by numba, because the loops visit every cell.
 
-    info    one bit for each cell of the vector that has an entry | index of the way of the other cells << 4
+    info    one bit for each cell of the vector that has an entry | index of the stencil of the other cells << 4
     entry   index in the box | directions << 16 | owned << 22 | unlisted << 23
-            | indices of the ways of its type << 24 and of the other type << 28
+            | indices of the stencils of its type << 24 and of the other type << 28
 
-Ways, plain cells and pairs: see :mod:`heatsim.kernels.temporal_composite.box_cells`. A vector whose cells all have the
-same way is stepped as a vector. All other cells that are not plain have entries.
+Stencils, plain cells and pairs: see :mod:`heatsim.kernels.temporal_composite.box_cells`. A vector whose cells all have
+the same stencil is stepped as a vector. All other cells that are not plain have entries.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.source_key import source_key
 from heatsim.kernels.temporal_composite import box_cells
-from heatsim.kernels.temporal_composite.box_cells import LISTED, Body, is_plain, list_types, way_of
+from heatsim.kernels.temporal_composite.box_cells import LISTED, Body, is_plain, list_types, stencil_of
 from heatsim.numba_cache import kept
 
 PORTION = 16  # infos per asynchronous copy
@@ -47,14 +47,14 @@ def contents(
         rows: for each box: for x, y, z the start of its halo, cells of the halo before the box, cells of the box, cells
             in all; vectors from one plane to the next; first entry; first portion of infos; number of others; number of
             pairs in each step.
-        ways: the ways of each box.
+        stencils: the stencils of each box.
         infos: the infos of all boxes, whole portions for each.
         entries: the entries of all boxes. Pairs come first; those of the last step precede those that only earlier
             steps need.
     """
     rows = _extents(boxes, body, steps)
     infos = np.zeros(PORTION * (rows[-1, 14] + _portions(rows[-1])), np.uint8)
-    ways = np.zeros((len(boxes), LISTED), np.int32)
+    stencils = np.zeros((len(boxes), LISTED), np.int32)
     table, used = np.empty(1 << 16, np.uint32), 0
     place_of = np.empty(_TYPES, np.int64)
     pairs, others = np.empty(_MOST_CELLS, np.uint32), np.empty(_MOST_CELLS, np.uint32)
@@ -62,9 +62,9 @@ def contents(
     for number in range(len(boxes)):
         row = rows[number]
         info = infos[PORTION * row[14] : PORTION * (row[14] + _portions(row))]
-        used_ways = list_types(body, row, place_of, ways[number], info)
+        used_stencils = list_types(body, row, place_of, stencils[number], info)
         n_pairs, n_others = _list_entries(
-            body, steps, most_pairs, row, place_of, ways[number], used_ways, info, pairs, distances, others
+            body, steps, most_pairs, row, place_of, stencils[number], used_stencils, info, pairs, distances, others
         )
         if used + n_pairs + n_others > len(table):
             larger = np.empty(2 * (used + n_pairs + n_others), np.uint32)
@@ -76,7 +76,7 @@ def contents(
             used = _deal(pairs[:n_pairs][distances[:n_pairs] == distance], table, used)
             row[16 : 16 + steps - distance] += used - before
         used = _deal(others[:n_others], table, used)
-    return rows, ways, infos, table[:used].copy()
+    return rows, stencils, infos, table[:used].copy()
 
 
 @kept()
@@ -101,20 +101,20 @@ def _list_entries(
     most_pairs: int,
     row: NDArray[np.int32],
     place_of: NDArray[np.int64],
-    ways: NDArray[np.int32],
-    used_ways: int,
+    stencils: NDArray[np.int32],
+    used_stencils: int,
     info: NDArray[np.uint8],
     pairs: NDArray[np.uint32],
     distances: NDArray[np.int64],
     others: NDArray[np.uint32],
 ) -> tuple[int, int]:
-    """Complete the ways and infos of a box, and write its entries; return the numbers of pairs and others."""
+    """Complete the stencils and infos of a box, and write its entries; return the numbers of pairs and others."""
     cells, shape, wraps, open_faces, void, bits, size = body
     start_x, before_x, size_x, all_x = row[0:4]
     start_y, before_y, size_y, all_y = row[4:8]
     start_z, before_z, size_z, all_z = row[8:12]
     special, pair, listed = np.zeros((3, size), np.bool_)
-    way = np.zeros(size, np.int64)
+    stencil = np.zeros(size, np.int64)
     n_pairs, n_others, reach = 0, 0, steps - 1
     first_lane, end_lane = max(before_x - reach, 0) // size, (min(before_x + size_x + reach, all_x) + size - 1) // size
     for bz in range(max(before_z - reach, 0), min(before_z + size_z + reach, all_z)):
@@ -128,18 +128,18 @@ def _list_entries(
                     continue
                 found, alike = False, True
                 for i in range(size):
-                    special[i], pair[i], listed[i], way[i] = way_of(
+                    special[i], pair[i], listed[i], stencil[i] = stencil_of(
                         cells, shape, wraps, open_faces, void, bits, place_of, z, y, first_x + i, first_x
                     )
                     found |= special[i]
-                    alike &= special[i] and pair[i] and way[i] == way[0]
+                    alike &= special[i] and pair[i] and stencil[i] == stencil[0]
                 if not found:
                     continue
                 place = bz * row[12] + by * (all_x // size) + lane
-                number = _index(way[0], ways, used_ways) if alike else LISTED
+                number = _index(stencil[0], stencils, used_stencils) if alike else LISTED
                 if number < LISTED:
-                    ways[number] = way[0]
-                    used_ways = max(used_ways, number + 1)
+                    stencils[number] = stencil[0]
+                    used_stencils = max(used_stencils, number + 1)
                     info[place] = number << 4
                     continue
                 for i in range(size):
@@ -147,7 +147,7 @@ def _list_entries(
                     if not special[i] or distance > reach:
                         continue
                     info[place] |= 1 << i
-                    entry = _entry(place * size + i, distance, listed[i], way[i], place_of)
+                    entry = _entry(place * size + i, distance, listed[i], stencil[i], place_of)
                     if pair[i] and n_pairs < most_pairs:
                         pairs[n_pairs], distances[n_pairs] = entry, distance
                         n_pairs += 1
@@ -158,10 +158,10 @@ def _list_entries(
 
 
 @kept()
-def _index(way: int, ways: NDArray[np.int32], used_ways: int) -> int:
-    """The index of a way among those of a box; ``used_ways`` if it is not there."""
+def _index(stencil: int, stencils: NDArray[np.int32], used_stencils: int) -> int:
+    """The index of a stencil among those of a box; ``used_stencils`` if it is not there."""
     number = 0
-    while number < used_ways and ways[number] != way:
+    while number < used_stencils and stencils[number] != stencil:
         number += 1
     return number
 
@@ -173,13 +173,13 @@ def _distance(i: int, before: int, size: int) -> int:
 
 
 @kept()
-def _entry(index: int, distance: int, listed: bool, way: int, place_of: NDArray[np.int64]) -> int:
+def _entry(index: int, distance: int, listed: bool, stencil: int, place_of: NDArray[np.int64]) -> int:
     """The entry of a cell."""
-    entry = index | (way >> 16) << 16
+    entry = index | (stencil >> 16) << 16
     if distance == 0:
         entry |= 1 << 22
     if listed:
-        return int(entry | place_of[way & 0xFF] << 24 | place_of[way >> 8 & 0xFF] << 28)
+        return int(entry | place_of[stencil & 0xFF] << 24 | place_of[stencil >> 8 & 0xFF] << 28)
     return entry | 1 << 23
 
 

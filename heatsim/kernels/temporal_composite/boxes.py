@@ -12,7 +12,7 @@ from heatsim.numba_cache import kept
 
 BRICK = 4
 _INTERIOR = 0x80
-_KIND = 0x7F
+_CELL_TYPE = 0x7F
 # A box grows while each cell that it newly covers costs at most this many cells, including the halo.
 _WORTH = 5.0
 
@@ -45,7 +45,7 @@ def mark(
             patch_row = y - y % patch_y
             for x in range(nx):
                 byte = cells[z, y, x]
-                kind = byte & _KIND
+                cell_type = byte & _CELL_TYPE
                 reach = steps - 1 if byte < _INTERIOR else -1
                 column = x - x % patch_x
                 for stage in range(steps):
@@ -56,7 +56,7 @@ def mark(
                         if not wraps[0]:
                             break
                         above %= nz
-                    if cells[above, patch_row, column] & _KIND != kind:
+                    if cells[above, patch_row, column] & _CELL_TYPE != cell_type:
                         reach = steps - 1 - stage
                 if reach >= 0:
                     _mark_around(needed, z, y, x, reach, (nz, ny, nx), wraps)

@@ -169,7 +169,7 @@ def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def _table(
     rows: NDArray[np.int32],
-    ways: NDArray[np.int32],
+    stencils: NDArray[np.int32],
     infos: NDArray[np.uint8],
     entries: NDArray[np.uint32],
     vector: int,
@@ -183,7 +183,7 @@ def _table(
     segments = np.zeros(len(rows), _box_dtype(steps))
     extents = rows[:, :12].reshape(-1, 3, 4)
     before, size, every = extents[:, :, 1], extents[:, :, 2], extents[:, :, 3]
-    segments["extents"], segments["pairs"], segments["ways"] = extents, rows[:, PAIRS:], ways
+    segments["extents"], segments["pairs"], segments["stencils"] = extents, rows[:, PAIRS:], stencils
     for name, column in (("plane", 12), ("entries", 13), ("infos", 14), ("others", 15)):
         segments[name] = rows[:, column]
     segments["by_row"], segments["by_plane"] = vector / every[:, 0], 1.0 / rows[:, 12]
@@ -218,7 +218,7 @@ def _box_dtype(steps: int) -> np.dtype[Any]:
     fields: list[Any] = [
         *(("extents", np.int32, (3, 4)), ("plane", np.int32), ("entries", np.int32), ("infos", np.int32)),
         *(("others", np.int32), ("pairs", np.int32, steps), ("by_row", np.float32), ("by_plane", np.float32)),
-        *(("ways", np.int32, LISTED), ("aligned", np.int32, (2 - steps - LISTED) % 4)),
+        *(("stencils", np.int32, LISTED), ("aligned", np.int32, (2 - steps - LISTED) % 4)),
         ("reach", np.dtype(reach), steps + 1),
     ]
     return np.dtype(fields)
@@ -229,8 +229,8 @@ def _vectors(build: Build, room: int) -> int:
     from heatsim.kernels.temporal_composite.box_cells import LISTED
     from heatsim.kernels.temporal_composite.box_contents import PORTION
 
-    way = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Way
-    known = _box_dtype(build.spec.steps).itemsize + LISTED * (way * build.itemsize + 15) // 16 * 16
+    stencil = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Stencil
+    known = _box_dtype(build.spec.steps).itemsize + LISTED * (stencil * build.itemsize + 15) // 16 * 16
     left = room - 2 * known - 16
     return left // (2 * build.access * build.itemsize + 2) // PORTION * PORTION
 

@@ -11,8 +11,8 @@
 
 #include "vector.cuh"
 
-#define THREADS TILE_X
-#define LISTED 16  // entries of a box's list: kinds, and pairs of adjacent kinds with directions ("ways")
+#define THREADS BLOCK_X
+#define LISTED 16  // stencils of a box: of plain cells, and of pairs of adjacent types with directions
 
 // One axis of a box: grid position where its halo begins; cells of the halo before the box, of the box, and of both with the
 // halo after it.
@@ -33,7 +33,7 @@ struct __align__(16) Box {
     int entries, infos;         // where its entries begin in the table, in 4-byte words; its infos, in portions
     int others, pairs[STEPS];   // number of other cells; number of pairs, listed before them, that each step updates
     float by_row, by_plane;     // reciprocals of the vectors in a row and in a plane
-    unsigned int ways[LISTED];  // bits 0 to 7: own kind; 8 to 15: neighbour's kind; 16 to 21: directions of that neighbour
+    unsigned int stencils[LISTED];  // bits 0 to 7: own type; 8 to 15: neighbour's type; 16 to 21: directions of that neighbour
     Reach reach[STEPS + 1];     // of each step; of the whole box with halo
 };
 

@@ -1,13 +1,13 @@
-// Kinds and sources for 07 on composite bodies. 07 steps every patch as if it were of one kind and at no face. Included after
+// Cell types and sources for 07 on composite bodies. 07 steps every patch as if it were of one type and at no face. Included after
 // struct Place.
 //
-// All stages use the coefficients of one kind: that of the patch's first cell in stage 0's centre plane. The centre of stage s is
+// All stages use the coefficients of one type: that of the patch's first cell in stage 0's centre plane. The centre of stage s is
 // s planes below. So a cell gets wrong coefficients only if a cell that is not INTERIOR lies in its patch, or up to s planes
 // above. In s steps the influence of that cell has come as far anyway. correction.py finds the cells that this makes wrong.
 
 #if FACES
-// Data of a patch's kind.
-struct PatchKind {
+// Data of a patch's cell type.
+struct PatchType {
     unsigned int byte;  // of the plane that arrives next: loaded one iteration before its use
 #if MATERIALS
     Inner inner;
@@ -28,7 +28,7 @@ __device__ __forceinline__ unsigned int arriving_byte(const CellTypes& cell_type
 #endif
 }
 
-__device__ __forceinline__ void change_kind(PatchKind& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
+__device__ __forceinline__ void change_type(PatchType& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
 {
 #if MATERIALS
     own.inner = c.cell_types.inner[byte & ~INTERIOR];
@@ -39,7 +39,7 @@ __device__ __forceinline__ void change_kind(PatchKind& own, const Coefficients& 
 #endif
 }
 
-__device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, const PatchKind& own)
+__device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, const PatchType& own)
 {
 #if MATERIALS
     const Inner& k = own.inner;
@@ -49,7 +49,7 @@ __device__ __forceinline__ Coefficients coefficients_of(const Coefficients& c, c
 #endif
 }
 
-__device__ __forceinline__ Real source_of(const PatchKind& own, int s)
+__device__ __forceinline__ Real source_of(const PatchType& own, int s)
 {
 #if HEATED
     return own.heat[s];
@@ -58,5 +58,5 @@ __device__ __forceinline__ Real source_of(const PatchKind& own, int s)
 #endif
 }
 #else
-struct PatchKind {};
+struct PatchType {};
 #endif

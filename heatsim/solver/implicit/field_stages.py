@@ -56,7 +56,7 @@ class FieldStages(FieldEnds):
         problem: materials, boundary, sources.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+        cells: a byte a cell on the field's device, its type; empty where there is one type.
         saved: the arrays of the checkpoint from which the run goes on; None for a new run.
     """
 
@@ -178,7 +178,7 @@ class FieldStages(FieldEnds):
             at.F += balance.per_cell(change)
         heats, _ = self._equations.exchange()
         for surface, heat, averaged in zip(balance.surfaces, heats, before, strict=True):
-            F[surface.cells] += (heat - averaged) / xp.asarray(capacities)[surface.kinds]
+            F[surface.cells] += (heat - averaged) / xp.asarray(capacities)[surface.cell_types]
         at.flows = self._flows(heats)
 
     def accept(self) -> None:
@@ -215,7 +215,7 @@ class FieldStages(FieldEnds):
         for surface, heat in zip(balance.surfaces, heats, strict=True):
             if not flows:
                 break
-            per_kelvin = 1.0 / capacities[surface.kinds]
+            per_kelvin = 1.0 / capacities[surface.cell_types]
             if surface.face < 0:
                 flows[EXPOSED_SUMS][surface.places] += heat * per_kelvin
                 continue

@@ -35,7 +35,7 @@ class FieldEnds:
         problem: materials and limit.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+        cells: a byte a cell on the field's device, its type; empty where there is one type.
 
     Attributes:
         stopped: says whether a signal came.

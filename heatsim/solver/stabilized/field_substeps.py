@@ -57,7 +57,7 @@ class FieldSubsteps(FieldEnds):
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
         kernels: run the stages and add what passes the surfaces to ``entered``.
         entered: a ledger of zeros.
-        cells: a byte a cell on the field's device, its kind; empty where there is one kind.
+        cells: a byte a cell on the field's device, its type; empty where there is one type.
     """
 
     version, unit = VERSION, "stages"

@@ -159,7 +159,7 @@ def test_the_choice_needs_a_gain_of_three(stabilized, implicit, taken):
 
 
 def test_auto_is_the_default_unless_the_length_of_steps_is_set(tmp_path):
-    path = runs.write(tmp_path)
+    path = runs.write(tmp_path, block())
     assert load(path).time.method == "auto"
     for given in ("time.dt=auto", "time.safety=0.5"):
         assert load(path, [given]).time.method == "euler"

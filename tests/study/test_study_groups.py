@@ -67,3 +67,13 @@ def test_only_euler_steps_are_stacked(tmp_path: Path, monkeypatch: pytest.Monkey
         {"stabilized"},
         {"steady"},
     ]
+
+
+def test_runs_that_may_be_stacked_take_euler_steps_and_others_choose(tmp_path: Path) -> None:
+    """Whatever the device: an ensemble of "euler" is faster than runs of another method one after the other."""
+    long = "time.end=1e3", "output.every=1e3", "output.probe_every=1e3", "domain.cells=[60, 60, 10]"
+    _, problems = read(study_text.write(tmp_path, PARAMETERS), long)
+    assert {problem.scenario.time.method for problem in problems.values()} == {"euler"}
+    heated = "sources=[{ power = 1.0 }]"
+    _, problems = read(study_text.write(tmp_path, PARAMETERS), [*long, heated])
+    assert {problem.scenario.time.method for problem in problems.values()} == {"implicit"}

@@ -217,10 +217,13 @@ def test_the_resolved_scenario_has_the_method_that_was_chosen(tmp_path):
         assert (summary["rejected"] is None) == (method == "euler")
 
 
-def test_a_tolerance_is_forgotten_with_euler(tmp_path):
-    found = chosen(tmp_path, block(8, 10.0), "time.tolerance=0.1")
+def test_a_tolerance_that_is_not_used_is_named(tmp_path):
+    path = runs.write(tmp_path, block(8, 10.0))
+    simulation = Simulation.from_scenario(path, ["time.tolerance=0.1"], output=tmp_path / "run")
+    found = simulation.plan.problem
     assert found.scenario.time.method == "euler"
     assert found.scenario.time.tolerance is None
+    assert simulation.warnings == [f"auto takes euler {found.choice.reason}; its steps do not use time.tolerance"]
     assert chosen(tmp_path, block(), "time.tolerance=0.1").scenario.time.tolerance == 0.1
 
 

@@ -39,6 +39,7 @@ from heatsim.physics.jumps import Jumps, find_jumps, passing_times
 from heatsim.physics.pace import Pace
 from heatsim.physics.temperature_range import span
 from heatsim.physics.tolerance import DEFAULT_PART, Tolerance, least_tolerance
+from heatsim.scenario import Scenario
 
 if TYPE_CHECKING:
     from heatsim.physics.problem import HeatProblem
@@ -146,6 +147,13 @@ def choose_method(problem: "HeatProblem") -> MethodChoice:
         return MethodChoice(method, "because no other method costs less than a third of it", work)
     part = work.costs[method] / work.costs["euler"]
     return MethodChoice(method, f"because it costs about {100.0 * part:.2g} % of euler", work)
+
+
+def notes_on_choice(scenario: Scenario, choice: MethodChoice | None) -> list[str]:
+    """Sentences for the user; none where all settings of a scenario have their full meaning."""
+    if choice is None or choice.method != "euler" or scenario.time.tolerance is None:
+        return []
+    return [f"auto takes euler {choice.reason}; its steps do not use time.tolerance"]
 
 
 def count_work(problem: "HeatProblem") -> WorkEstimate:

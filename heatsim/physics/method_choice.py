@@ -74,12 +74,12 @@ class _Cost(NamedTuple):
 
 
 # Fixed weights, in ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 to 0.7 in
-# plain bodies and 8 to 14 in others, a stage 1.2 to 4 and 12 to 20, an application 10 to 13 and 10 to 40. On a GPU a
-# stage costs little more than a step, but an application as much as 3 to 60 stages. The weights lie in between: what
+# plain bodies and 0.9 to 2.3 in most others, a stage 1.2 to 3 and 4 to 5, an application 10 to 13 and 8 to 17. On a GPU
+# a stage costs little more than a step, but an application as much as 3 to 60 stages. The weights lie in between: what
 # counts as a gain of three was 1.8 to 5 in time on the CPU.
-_EULER = _Cost(1e3, 0.7, 10.0)
-_STAGE = _Cost(5e4, 1.5, 13.0)
-_APPLICATION = _Cost(1e5, 20.0, 40.0)
+_EULER = _Cost(1e3, 0.7, 1.5)
+_STAGE = _Cost(5e4, 1.5, 3.0)
+_APPLICATION = _Cost(1e5, 20.0, 20.0)
 _STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
 
 

@@ -147,6 +147,16 @@ def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
         assert runs.results(member.folder) == runs.results(folder)
 
 
+def test_an_ensemble_may_have_a_single_member(tmp_path: Path) -> None:
+    """As in a study of which one run is left."""
+    members = simulations(tmp_path, "solver.kernel=naive")
+    assert together(members[:1]) == {0: None}
+    at = runs.write(tmp_path)
+    single = Simulation.from_scenario(at, (*COMMON, "solver.kernel=naive"), output=tmp_path / "single")
+    single.run()
+    assert runs.results(members[0].folder) == runs.results(single.folder)
+
+
 def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from cuda_host import gpu
 
 from heatsim import Simulation
 from heatsim.errors import Interrupted
-from heatsim.kernels import cuda_graphs
+from heatsim.kernels import autotune, cuda_graphs
+from heatsim.kernels.autotune import Choice, Task
 from heatsim.storage import folder, tables
 
 LINEAR = ("output.probe_every=0.5", "output.every=5", "time.tolerance=0.05")
@@ -73,4 +75,24 @@ def test_interrupted_runs_go_on_to_the_same_bits(tmp_path: Path) -> None:
                 simulation.run()
         simulation = Simulation.resume(tmp_path / "parts")
     simulation.run()
+    assert runs.results(tmp_path / "parts") == runs.results(whole.folder)
+
+
+def test_trying_out_kernels_changes_nothing_in_a_resumed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials write to a buffer that holds the start of the stages when a run goes on within a smooth interval."""
+    options = ("solver.kernel=auto", "solver.precision=float32")
+    whole = simulate(tmp_path, "whole", "linear", *options)
+    simulation = begin(tmp_path, "parts", "linear", *options)
+    with monkeypatch.context() as patch:
+        runs.after_advance(patch, 3, runs.interrupt)
+        with pytest.raises(Interrupted):
+            simulation.run()
+    choose = autotune.choose
+
+    def try_out(task: Task, steps: float, T: Any, T_new: Any, coefficients: Any) -> Choice:
+        T_new[...] = 1e3
+        return choose(task, steps, T, T_new, coefficients)
+
+    monkeypatch.setattr(autotune, "choose", try_out)
+    Simulation.resume(tmp_path / "parts").run()
     assert runs.results(tmp_path / "parts") == runs.results(whole.folder)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune_cache, launch, structs, tiling
+from heatsim.kernels import autotune_cache, compilation, launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
@@ -88,7 +88,7 @@ class Task:
         device: a GPU.
         grid, periodic: the cells, and which axes wrap.
         precision, scheme: how steps are summed.
-        members: number of grids that the same launches step.
+        members: number of grids that the same launches step, one or more; None for a run alone.
     """
 
     device: Device
@@ -96,22 +96,22 @@ class Task:
     periodic: tuple[bool, bool, bool]
     precision: str
     scheme: Scheme
-    members: int = 1
+    members: int | None = None
 
     @property
     def cells(self) -> int:
         """Cells of all members."""
-        return self.members * self.grid.cell_count
+        return (self.members or 1) * self.grid.cell_count
 
     def suits(self, spec: KernelSpec) -> bool:
         """Whether a kernel works on this grid and device without falling back to single steps."""
         return self.builds(spec)[0].spec == spec
 
-    def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
+    def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
-        return launch.builds(
+        return compilation.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
-            members=self.members > 1,
+            members=self.members is not None,
         )
 
 
@@ -174,7 +174,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
-    together = task.members > 1
+    together = (task.members or 1) > 1
     shallow = in_three_steps(spec["temporal"])
     if temporal and together and task.precision == "float64" and task.suits(shallow):
         temporal = sorted((*temporal, Shape(shallow)), key=lambda shape: _cells_made(task, shape.spec))
@@ -255,7 +255,8 @@ def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[MemberSteps]) ->
     """A function that queues a sweep of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
-        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False, task.members)
+        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False),
+        members=task.members or 1,
     )
     return trial(kernel, launches, task.device, turns)
 
@@ -283,7 +284,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
         "periodic": list(task.periodic),
         "precision": task.precision,
         "scheme": task.scheme,
-        "members": task.members,
+        "members": task.members or 1,
     }
 
 

@@ -8,8 +8,9 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from heatsim.device import Device
 from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import statistics_of_each
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.heat_sums import HeatSums, Layout
 
 # Sums are carried over after each multiple of so many steps of the run, wherever it was interrupted.
 STEPS_TO_CARRY = 8_192
@@ -50,29 +52,6 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-@dataclass(frozen=True)
-class HeatSums:
-    """The sums of a ledger at one time, or flows with which they grow.
-
-    Attributes:
-        surfaces: float64 device arrays by the names of checkpoints, in K of each cell, or K/s; those not empty.
-        sources: heat of sources in the body in J, or their power in W.
-    """
-
-    surfaces: Mapping[str, Any]
-    sources: float = 0.0
-
-    @classmethod
-    def combined(cls, terms: "Iterable[tuple[float, HeatSums]]") -> "HeatSums":
-        """Σ weight·sums. Terms with weight 0 are left out."""
-        used = [(weight, sums) for weight, sums in terms if weight != 0.0]
-        names = used[0][1].surfaces if used else ()
-        return cls(
-            {name: sum(weight * sums.surfaces[name] for weight, sums in used) for name in names},
-            float(sum(weight * sums.sources for weight, sums in used)),
-        )
-
-
 class Ledger:
     """Sums of f − g·T for the faces that exchange heat.
 
@@ -87,7 +66,10 @@ class Ledger:
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
         """Sums of zero; empty ones unless ``enabled``."""
         shapes = shapes_of_sums(problem) if enabled else {}
-        self._sums = {name: device.xp.zeros(shapes.get(name, empty)) for name, empty in _NAMES.items()}
+        self._layout = Layout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
+        self._values: Any = device.xp.zeros(self._layout.size)
+        empty = {name: device.xp.zeros(shape) for name, shape in _NAMES.items()}
+        self._sums = empty | self._layout.views(self._values)
         self.faces = tuple(self._sums[name] for name in FACE_SUMS)
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
@@ -97,17 +79,17 @@ class Ledger:
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[tuple[float, float]] | None = None
         self._heats: Heats | None = None
-        self._carried: dict[str, Any] = {}
+        self._carried: Any = None  # like the values; None until they are carried over
 
     @property
     def recorded(self) -> bool:
         """Whether it sums anything."""
-        return any(sums.size for sums in self._sums.values())
+        return self._layout.size > 0
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(int(sums.nbytes) for sums in (*self._sums.values(), *self._carried.values()))
+        return self._layout.nbytes * (1 if self._carried is None else 2)
 
     def heats(self) -> "Heats":
         """Heat into the body since the start by where it passed, in J."""
@@ -132,24 +114,22 @@ class Ledger:
                 for of_face in sums
             ]
 
-    def take(self) -> HeatSums:
-        """The sums that kernels have entered, which begin at 0 again; the heat of sources is not among them."""
+    def take(self, sources: float = 0.0) -> HeatSums:
+        """The sums that kernels have entered, which begin at 0 again, with the heat of sources in J."""
         self.changed()
-        taken = {name: sums.copy() for name, sums in self._sums.items() if sums.size}
-        for sums in self._sums.values():
-            sums.fill(0.0)
-        return HeatSums(taken)
+        taken = HeatSums(self._layout, self._values.copy(), sources)
+        self._values.fill(0.0)
+        return taken
 
     def show(self, sums: HeatSums) -> None:
         """Set the sums, and the heat that sources have given, for observers to read."""
         self.changed()
-        for name, values in sums.surfaces.items():
-            self._sums[name][...] = values
+        self._values[...] = sums.values
         self._sources_heat = sums.sources
 
     def shown(self) -> HeatSums:
         """A copy of the sums, with the heat of sources."""
-        return HeatSums({name: sums.copy() for name, sums in self._sums.items() if sums.size}, self._sources_heat)
+        return HeatSums(self._layout, self._values.copy(), self._sources_heat)
 
     def changed(self) -> None:
         """To be called by whoever has added to the sums: what was found out about them is forgotten."""
@@ -158,14 +138,11 @@ class Ledger:
 
     def carry(self) -> None:
         """Carry the sums over; on a GPU that is queued behind the steps that have been."""
-        for name, sums in self._sums.items():
-            if not sums.size:
-                continue
-            if name in self._carried:
-                self._carried[name] += sums
-            else:
-                self._carried[name] = sums.copy()
-            sums.fill(0.0)
+        if self._carried is None:
+            self._carried = self._values.copy()
+        else:
+            self._carried += self._values
+        self._values.fill(0.0)
 
     def _find_heats(self) -> "Heats":
         problem, boundary = self._problem, self._problem.boundary
@@ -239,7 +216,7 @@ class Ledger:
     def save(self) -> dict[str, NDArray[np.float64]]:
         """The sums by face name, on the host."""
         saved = {name: self._device.to_host(sums) for name, sums in self._sums.items() if sums.size}
-        saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried.items()}
+        saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried_sums().items()}
         if self._sources_step or self._sources_heat:
             saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
         return saved
@@ -250,8 +227,10 @@ class Ledger:
         for name, sums in self._sums.items():
             if sums.size:
                 sums[...] = self._device.xp.asarray(arrays[name])
-            if f"{name}_carried" in arrays:
-                self._carried[name] = self._device.xp.array(arrays[f"{name}_carried"])
+        if any(f"{name}_carried" in arrays for name in self._layout.shapes):
+            self._carried = self._device.xp.zeros(self._layout.size)
+            for name, carried in self._carried_sums().items():
+                carried[...] = self._device.xp.asarray(arrays[f"{name}_carried"])
         if "ledger_sources" in arrays:
             self._sources_step, self._sources_heat = (
                 int(arrays["ledger_sources"][0]),
@@ -260,15 +239,21 @@ class Ledger:
 
     def _face_parts(self) -> list[list[Any]]:
         """For each face the arrays whose sum is the heat through it."""
+        carried = self._carried_sums()
         return [
-            [part for part in (sums, self._carried.get(f"ledger_{name}")) if part is not None and part.size]
+            [part for part in (sums, carried.get(f"ledger_{name}")) if part is not None and part.size]
             for name, sums in zip(FACES, self.faces, strict=True)
         ]
+
+    def _carried_sums(self) -> dict[str, Any]:
+        """The sums that were carried over, by name; empty if none were."""
+        return {} if self._carried is None else self._layout.views(self._carried)
 
     def _per_cell(self, name: str) -> Array:
         """What has been entered for each cell since the start, on the host."""
         entered: Array = self._device.to_host(self._sums[name])
-        return entered + self._device.to_host(self._carried[name]) if name in self._carried else entered
+        carried = self._carried_sums()
+        return entered + self._device.to_host(carried[name]) if name in carried else entered
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,16 @@ class EnsembleStepper:
 
     Args:
         members: the stepper of each problem; all problems are linear.
+        task: grid and arithmetic of the members.
         spec: the kernel.
         tuned: whether to autotune kernel and launch shape for all members together; then ``spec`` is not used.
     """
 
-    def __init__(self, members: Sequence[CudaStepper], spec: KernelSpec, tuned: bool) -> None:
+    def __init__(self, members: Sequence[CudaStepper], task: Task, spec: KernelSpec, tuned: bool) -> None:
         self._members = members
         self._spec = spec
         self._tuned = tuned
-        problem, field = members[0].problem, members[0].field
-        self._task = Task(
-            *(field.device, problem.grid, problem.periodic, problem.precision, problem.scheme), members=len(members)
-        )
+        self._task = task
 
     @property
     def most_steps(self) -> int:
@@ -67,7 +65,8 @@ class EnsembleStepper:
             isinstance(of, LinearArguments) and of.recorded for of in (member.arguments for member in self._members)
         )
         return EnsembleLaunches(
-            task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, task.members, recorded
+            *(task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, len(self._members)),
+            recorded,
         )
 
 

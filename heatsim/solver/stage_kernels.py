@@ -1,7 +1,6 @@
 """The kernels of methods with stages of different lengths, on one field: substeps and rates."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -9,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable
+from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
+from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -25,26 +25,10 @@ from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.stage_work import IncrementRun, Result, StageRun, StageValues, Work
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
 _STAGES_A_STEP = 0.1
-
-
-@dataclass(eq=False)
-class StageValues:
-    """Conditions and sources of the stages of a step.
-
-    Attributes:
-        rows: of the stages; None for a linear problem.
-        sweeps: of the stages of a linear problem, struct Sweep on the host; None for others.
-        increments: of the stages that are added to another field.
-        table: the stages on a GPU; None until they are needed there.
-    """
-
-    rows: Rows | None
-    sweeps: NDArray[Any] | None
-    increments: Rows
-    table: SweepTable | None = None
 
 
 class StageKernels(ABC):
@@ -85,7 +69,7 @@ class StageKernels(ABC):
     def prepare(self, T: Any, out: Any) -> None:
         """Compile the kernels. ``T`` is read; ``out`` is overwritten."""
 
-    def evaluate(self, stages: StageTimes, increments: StageTimes) -> "StageValues":
+    def evaluate(self, stages: StageTimes, increments: StageTimes) -> StageValues:
         """Evaluate conditions and sources.
 
         Args:
@@ -102,8 +86,25 @@ class StageKernels(ABC):
         count = len(stages)
         return StageValues(rows[:count], None, rows[count:])
 
+    def do(self, work: Work[Result]) -> Result:
+        """Do all requests of a work, one after the other; return the result of the work."""
+        reply: Any = None
+        while True:
+            try:
+                request = work.send(reply)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            reply = self.reply(request)
+
+    def reply(self, request: StageRun | IncrementRun) -> Any:
+        """Do one request and return its reply."""
+        if isinstance(request, IncrementRun):
+            return self.add_increments(request.base, request.T, request.out, request.values, request.number)
+        return self.advance(request.T, request.T_new, request.values, request.some, enters=request.enters)
+
     def advance(
-        self, T: Any, T_new: Any, values: "StageValues", some: slice, *, enters: bool = True
+        self, T: Any, T_new: Any, values: StageValues, some: slice, *, enters: bool = True
     ) -> tuple[Any, Any, float]:
         """Do stages T' = T + size·F(T), one after the other.
 
@@ -122,7 +123,7 @@ class StageKernels(ABC):
         T, T_new = self._advance(T, T_new, values, some, enters)
         return T, T_new, 0.0 if values.rows is None else self._heat(values.rows[some])
 
-    def add_increments(self, base: Any, T: Any, out: Any, values: "StageValues", number: int) -> float:
+    def add_increments(self, base: Any, T: Any, out: Any, values: StageValues, number: int) -> float:
         """Set out = base + size·F(T); its heat is entered.
 
         Args:
@@ -140,7 +141,7 @@ class StageKernels(ABC):
         return self._heat(rows)
 
     @abstractmethod
-    def _advance(self, T: Any, T_new: Any, values: "StageValues", some: slice, enters: bool) -> tuple[Any, Any]: ...
+    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]: ...
 
     @abstractmethod
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None: ...
@@ -203,7 +204,39 @@ class CudaStageKernels(StageKernels):
 
     def prepare(self, T: Any, out: Any) -> None:
         """Choose the kernels and compile them."""
-        _ = self._kernels.prepared, self._rate_kernel
+        _ = self._kernels.prepared
+        self.prepare_increments()
+
+    def prepare_increments(self) -> None:
+        """Compile the kernel that adds increments."""
+        _ = self._rate_kernel
+
+    # What an ensemble needs of its members, which are linear.
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the ledger sums the heat through some face."""
+        return self._linear is not None and self._linear.recorded
+
+    @property
+    def likely_stages(self) -> int:
+        """About how many stages the run will do."""
+        limit = self._problem.limit.dt
+        return max(int(_STAGES_A_STEP * self._problem.scenario.time.end / limit) if isfinite(limit) else 1, 1)
+
+    def member_steps(self, request: StageRun) -> MemberSteps:
+        """What launches that step several fields need for the stages of a request."""
+        assert self._linear is not None
+        assert request.values.sweeps is not None
+        ledger = self._linear.ledger if request.enters else self._linear.no_ledger
+        sweeps = request.values.sweeps[request.some]
+        return MemberSteps(request.T, request.T_new, self._linear.no_coefficients, ledger, sweeps, len(sweeps))
+
+    def at_rest(self, T: Any, out: Any) -> MemberSteps:
+        """A member without steps, for autotuning: ``T`` is read; ``out`` is overwritten."""
+        sweeps = np.zeros(0, dtype=structs.sweep_dtype(self._problem.precision))
+        no_ledger = np.zeros((), dtype=structs.LEDGER)
+        return MemberSteps(T, out, self._trial_coefficients(), no_ledger, sweeps, 0)
 
     def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
         linear, general = self._linear, self._general
@@ -227,19 +260,16 @@ class CudaStageKernels(StageKernels):
     @cached_property
     def _kernels(self) -> CudaKernels:
         problem, linear, general = self._problem, self._linear, self._general
-        limit = problem.limit.dt
-        steps = int(_STAGES_A_STEP * problem.scenario.time.end / limit) if isfinite(limit) else 1
-        variant = general.variant if linear is None else linear.stage_variant
-        recorded = linear is not None and linear.recorded
+        variant = general.stage_variant if linear is None else linear.stage_variant
         return CudaKernels(
-            *(problem, self._field, Wanted(self._spec, self._tuned, variant, max(steps, 1), recorded)),
+            *(problem, self._field, Wanted(self._spec, self._tuned, variant, self.likely_stages, self.recorded)),
             *(self._trial_coefficients, self._trial_steps),
         )
 
     @cached_property
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
-        (build,) = launch.builds(
+        (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
             *(device.block_memory(), self._general.rate_variant),
         )

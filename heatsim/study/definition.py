@@ -19,7 +19,6 @@ from heatsim.study.checks import (
     responses_name_known_probes,
     responses_suit_the_method,
 )
-from heatsim.study.groups import with_method
 from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
 
@@ -74,7 +73,7 @@ class Definition:
         if isinstance(output, dict):
             output.setdefault("fields", "every" in output)
             output["figures"] = False
-        return with_method(parse(document, self.path))
+        return parse(document, self.path)
 
 
 def read(

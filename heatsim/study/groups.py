@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from math import ceil
 
-from heatsim.physics.boundary import Boundary
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
-from heatsim.scenario import Scenario
 from heatsim.solver import device_bytes
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
 # On a CPU, a group is 1 / (this · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
+
+_METHODS = ("euler", "stabilized")
 
 EnsembleKey = tuple[object, ...]
 
@@ -34,21 +34,8 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 
 
 def fits_ensemble(plan: Plan) -> bool:
-    """Whether a run can be part of an ensemble: only steps of the method "euler" have lengths known beforehand."""
-    euler = plan.problem.scenario.time.method == "euler"
-    return plan.device.backend == "cuda" and euler and plan.problem.linear
-
-
-def with_method(scenario: Scenario) -> Scenario:
-    """A run's scenario. Each run chooses its method itself, but what may be stacked takes "euler" in place of "auto".
-
-    Ensembles take steps of "euler" only. Many small runs in one ensemble are faster than one after the other with
-    any other method. The rule does not depend on the device, so a study has the same results on a GPU and on a CPU.
-    """
-    if scenario.time.method != "auto" or scenario.sources or len(scenario.palette) > 1:
-        return scenario
-    linear = Boundary.from_scenario(scenario).linear and not scenario.base_material.varies
-    return scenario.with_method("euler") if linear else scenario
+    """Whether a run can be part of an ensemble: a linear problem on a GPU, by a method whose steps are sweeps."""
+    return plan.device.backend == "cuda" and plan.problem.scenario.time.method in _METHODS and plan.problem.linear
 
 
 def run_bytes(problem: HeatProblem) -> int:

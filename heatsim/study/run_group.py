@@ -48,8 +48,8 @@ class Outcome:
 def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -> Iterator[Outcome]:
     """Run a group, and yield the outcome of each run when it ends; end early once ``stop`` is requested.
 
-    On a GPU, runs that can form an ensemble advance together. Other runs, and all runs on a CPU, run one after the
-    other: a CPU is fastest when one field has the caches for itself.
+    On a GPU, runs that can form an ensemble advance together, those of each method by themselves. Other runs, and all
+    runs on a CPU, run one after the other: a CPU is fastest when one field has the caches for itself.
 
     Args:
         study: the study's folder.

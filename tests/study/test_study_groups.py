@@ -54,26 +54,27 @@ def test_cores_are_kept_busy_to_the_end(tmp_path: Path) -> None:
     assert sorted(map(len, groups), reverse=True) == [10, 7, 6, 4, 3, 2, 2, 1, 1, 1, 1]
 
 
-def test_only_euler_steps_are_stacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lengths of stabilized steps differ from run to run, and a steady state has no steps."""
+def test_runs_that_step_by_sweeps_form_ensembles_of_one_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An implicit step solves equations, and a steady state has no steps."""
     monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
-    methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "steady"]\n"solver.kernel" = ["auto"]\n'
+    methods = PARAMETERS + '"time.method" = ["euler", "stabilized", "implicit", "steady"]\n"solver.kernel" = ["auto"]\n'
     _, problems = read(study_text.write(tmp_path, methods))
     fitting = {problem.scenario.time.method: fits_ensemble(Plan.of(problem)) for problem in problems.values()}
-    assert fitting == {"euler": True, "stabilized": False, "steady": False}
+    assert fitting == {"euler": True, "stabilized": True, "implicit": False, "steady": False}
     groups = make_groups(problems, problems, "cuda", 1 << 30, 1)
     assert [{problems[number].scenario.time.method for number in group} for group in groups] == [
         {"euler"},
         {"stabilized"},
+        {"implicit"},
         {"steady"},
     ]
 
 
-def test_runs_that_may_be_stacked_take_euler_steps_and_others_choose(tmp_path: Path) -> None:
-    """Whatever the device: an ensemble of "euler" is faster than runs of another method one after the other."""
-    long = "time.end=1e3", "output.every=1e3", "output.probe_every=1e3", "domain.cells=[60, 60, 10]"
-    _, problems = read(study_text.write(tmp_path, PARAMETERS), long)
-    assert {problem.scenario.time.method for problem in problems.values()} == {"euler"}
-    heated = "sources=[{ power = 1.0 }]"
-    _, problems = read(study_text.write(tmp_path, PARAMETERS), [*long, heated])
-    assert {problem.scenario.time.method for problem in problems.values()} == {"implicit"}
+def test_each_run_chooses_its_method(tmp_path: Path) -> None:
+    """The grid of a run decides here: more cells along an axis make Euler's steps shorter."""
+    study = PARAMETERS.replace('"material.conductivity" = [10.0, 20.0, 30.0, 40.0]', '"domain.cells.2" = [1, 100]')
+    _, problems = read(study_text.write(tmp_path, study), ["time.end=1000.0"])
+    methods = {problem.grid.cells[2]: problem.scenario.time.method for problem in problems.values()}
+    assert methods[1] == "euler"
+    assert methods[100] != "euler"
+    assert len(make_groups(problems, problems, "cuda", 1 << 30, 1)) == 2

@@ -7,6 +7,7 @@ With the fields T0 and T1 at both ends of a step and their rates F0 = dT/dt and 
 GPU and CPU give the same bits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -48,25 +49,59 @@ class StepError:
     finite: bool
 
 
-def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = None, void: int = -1) -> StepError:
-    """The error of a step.
+@dataclass(frozen=True, eq=False)
+class StepEnds:
+    """Both ends of a step.
 
-    Args:
-        device: the fields' device.
+    Attributes:
         fields: T0, F0, T1, F1, [z, y, x], float32 or float64, contiguous.
         weights: w0 … w3.
         cells: the cells' bytes on the device, [z, y, x]; they matter only if there is void.
         void: the type of void; negative if there is none.
     """
-    if cells is None or not cells.size:
-        cells, void = device.xp.zeros(1, dtype=np.uint8), -1
-    if device.backend == "cpu":
-        from heatsim.kernels.reductions import cpu_step_error
 
-        flat = (field.reshape(-1) for field in fields)
-        sizes = (int(n) for n in reversed(fields[0].shape))
-        look_on_cpu: Any = cpu_step_error.look
-        return _read(look_on_cpu(*flat, np.array(weights), cells.reshape(-1), void, *sizes))
+    fields: Fields
+    weights: Weights
+    cells: Any = None
+    void: int = -1
+
+
+def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = None, void: int = -1) -> StepError:
+    """The error of a step; arguments are those of :class:`StepEnds`, with the fields' device."""
+    return step_errors(device, [StepEnds(fields, weights, cells, void)])[0]
+
+
+def step_errors(device: Device, steps: Sequence[StepEnds]) -> list[StepError]:
+    """The errors of several steps. On a GPU all are queued before the first is read."""
+    if device.backend == "cpu":
+        return [_look_on_cpu(step) for step in steps]
+    size = FOUND.itemsize
+    results = device.xp.empty(len(steps) * size, dtype=np.uint8)
+    for number, step in enumerate(steps):
+        _queue(device, step, results[number * size : (number + 1) * size])
+    return [_read(tuple(found.tolist())) for found in device.to_host(results).view(FOUND)]
+
+
+def _look_on_cpu(step: StepEnds) -> StepError:
+    from heatsim.kernels.reductions import cpu_step_error
+
+    fields, (cells, void) = step.fields, _void_of(step, np)
+    flat = (field.reshape(-1) for field in fields)
+    sizes = (int(n) for n in reversed(fields[0].shape))
+    look: Any = cpu_step_error.look
+    return _read(look(*flat, np.array(step.weights), cells.reshape(-1), void, *sizes))
+
+
+def _void_of(step: StepEnds, xp: Any) -> tuple[Any, int]:
+    """The cells' bytes and the type of void, in a form that kernels take where there is none."""
+    if step.cells is None or not step.cells.size:
+        return xp.zeros(1, dtype=np.uint8), -1
+    return step.cells, step.void
+
+
+def _queue(device: Device, step: StepEnds, result: Any) -> None:
+    """Launch the kernels that write struct Found to ``result``, a device array of bytes."""
+    fields, (cells, void) = step.fields, _void_of(step, device.xp)
     nz, ny, nx = (int(n) for n in fields[0].shape)
     # Rows begin at multiples of two values if all fields do.
     pair = 2 * fields[0].dtype.itemsize
@@ -74,15 +109,12 @@ def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = No
     defined = macros(str(fields[0].dtype), paired)
     blocks = min(_BLOCKS, ceil(ceil(nx / 2) * ceil(ny / 2) * ceil(nz / 2) / THREADS))
     partial = device.xp.empty(blocks * FOUND.itemsize, dtype=np.uint8)
-    result = device.xp.empty(FOUND.itemsize, dtype=np.uint8)
-    numbers = (*(np.float64(weight) for weight in weights), cells)
+    numbers = (*(np.float64(weight) for weight in step.weights), cells)
     limits = (np.int32(void), np.int32(nx), np.int32(ny), np.int32(nz))
     look = compiled.function(SOURCE, "look", defined)
     look((blocks,), (THREADS,), (*fields, *numbers, *limits, partial))
     fold = compiled.function(SOURCE, "fold", defined)
     fold((1,), (THREADS,), (partial, np.uint32(blocks), result))
-    found = device.to_host(result).view(FOUND)[0]
-    return _read(tuple(found.tolist()))
 
 
 def combine(device: Device, out: Any, weights: Weights, fields: Fields) -> None:

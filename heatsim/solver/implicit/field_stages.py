@@ -17,8 +17,9 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, HeatSums, Ledger
+from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
@@ -67,7 +68,7 @@ class FieldStages(FieldEnds):
     ) -> None:
         super().__init__(problem, field, ledger, cells)
         sweeps = make_sweeps(field.device)
-        self._balance = SteadyBalance(problem, field.reference, field.device.xp, changing=True)
+        self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._search = Search(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
@@ -201,8 +202,9 @@ class FieldStages(FieldEnds):
     def _take_back(self, at: FieldEnd, saved: Mapping[str, Any]) -> None:
         xp = self._field.device.xp
         at.F[...] = xp.asarray(saved[_RATE])
-        flows = {name: xp.asarray(saved[_FLOW + name]) for name in at.sums.surfaces}
-        at.flows = HeatSums(flows, float(saved[_POWER][0]))
+        at.flows = HeatSums.zeros(xp, at.sums.layout, float(saved[_POWER][0]))
+        for name, values in at.flows.surfaces.items():
+            values[...] = xp.asarray(saved[_FLOW + name])
 
     def _rows(self, times: StageTimes) -> Rows:
         return self._problem.stage_rows(times, 1.0, self._field.reference)
@@ -210,7 +212,8 @@ class FieldStages(FieldEnds):
     def _flows(self, heats: list[Any]) -> HeatSums:
         """What passes each surface, as the ledger counts it, in K/s of each cell, and the power of sources in W."""
         xp, balance = self._field.device.xp, self._balance
-        flows = {name: xp.zeros_like(sums) for name, sums in self._first.sums.surfaces.items()}
+        found = HeatSums.zeros(xp, self._first.sums.layout, balance.source_power)
+        flows = found.surfaces
         capacities = xp.asarray(balance.materials.cell_heat_capacity)
         for surface, heat in zip(balance.surfaces, heats, strict=True):
             if not flows:
@@ -228,4 +231,4 @@ class FieldStages(FieldEnds):
             name = BEAM_SUMS[surface.face]
             if name in flows:
                 flows[name].reshape(-1)[surface.places] += beam * per_kelvin
-        return HeatSums(flows, balance.source_power)
+        return found

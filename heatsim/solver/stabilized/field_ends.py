@@ -4,16 +4,17 @@ Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the
 the field only after :meth:`FieldEnds.interpolate`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from heatsim.kernels.reductions.step_error import combine, step_error
+from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, step_errors
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure
 
@@ -64,8 +65,22 @@ class FieldEnds:
 
     def measure(self, weights: Weights) -> Measure:
         """The norm of a combination of both ends, and the extremes of T_{n+1}."""
+        return self.measure_all([self], [weights])[0]
+
+    @staticmethod
+    def measure_all(fields: "Sequence[FieldEnds]", weights: Sequence[Weights]) -> list[Measure]:
+        """Measures of several fields on one device, each with its weights; a GPU is waited for once."""
+        if not fields:
+            return []
+        ends = [field._ends(its_weights) for field, its_weights in zip(fields, weights, strict=True)]
+        errors = step_errors(fields[0]._field.device, ends)
+        return [field._measure(found) for field, found in zip(fields, errors, strict=True)]
+
+    def _ends(self, weights: Weights) -> StepEnds:
         void = self._problem.materials.void
-        found = step_error(self._field.device, self._fields(), weights, self._cells, -1 if void is None else void)
+        return StepEnds(self._fields(), weights, self._cells, -1 if void is None else void)
+
+    def _measure(self, found: StepError) -> Measure:
         if not found.finite:
             return Measure(nan, nan, nan)
         if self._problem.materials.varies:  # the field holds enthalpies

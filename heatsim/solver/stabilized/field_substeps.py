@@ -13,14 +13,16 @@ import numpy as np
 from heatsim.kernels.autotune import Choice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.roundings import roundings_of_step
 from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
-from heatsim.solver.stage_kernels import StageKernels, StageValues
+from heatsim.solver.stage_kernels import StageKernels
+from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
@@ -58,6 +60,9 @@ class FieldSubsteps(FieldEnds):
         kernels: run the stages and add what passes the surfaces to ``entered``.
         entered: a ledger of zeros.
         cells: a byte a cell on the field's device, its type; empty where there is one type.
+
+    Attributes:
+        kernels: as above.
     """
 
     version, unit = VERSION, "stages"
@@ -72,7 +77,7 @@ class FieldSubsteps(FieldEnds):
         cells: Any,
     ) -> None:
         super().__init__(problem, field, ledger, cells)
-        self._kernels = kernels
+        self.kernels = kernels
         self._entered = entered
         self._smoothed = problem.precision == "float32"
         self._step: _StepValues | None = None
@@ -101,13 +106,20 @@ class FieldSubsteps(FieldEnds):
     @property
     def choice(self) -> Choice:
         """The kernel of the stages."""
-        return self._kernels.choice
+        return self.kernels.choice
 
     def prepare(self) -> None:
         """Compile the kernels. That uses a buffer that later holds a rate, so a second call does nothing."""
         if not self._prepared:
-            self._kernels.prepare(self._first.T, self._last.F)
+            self.kernels.prepare(self._first.T, self._last.F)
+            # Autotuning writes to a buffer of the last end.
+            self._restore()
             self._prepared = True
+
+    @property
+    def buffers(self) -> tuple[Any, Any]:
+        """The first end's field, and a buffer that nothing is kept in before the first step."""
+        return self._first.T, self._last.F
 
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F in K/s of one end, and the flows through surfaces in W.
@@ -117,6 +129,10 @@ class FieldSubsteps(FieldEnds):
         0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away, s/8 of them. They move the
         field by s/16·dt_limit, a fifth of 1/s of the step.
         """
+        self.kernels.do(self.rating(end, t, side, stages))
+
+    def rating(self, end: End, t: float, side: Side, stages: int = 0) -> Work[None]:
+        """The work of :meth:`rate`."""
         at, step = self._end(end), self._step
         # To the bit: a run that is resumed here calculates the rate for this very time.
         if step is None or end is End.FIRST or t != step.end:
@@ -126,10 +142,10 @@ class FieldSubsteps(FieldEnds):
             T = self._field.deviation
             T[...] = at.T
             some = slice(step.stages, step.stages + step.smoothing)
-            self._field.deviation, at.F, _ = self._kernels.advance(T, at.F, step.values, some, enters=False)
+            self._field.deviation, at.F, _ = yield StageRun(T, at.F, step.values, some, enters=False)
             T = self._field.deviation
-        power = self._kernels.add_increments(None, T, at.F, step.values, _RATE)
-        at.flows = HeatSums(self._entered.take().surfaces, power)
+        power = yield IncrementRun(None, T, at.F, step.values, _RATE)
+        at.flows = self._entered.take(power)
 
     def advance(self, stages: Stages, t: float, h: float) -> None:
         """Do all stages of a step of ``h`` s from the first end at time ``t``; the result is the last end.
@@ -137,14 +153,22 @@ class FieldSubsteps(FieldEnds):
         Raises:
             StepInterrupted: a signal came.
         """
+        self.kernels.do(self.advancing(stages, t, h))
+
+    def advancing(self, stages: Stages, t: float, h: float) -> Work[None]:
+        """The work of :meth:`advance`."""
         step = self._step = self._plan(stages, t, h)
         after, last = stages.pair.after, len(stages.substeps) + 1
-        heat = self._advance(step, 0, after)
-        heat += self._advance_pair(step, after)
-        heat += self._advance(step, after + 1, last)
+        heat = yield from self._advance(step, 0, after)
+        heat += yield from self._advance_pair(step, after)
+        heat += yield from self._advance(step, after + 1, last)
         self._field.changed()
-        entered = HeatSums(self._entered.take().surfaces, heat)
-        self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, entered)])
+        self._last.sums = HeatSums.combined([(1.0, self._first.sums), (1.0, self._entered.take(heat))])
+
+    def trying(self, stages: Stages, t: float, h: float, end: float) -> Work[None]:
+        """The work of :meth:`advance`, and of :meth:`rate` at the time ``end`` (s) to which it leads."""
+        yield from self.advancing(stages, t, h)
+        yield from self.rating(End.LAST, end, Side.BEFORE, stages.count)
 
     def _plan(self, stages: Stages, t: float, h: float) -> "_StepValues":
         """Evaluate conditions and sources of all stages of a step, and of the rate at its end."""
@@ -165,28 +189,27 @@ class FieldSubsteps(FieldEnds):
         count = 8 * max(1, round(_SMOOTHING * stages / 8)) if self._smoothed and stages >= _SMOOTHED_FROM else 0
         smoothing = [StageTimes.beside(t, side, self.dt_limit / 2, end)] * count
         increments = StageTimes.joined([pair, StageTimes.beside(t, side, 1.0, end)])
-        values = self._kernels.evaluate(StageTimes.joined([in_order, *smoothing]), increments)
+        values = self.kernels.evaluate(StageTimes.joined([in_order, *smoothing]), increments)
         return _StepValues(t, values, len(in_order), count)
 
-    def _advance(self, step: "_StepValues", first: int, last: int) -> float:
+    def _advance(self, step: "_StepValues", first: int, last: int) -> Work[float]:
         """Do some substeps on the last end; return the heat of sources in the body in J."""
         heat, most = 0.0, max(_FEWEST_AT_ONCE, _CELLS_AT_ONCE // self._field.grid.cell_count)
         for begin in range(first, last, most):
             if self.stopped():
                 raise StepInterrupted
-            self._last.T, self._field.deviation, given = self._kernels.advance(
-                self._last.T, self._field.deviation, step.values, slice(begin, min(begin + most, last))
+            some = slice(begin, min(begin + most, last))
+            self._last.T, self._field.deviation, given = yield StageRun(
+                self._last.T, self._field.deviation, step.values, some
             )
             heat += given
         return heat
 
-    def _advance_pair(self, step: "_StepValues", at: int) -> float:
+    def _advance_pair(self, step: "_StepValues", at: int) -> Work[float]:
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
-        Z, T, _ = self._kernels.advance(
-            self._last.T, self._field.deviation, step.values, slice(at, at + 1), enters=False
-        )
+        Z, T, _ = yield StageRun(self._last.T, self._field.deviation, step.values, slice(at, at + 1), enters=False)
         # The rate of the last end is not known yet: its buffer is free for the result.
-        heat = self._kernels.add_increments(T, Z, self._last.F, step.values, _PAIR)
+        heat: float = yield IncrementRun(T, Z, self._last.F, step.values, _PAIR)
         T[...] = self._last.F
         self._last.T, self._field.deviation = T, Z
         return heat

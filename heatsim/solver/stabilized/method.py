@@ -138,8 +138,12 @@ class AdaptiveMethod:
             NotFiniteError: no step, however short, gives finite temperatures.
             RunError: no step, however short, meets the tolerance.
         """
+        return self.complete(self.begin(stop, jump, kink))
+
+    def complete(self, attempt: Attempt) -> Step:
+        """Try a step until it is accepted; errors are those of :meth:`step`."""
         substeps = self.substeps
-        result: Step | Attempt = self.begin(stop, jump, kink)
+        result: Step | Attempt = attempt
         while isinstance(result, Attempt):
             stages = substeps.choose(result.h, self.tolerance.kelvin)
             try:
@@ -155,19 +159,15 @@ class AdaptiveMethod:
         """The first attempt of a step; the end of the last step becomes the start.
 
         An attempt is a value: until :meth:`judge` accepts one, :meth:`save` gives the state before the step. Ensembles
-        can use both methods to try the steps of all members together.
+        use both methods to try the steps of all members together.
         """
         substeps = self.substeps
         self.settle()
-        fresh = self.controller.h is None
-        if not self._rate_known:
-            # A restart within a smooth interval takes the limit that the run took, for the same bits.
-            if fresh:
-                substeps.rate(End.FIRST, self.t, Side.AFTER)
-            else:
-                substeps.rate(End.FIRST, self.t, Side.BEFORE, self.stages)
-            self._rate_known = True
-        if not fresh:
+        moment = self.wanted_rate()
+        if moment is not None:
+            substeps.rate(End.FIRST, *moment)
+            self.rate_found()
+        if self.controller.h is not None:
             return self._attempt(Attempt(stop, jump, 0.0, stop, self.controller, kink=kink))
         trial = min(substeps.dt_limit / 2, stop - self.t)
         substeps.trial(trial)
@@ -176,6 +176,17 @@ class AdaptiveMethod:
         substeps.reject()
         controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
         return self._attempt(Attempt(stop, jump, 0.0, stop, controller, kink=kink))
+
+    def wanted_rate(self) -> tuple[float, Side, int] | None:
+        """Time, side and stages of the rate that the first end lacks once it is settled; None if it has its rate."""
+        if self._rate_known:
+            return None
+        # A restart within a smooth interval takes the limit that the run took, for the same bits.
+        return (self.t, Side.AFTER, 0) if self.controller.h is None else (self.t, Side.BEFORE, self.stages)
+
+    def rate_found(self) -> None:
+        """Record that the backend has calculated the rate of :meth:`wanted_rate`."""
+        self._rate_known = True
 
     def judge(self, attempt: Attempt, stages: StepStages, measure: Measure) -> Step | Attempt:
         """The step if it is accepted, otherwise the next attempt; the backend has rejected this one then.

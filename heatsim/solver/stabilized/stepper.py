@@ -18,7 +18,7 @@ from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.tolerance import Tolerance, least_tolerance
 from heatsim.solver.field import Field
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.stabilized.method import AdaptiveMethod, SavedMethod, Work
+from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, Work
 from heatsim.solver.stabilized.substeps import StepInterrupted, Substeps
 
 _METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
@@ -58,6 +58,8 @@ class AdaptiveStepper:
 
     Attributes:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
+        method: decides on the steps.
+        substeps: the kind of steps.
         stopped: says whether a signal came; then the step under way is dropped.
         roundings: the roundings of all stages so far, weighted for the bound of the energy balance.
     """
@@ -90,16 +92,16 @@ class AdaptiveStepper:
         self.stopped: Callable[[], bool] = lambda: False
         self.roundings = 0.0
         self._problem = problem
-        self._substeps = substeps
+        self.substeps = substeps
         substeps.stopped = lambda: self.stopped()
         self._reference = reference
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
         self._pace = Pace.of_conditions(problem.boundary, tolerance.kelvin)
-        self._method = AdaptiveMethod(self._substeps, tolerance, bounds=limits.bounds)
+        self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds)
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
-            self._method.resume(content)
+            self.method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
             substeps.count_from(json.loads(saved[_COUNTS]))
         self._before = self.values()
@@ -107,35 +109,35 @@ class AdaptiveStepper:
     @property
     def choice(self) -> Choice | None:
         """The kernel of the stages; None if there is no choice."""
-        return self._substeps.choice
+        return self.substeps.choice
 
     @property
     def reached(self) -> float:
         """The time in s to which steps have been done."""
-        return self._method.t
+        return self.method.t
 
     @property
     def work(self) -> Work:
         """Steps and stages done so far, and steps rejected."""
-        return self._method.work
+        return self.method.work
 
     @property
     def counts(self) -> Mapping[str, float]:
         """What the kind of steps counts beside these."""
-        return self._substeps.counts()
+        return self.substeps.counts()
 
     @property
     def tolerance(self) -> float:
         """The error in K that the next step may have."""
-        return self._method.tolerance.kelvin
+        return self.method.tolerance.kelvin
 
     def describe(self) -> str:
         """Steps and stages so far, as text."""
-        return f"{self.work.steps:,} steps of {self.work.stages:,} {self._substeps.unit}"
+        return f"{self.work.steps:,} steps of {self.work.stages:,} {self.substeps.unit}"
 
     def prepare(self) -> None:
         """Compile the kernels."""
-        self._substeps.prepare()
+        self.substeps.prepare()
 
     def advance(self, steps: int) -> None:
         """Do one step of the method if the next due time is not reached yet; if it is then, show the field there.
@@ -144,19 +146,38 @@ class AdaptiveStepper:
             ScenarioError: a condition or source cannot be used at one of the stages; rounding hides the tolerance.
             NotFiniteError, RunError: no step is good enough, however short.
         """
-        due = float(self._problem.timeline.times[self.step + 1])
-        if self._method.t < due:
-            self._check_tolerance()
-            self._before = self.values()
-            stop, kink = self._jumps.next(self._method.t) or (self._problem.scenario.time.end, True)
-            self._method.longest = self._pace.longest(self._method.t)
+        if not self.at_due:
             with suppress(StepInterrupted):
-                step = self._method.step(stop, jump=not kink, kink=kink)
-                stages = self._substeps.choose(step.h, step.tolerance)
-                self.roundings += self._substeps.count(stages, step.h)
-        if self._method.t >= due:
-            self._method.interpolate(due)
-            self.step += 1
+                self.accept(self.method.complete(self.begin()))
+        if self.at_due:
+            self.show()
+
+    @property
+    def at_due(self) -> bool:
+        """Whether steps lead to the next due time, or beyond it."""
+        return self.method.t >= float(self._problem.timeline.times[self.step + 1])
+
+    def begin(self) -> Attempt:
+        """The first attempt of the next step of the method.
+
+        Raises:
+            ScenarioError: as for :meth:`advance`.
+        """
+        self._check_tolerance()
+        self._before = self.values()
+        stop, kink = self._jumps.next(self.method.t) or (self._problem.scenario.time.end, True)
+        self.method.longest = self._pace.longest(self.method.t)
+        return self.method.begin(stop, jump=not kink, kink=kink)
+
+    def accept(self, step: Step) -> None:
+        """Count a step of the method that was accepted."""
+        stages = self.substeps.choose(step.h, step.tolerance)
+        self.roundings += self.substeps.count(stages, step.h)
+
+    def show(self) -> None:
+        """Show the field at the next due time, which is within the last step."""
+        self.method.interpolate(float(self._problem.timeline.times[self.step + 1]))
+        self.step += 1
 
     def _check_tolerance(self) -> None:
         """Refuse a tolerance that rounding hides: steps would become ever shorter.
@@ -164,7 +185,7 @@ class AdaptiveStepper:
         Raises:
             ScenarioError: says which tolerance is possible.
         """
-        tolerance, reference = self._method.tolerance, self._reference
+        tolerance, reference = self.method.tolerance, self._reference
         largest = max(abs(tolerance.low - reference), abs(tolerance.high - reference))
         least = least_tolerance(self._problem.precision, largest)
         if tolerance.kelvin < least:
@@ -179,11 +200,11 @@ class AdaptiveStepper:
     def restart_point(self) -> RestartPoint:
         """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
-        served = self.step == len(times) - 1 or self._method.t < float(times[self.step + 1])
-        field, sums = self._substeps.restart(last=served and self._method.last is not None)
+        served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
+        field, sums = self.substeps.restart(last=served and self.method.last is not None)
         return RestartPoint(self.step, field, sums, self.values() if served else self._before)
 
     def values(self) -> dict[str, Any]:
         """What a checkpoint at the end of the last step keeps besides field and ledger."""
-        counts = json.dumps(self._substeps.counts())
-        return {_METHOD: json.dumps(self._method.save()), _COUNTS: counts, _ROUNDINGS: self.roundings}
+        counts = json.dumps(self.substeps.counts())
+        return {_METHOD: json.dumps(self.method.save()), _COUNTS: counts, _ROUNDINGS: self.roundings}

@@ -21,8 +21,9 @@ from implicit_bodies import (
 
 from heatsim.device import Device
 from heatsim.physics.stage_times import Side
-from heatsim.solver.energy_ledger import HeatSums, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit import field_stages
 from heatsim.solver.implicit.field_stages import FieldStages
 from heatsim.solver.stabilized.substeps import End

@@ -1,0 +1,184 @@
+"""What the runs of an ensemble do in a round.
+
+Euler's method: in each round a run does its own steps up to its next due step. If that is far away, the run does a part
+of them:
+
+        run 0    ─────┤  row        ─────┤  row
+        run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
+        run 2    ────────  half way ────────┤ row
+                 round 1            round 2
+
+So runs with rows at the same times read their fields in the same round, although their numbers of steps differ.
+
+Stabilized steps: in each round a run tries one step, and then has all rows that are due in it.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+from heatsim.kernels.autotune import Choice, Task
+from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.run.plan import Plan
+from heatsim.run.time_loop import Batch, TimeLoop
+from heatsim.solver.cuda_stepper import CudaStepper
+from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.field import Field
+from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.solver.stepper import Stepper
+
+# Steps of a run in a round / steps of the run that is due first, at most.
+_FARTHEST = 2
+
+# By the numbers of the runs.
+Failures = dict[int, Exception]
+
+
+class Rounds(ABC):
+    """Rounds of an ensemble of one method.
+
+    Args:
+        plan: of one of the runs; device, kernel, grid and arithmetic are those of all.
+        steppers: of each run.
+        stopped: says whether a signal came.
+    """
+
+    def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
+        self._device = plan.device
+
+    @property
+    @abstractmethod
+    def choice(self) -> Choice:
+        """The kernel and its launch shape."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Find the fastest kernel and compile it."""
+
+    @abstractmethod
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+        """Do one round, and call the observers of runs at due times. Returns the errors of runs that failed."""
+
+    def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
+        """Call the observers of some runs; those that are due have their data found by the same launches."""
+        _look_ahead([loop for loop in loops.values() if loop.due])
+        failed: Failures = {}
+        for number, loop in loops.items():
+            try:
+                loop.look()
+            except Exception as error:
+                failed[number] = error
+        return failed
+
+
+def _look_ahead(loops: Sequence[TimeLoop]) -> None:
+    """Find the data for observers of all runs with the same launches: separate requests would each wait."""
+    if loops:
+        started = time.perf_counter()
+        Field.look_at_all([loop.state.field for loop in loops])
+        Ledger.look_at_all([loop.state.ledger for loop in loops])
+        for loop in loops:
+            loop.timing.observing += (time.perf_counter() - started) / len(loops)
+
+
+class EulerRounds(Rounds):
+    """Rounds of runs whose steps have lengths known beforehand."""
+
+    def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
+        super().__init__(plan, steppers, stopped)
+        self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
+        self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
+        self._batch = Batch()
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel of the steps."""
+        return self._together.choice
+
+    def prepare(self) -> None:
+        """Find the fastest kernel and compile it."""
+        self._together.prepare()
+
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+        """Do steps of each run up to its next due step, or a part of them."""
+        nearest = min(loop.steps_to_due for loop in loops.values())
+        most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
+        started = time.perf_counter()
+        turns: dict[int, MemberSteps] = {}
+        failed: Failures = {}
+        for number, loop in loops.items():
+            stepper = self._steppers[number]
+            try:
+                turns[number] = stepper.turn(min(loop.steps_to_due, stepper.steps_to_carry, most))
+            except Exception as error:
+                failed[number] = error
+        if not turns:
+            return failed
+        self._together.advance([(self._steppers[number], turn) for number, turn in turns.items()])
+        self._device.synchronise()
+        seconds = time.perf_counter() - started
+        lengths = [turn.steps for turn in turns.values()]
+        self._batch.took(max(lengths), seconds)
+        for number, turn in turns.items():
+            loops[number].stepped(self._steppers[number].step, seconds * turn.steps / sum(lengths))
+        return failed | self._look({number: loops[number] for number in turns})
+
+
+class StabilizedRounds(Rounds):
+    """Rounds of runs of the method "stabilized"."""
+
+    def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
+        super().__init__(plan, steppers, stopped)
+        self._steppers = [_adaptive_stepper(stepper) for stepper in steppers]
+        for stepper in self._steppers:
+            stepper.stopped = stopped
+        self._together = StabilizedEnsemble(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
+
+    @property
+    def choice(self) -> Choice:
+        """The kernel of the stages."""
+        return self._together.choice
+
+    def prepare(self) -> None:
+        """Find the fastest kernel and compile it."""
+        self._together.prepare()
+
+    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+        """Try one step of each run, and have its rows in the step written."""
+        started = time.perf_counter()
+        failed = self._together.advance([number for number in loops if not self._steppers[number].at_due])
+        running = {number: loop for number, loop in loops.items() if number not in failed}
+        self._stepped(running, time.perf_counter() - started)
+        failed |= self._look({number: running[number] for number in running if not self._steppers[number].at_due})
+        while due := {number: running[number] for number in running if self._is_due(running, number, failed)}:
+            started = time.perf_counter()
+            for number in due:
+                self._steppers[number].show()
+            self._device.synchronise()
+            self._stepped(due, time.perf_counter() - started)
+            failed |= self._look(due)
+        return failed
+
+    def _is_due(self, loops: Mapping[int, TimeLoop], number: int, failed: Failures) -> bool:
+        return number not in failed and not loops[number].finished and self._steppers[number].at_due
+
+    def _stepped(self, loops: Mapping[int, TimeLoop], seconds: float) -> None:
+        for number, loop in loops.items():
+            loop.stepped(self._steppers[number].step, seconds / len(loops))
+
+
+def _task(plan: Plan, members: int) -> Task:
+    problem = plan.problem
+    return Task(plan.device, problem.grid, problem.periodic, problem.precision, problem.scheme, members)
+
+
+def _cuda_stepper(stepper: Stepper | AdaptiveStepper) -> CudaStepper:
+    assert isinstance(stepper, CudaStepper), "ensembles run on a GPU"
+    return stepper
+
+
+def _adaptive_stepper(stepper: Stepper | AdaptiveStepper) -> AdaptiveStepper:
+    assert isinstance(stepper, AdaptiveStepper)
+    return stepper

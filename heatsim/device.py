@@ -106,9 +106,15 @@ def host_memory() -> int:
         return 1 << 62
 
 
+def usable_cores() -> int:
+    """The number of CPU cores that this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @cache
 def _cpu() -> Device:
-    import os
     import platform
 
     model = platform.processor() or platform.machine()
@@ -117,8 +123,7 @@ def _cpu() -> Device:
             model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     except OSError:
         pass
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Device("cpu", np, f"{model}, {cores} cores")
+    return Device("cpu", np, f"{model}, {usable_cores()} cores")
 
 
 @cache

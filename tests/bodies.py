@@ -124,3 +124,53 @@ name = "lens"
 region = "lens"
 statistic = "mean"
 """
+
+# A beam that stays, in place of one that moves.
+STILL = EVERYTHING.replace(
+    "path = [[0.005, 0.01], [0.015, 0.012]]\nspeed = 0.1\nstart = 0.01", "path = [[0.005, 0.01]]"
+)
+
+# Whole faces of one material: each face has one condition, and each kind of it occurs.
+ONE_MATERIAL = """
+[domain]
+material = "steel"
+size  = [0.12, 0.1, 0.08]
+cells = [12, 10, 9]
+[materials.steel]
+conductivity = 15.0
+density = 7900.0
+specific_heat = 500.0
+[initial]
+temperature = 300.0
+[boundaries]
+x_min = { type = "radiation", emissivity = 0.8, ambient = 700.0 }
+x_max = { type = "convection", coefficient = 50.0, ambient = 350.0 }
+y_min = { type = "flux", value = 2e3 }
+y_max = { type = "insulated" }
+z_min = { type = "temperature", value = 400.0 }
+z_max = { type = "convection", coefficient = 20.0, ambient = 320.0, emissivity = 0.5 }
+[time]
+end = 1.0
+"""
+
+VARYING = """
+title = "Three materials, two of which vary"
+domain = { size = [0.1, 0.05, 0.04], cells = [15, 8, 7], material = "steel" }
+materials.steel = { conductivity = { temperatures = [300.0, 800.0], values = [20.0, 60.0] }, density = 8000.0, specific_heat = "450 + 0.3*(T - 300)" }
+materials.brick = { conductivity = "4 - 0.003*(T - 300)", density = 2000.0, specific_heat = 900.0, latent_heat = 1e5, solidus = 400.0, liquidus = 401.0, temperature_range = [200.0, 1300.0] }
+materials.glass = { conductivity = [1.0, 2.0, 1.5], density = 2500.0, specific_heat = 800.0 }
+regions = [
+    { name = "core", material = "brick", sphere = { centre = [0.045, 0.025, 0.02], radius = 0.014 } },
+    { name = "pane", material = "glass", box = { min = [0.06, 0.0, 0.0], max = [0.08, 0.03, 0.04] } },
+    { name = "hole", material = "void", box = { min = [0.04, 0.02, 0.01], max = [0.05, 0.05, 0.02] } },
+]
+contacts = [{ between = ["steel", "brick"], resistance = 1e-4 }]
+sources = [{ region = "core", power = 50.0 }]
+time = { method = "steady" }
+initial = { temperature = 350.0 }
+
+[boundaries]
+x_min = { type = "temperature", value = 300.0 }
+x_max = { type = "convection", coefficient = 200.0, ambient = 900.0, emissivity = 0.8 }
+void = { type = "radiation", emissivity = 0.5, ambient = 400.0 }
+"""  # noqa: E501

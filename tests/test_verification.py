@@ -10,11 +10,13 @@ import pytest
 
 from heatsim import verification
 from heatsim.cli import main
-from heatsim.errors import DeviceError, InputError, NotFiniteError
+from heatsim.errors import DeviceError, InputError, NotFiniteError, ScenarioError
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.verification import CASES, Case, choose, verdict, verify
-from heatsim.verification.case import FOLDER, Comparison
+from heatsim.verification.case import FOLDER, Comparison, EndState, one_temperature
 from heatsim.verification.exact import held_series
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -23,6 +25,7 @@ QUICK = "order_held"
 KEYS = {
     *("name", "source", "scenario", "reference", "computed", "error", "tolerance", "order", "least_order", "passed"),
     *("failure", "device", "kernel", "precision", "cells", "steps", "seconds", "method", "step_tolerance", "stages"),
+    "end_state",
 }
 
 
@@ -35,6 +38,10 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def name_of(case: Case) -> str:
+    return case.name
+
+
 def change(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: object) -> None:
     """Replace attributes of a case of the catalog."""
     changed = tuple(replace(case, **attributes) if case.name == name else case for case in CASES)  # type: ignore[arg-type]
@@ -45,15 +52,19 @@ def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[s
     report = empty_folder / "report.json"
     assert main(["verify", "--device", "cpu", "--json", str(report)]) == 0, capsys.readouterr().out
     found = json.loads(report.read_text(encoding="utf-8"))
-    assert [of_case["name"] for of_case in found] == [case.name for case in CASES]
+    assert [of_case["name"] for of_case in found if not of_case["end_state"]] == [case.name for case in CASES]
+    ends = [of_case["name"] for of_case in found if of_case["end_state"]]
+    assert ends == [case.name for case in CASES if isinstance(case.end, EndState)]
     for of_case in found:
         assert set(of_case) == KEYS
         assert of_case["passed"]
         assert of_case["error"] <= of_case["tolerance"]
         assert abs(of_case["computed"] - of_case["reference"]) == of_case["error"]
     out = capsys.readouterr().out
-    assert all(len(line) <= 80 for line in out.splitlines())
-    assert out.count(" pass") == len(CASES) + 1
+    table, said = out.split(" passed in ")
+    assert all(len(line) <= 80 for line in table.splitlines())
+    assert "No end state, because the beam moves: moving_beam" in said
+    assert out.count(" pass") == len(CASES) + len(ends) + 1
     for case in CASES:
         assert re.search(rf"^ {case.name} .* pass", out, re.MULTILINE)
         assert all(len(word) <= 11 for word in case.source.split())
@@ -69,15 +80,43 @@ def test_a_wave_is_of_second_order_in_both_precisions(precision: str) -> None:
     assert found.cells == (32, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "name", ["composite_wall", "contact_resistance", "radiating_slab", "heater_patch", "heated_layer", "kirchhoff_slab"]
-)
-def test_a_case_that_settles_is_right_when_it_is_solved_for(name: str) -> None:
-    """Every transient case whose answer is its steady state."""
-    (found,) = verify([name], ["time.method=steady", "solver.device=cpu"])
-    assert found.passed
-    assert found.steps == 0
-    assert found.kernel == "multigrid"
+def test_every_transient_case_says_what_it_ends_in_or_why_in_nothing() -> None:
+    for case in CASES:
+        assert bool(case.end) != load(case.path).steady, case.name
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if isinstance(case.end, str) and case.end], ids=name_of)
+def test_a_case_without_an_end_state_has_none(case: Case) -> None:
+    """It is refused as a steady state, or something in it changes in time."""
+    try:
+        scenario = load(case.path, ['time={ method = "steady" }'])
+        HeatProblem.from_scenario(scenario)
+    except ScenarioError:
+        return
+    assert "values that change in time" in " ".join(notes_on_steady(scenario))
+
+
+def test_end_states_are_solved_for_alone(empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["verify", "nafems_t4", "order_held", "moving_beam", "--method", "steady"]
+    assert main([*chosen, "--json", "report.json"]) == 0
+    out = capsys.readouterr().out
+    assert "1 of 1 passed" in out
+    assert "No end state, because conditions change in time: order_held" in out
+    (found,) = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    assert (found["method"], found["kernel"], found["steps"]) == ("steady", "multigrid", 0)
+    # 0.1 K of the grid, and 0.01 % of less than 100 K.
+    assert 0.1 < found["tolerance"] <= 0.11
+    assert main(["verify", "moving_beam", "--method", "steady"]) == 2
+    assert "answers none of these cases (moving_beam: the beam moves)" in capsys.readouterr().err
+
+
+def test_an_end_state_that_is_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cells of the slab must have the temperature of the fluid, to the tolerance of the solver alone."""
+    change(monkeypatch, "slab_bi_1", end=one_temperature(393.152))
+    transient, end = verify(["slab_bi_1"], ["solver.device=cpu"])
+    assert transient.passed
+    assert not end.passed
+    assert end.tolerance == 1e-3
 
 
 @pytest.mark.parametrize(
@@ -123,12 +162,12 @@ def test_cases_that_only_euler_answers_are_left_out_with_the_reason(
     assert main([*chosen, "stabilized", "--json", "report.json"]) == 0
     out = capsys.readouterr().out
     assert "2 of 2 passed" in out
-    assert "discrete_cosine did not run with --method stabilized: its answer is that of Euler's steps" in out
+    assert "Did not run with --method stabilized, because the answer is that of Euler's steps" in out
     wave, steady = json.loads(Path("report.json").read_text(encoding="utf-8"))
     assert (wave["method"], steady["method"]) == ("stabilized", "steady")
     assert steady["stages"] is None
     assert main(["verify", "discrete_cosine", "--method", "stabilized"]) == 2
-    assert "answers none of these cases (discrete_cosine: its answer" in capsys.readouterr().err
+    assert "answers none of these cases (discrete_cosine: the answer" in capsys.readouterr().err
 
 
 def test_the_method_euler_is_that_of_the_cases() -> None:
@@ -136,7 +175,7 @@ def test_the_method_euler_is_that_of_the_cases() -> None:
     assert (euler.error, euler.order, euler.steps) == (as_it_is.error, as_it_is.order, as_it_is.steps)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_case_says_where_its_answer_is_from_and_allows_little(case: Case) -> None:
     comment = case.path.read_text(encoding="utf-8").split("\n\n")[0]
     assert re.search(r"^# Source: ", comment, re.MULTILINE)
@@ -173,7 +212,7 @@ def test_a_wrong_answer_fails_the_command(
     [("slab_bi_10", 0.1), ("nafems_t3", 35.0), ("nafems_t4", 52.0), ("order_flux", 4.0), ("order_convection", 4.0)],
 )
 def test_a_conductivity_that_is_wrong_by_one_per_cent_is_noticed(name: str, conductivity: float) -> None:
-    (found,) = verify([name], [f"material.conductivity={1.01 * conductivity!r}", "solver.device=cpu"])
+    found, *_ = verify([name], [f"material.conductivity={1.01 * conductivity!r}", "solver.device=cpu"])
     assert not found.passed
 
 

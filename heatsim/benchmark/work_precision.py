@@ -1,4 +1,4 @@
-"""TimedWork and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
+"""Work and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
 
 The reference is a run in float64 whose steps may have a hundredth of the error of the tightest ones measured. The
 method is of second order, so the error of its whole run falls as the tolerance to the power 2/3: the reference has
@@ -8,6 +8,7 @@ of rounding, without the error in space.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
@@ -98,6 +99,7 @@ class _Difference(Observer):
     def __init__(self, reference: Path) -> None:
         self.error, self.time = 0.0, 0.0
         self._path = reference / folder.FIELDS
+        self._files = ExitStack()
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The due times of fields."""
@@ -105,7 +107,7 @@ class _Difference(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the fields to compare with."""
-        self._reader, self._count = FieldReader(self._path), 0
+        self._reader, self._count = self._files.enter_context(FieldReader(self._path)), 0
 
     def handle(self, state: RunState) -> None:
         """Compare the field, a few planes at a time."""
@@ -121,8 +123,7 @@ class _Difference(Observer):
 
     def close(self) -> None:
         """Close the file."""
-        if hasattr(self, "_reader"):
-            self._reader.close()
+        self._files.close()
 
 
 @dataclass

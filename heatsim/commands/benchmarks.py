@@ -13,45 +13,49 @@ from heatsim.errors import InputError, RunError
 
 _REPEATS = 7
 
+Methods = Annotated[
+    bool,
+    Parameter(
+        help="Instead, run SCENARIO with each method in time, and compare the errors with the times.", negative=""
+    ),
+]
+Patience = Annotated[
+    float | None,
+    Parameter(help="With --methods: leave out Euler's method if it takes longer than this in s. Default: 120."),
+]
+Cells = Annotated[
+    tuple[int, ...] | None,
+    Parameter(
+        help="Cells: one number for a cube, or three along x, y, z. Default: 512 on a GPU, 256 on a CPU.",
+        consume_multiple=True,
+        negative="",
+    ),
+]
+Reductions = Annotated[
+    bool,
+    Parameter(help="Instead, measure sums over a field on a GPU: the textbook ladder and the fused pass.", negative=""),
+]
+Members = Annotated[
+    int | None,
+    Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
+]
+
 
 def bench(
     scenario: Annotated[Path | None, Parameter(help="With --methods: a TOML file.")] = None,
     /,
     *,
-    methods: Annotated[
-        bool,
-        Parameter(
-            help="Instead, run SCENARIO with each method in time, and compare the errors with the times.", negative=""
-        ),
-    ] = False,
+    methods: Methods = False,
     overrides: Overrides = (),
-    patience: Annotated[
-        float | None,
-        Parameter(help="With --methods: leave out Euler's method if it takes longer than this in s. Default: 120."),
-    ] = None,
-    cells: Annotated[
-        tuple[int, ...] | None,
-        Parameter(
-            help="Cells: one number for a cube, or three along x, y, z. Default: 512 on a GPU, 256 on a CPU.",
-            consume_multiple=True,
-            negative="",
-        ),
-    ] = None,
+    patience: Patience = None,
+    cells: Cells = None,
     precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Measure only this precision.")] = None,
     kernel: Annotated[tuple[str, ...], Parameter(help="Measure only this kernel; may be repeated.", negative="")] = (),
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Device to measure.")] = "auto",
     repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = _REPEATS,
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
-    reductions: Annotated[
-        bool,
-        Parameter(
-            help="Instead, measure sums over a field on a GPU: the textbook ladder and the fused pass.", negative=""
-        ),
-    ] = False,
-    members: Annotated[
-        int | None,
-        Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
-    ] = None,
+    reductions: Reductions = False,
+    members: Members = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     plot: Annotated[
         Path | None, Parameter(help="Write a roofline plot, or a work–precision diagram, to this PNG file.")

@@ -18,8 +18,11 @@ def verify(
     kernel: Kernel = None,
     precision: Precision = None,
     method: Annotated[
-        Literal["euler", "stabilized", "implicit"] | None,
-        Parameter(help="Replace time.method of cases in which time passes. Default: as in their scenarios."),
+        Literal["euler", "stabilized", "implicit", "steady"] | None,
+        Parameter(
+            help="Replace time.method of cases in which time passes; steady solves for their end states. "
+            "Default: as in their scenarios, then their end states."
+        ),
     ] = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     show: Annotated[
@@ -43,11 +46,19 @@ def verify(
     with Console(stderr=True).status("…") as status:
         verdicts = run_cases(cases, all_overrides((), device, kernel, precision), method, say=status.update)
     show_table(describe(verdicts))
-    for case in left_out(cases, method):
-        print(f"{case.name} did not run with --method {method}: {case.euler_only}")
+    reasons: dict[str, list[str]] = {}
+    for case, reason in left_out(cases, "steady" if method is None else method):
+        reasons.setdefault(reason, []).append(case.name)
+    what = "No end state" if method in (None, "steady") else f"Did not run with --method {method}"
+    for reason, names in reasons.items():
+        print(f"{what}, because {reason}: {', '.join(names)}")
     if json is not None:
         json.write_text(to_json(verdicts), encoding="utf-8")
-    failed = [verdict.name for verdict in verdicts if not verdict.passed]
+    failed = [
+        f"{verdict.name} (end state)" if verdict.end_state else verdict.name
+        for verdict in verdicts
+        if not verdict.passed
+    ]
     if failed:
         raise RunError(f"{len(failed)} of {len(verdicts)} cases failed: {', '.join(failed)}")
     return 0

@@ -60,8 +60,8 @@
 #else
 #define KEPT(name) name
 #endif
-// The coefficients of stage s. With STAGES each stage has its own; loaded at their use, they take registers for a moment only.
-#if STAGES
+// The coefficients of stage s. Its own ones are loaded at their use, so they take registers for a moment only.
+#if OWN_COEFFICIENTS
 #define OF_STAGE(s) of_stage(shared.stages[s])
 #else
 #define OF_STAGE(s) c
@@ -101,10 +101,10 @@ struct Shared {
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 if the cell is not recorded
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
-#if STAGES
+#if OWN_COEFFICIENTS
     Stage stages[STEPS];
 #endif
-#if FACES
+#if OWN_FACTORS
     Real factor[STEPS];
 #endif
     unsigned long long barrier;
@@ -332,7 +332,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     const unsigned int arriving = own.byte;
     own.byte = arriving_byte(all.cell_types, grid, place, p + 1);
     const Coefficients c = coefficients_of(all, own);
-#elif !STAGES
+#elif !OWN_COEFFICIENTS
     const Coefficients& c = all;
 #endif
     Patch above;
@@ -397,7 +397,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
             for (int i = 0; i < VECTOR; ++i)
 #if SCHEME == STOCHASTIC
                 sum.row[r].at[i] = rounded_sum(seed + dither_seed(0, i, r, 0), T_here.row[r].at[i], sum.row[r].at[i]);
-#elif FACES
+#elif OWN_FACTORS
                 sum.row[r].at[i] = multiply_add(shared.factor[s], sum.row[r].at[i], T_here.row[r].at[i]);
 #else
                 sum.row[r].at[i] = T_here.row[r].at[i] + sum.row[r].at[i];
@@ -432,10 +432,10 @@ __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
 #endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
-#if STAGES
+#if OWN_COEFFICIENTS
     if (slot < STEPS) shared.stages[slot] = sweep[slot].stage;
 #endif
-#if FACES
+#if OWN_FACTORS
     if (slot < STEPS) shared.factor[slot] = sweep[slot].factor;
 #endif
 }

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune_cache, launch, structs, tiling
+from heatsim.kernels import autotune_cache, compilation, launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
@@ -107,9 +107,9 @@ class Task:
         """Whether a kernel works on this grid and device without falling back to single steps."""
         return self.builds(spec)[0].spec == spec
 
-    def builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
+    def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
-        return launch.builds(
+        return compilation.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
             members=self.members is not None,
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.kernels.catalog import KERNELS
-from heatsim.kernels.launch import FOLDER
+from heatsim.kernels.compilation import FOLDER
 
 # The code that launches the kernels and chooses among them.
 _LAUNCHING = ("tiling.py", "autotune.py", "autotune_cache.py")

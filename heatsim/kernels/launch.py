@@ -1,11 +1,9 @@
-"""Compile CUDA kernels with NVRTC, and launch them."""
+"""Launch CUDA kernels: the launches that cover a grid, and the kernels, compiled with NVRTC."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from math import ceil, prod
-from pathlib import Path
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,207 +11,11 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.kernels import structs, tiling
-from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.physics.coefficients import SCHEMES, Scheme
-
-FOLDER = Path(__file__).parent
+from heatsim.kernels.compilation import Build, source
 
 LARGEST_GRID_YZ = 65_535
-_LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
-_PLANES_KEPT = 4  # ROOMS of 07
-_MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
-_RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _MULTIPROCESSORS = 132  # of an H100; the default
-_BARRIER = 16  # bytes of a barrier with its alignment
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
-_REAL = {"float32": "float", "float64": "double"}
-
-
-def source(name: str) -> str:
-    """The source of a .cu file with its headers inserted, so that every cache notices a change in a header."""
-    return _spliced(name)
-
-
-def _spliced(name: str) -> str:
-    text = (FOLDER / name).read_text(encoding="utf-8")
-
-    def splice(include: re.Match[str]) -> str:
-        next_line = text[: include.start()].count("\n") + 2
-        return f'#line 1 "{include[1]}"\n{_spliced(include[1])}\n#line {next_line} "{name}"'
-
-    return re.sub(r'#include "(.+)"', splice, text)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """The features that a run needs from a kernel; none for one constant material with linear faces f − g·T.
-
-    Attributes:
-        faces: conditions solved for the surface temperature, or sources; the other features of a body need this one.
-        materials: several materials.
-        varying: materials that vary with temperature; needs ``materials``.
-        heated: sources in some types of cells.
-        mixed: several conditions on one face cell.
-        contacts: contacts between materials with weighted areas; needs ``materials``.
-        stages: steps of different lengths, each with its own c0…c6; not with ``faces``, whose steps have a factor, and
-            not with stochastic rounding.
-        rate: the increments are added to another field than T, or to 0; needs ``faces`` and increments. Such a kernel
-            does single steps.
-    """
-
-    faces: bool = False
-    materials: bool = False
-    varying: bool = False
-    heated: bool = False
-    mixed: bool = False
-    contacts: bool = False
-    stages: bool = False
-    rate: bool = False
-
-
-_LINEAR = Variant()
-
-
-@dataclass(frozen=True)
-class Build:
-    """A kernel for one precision, scheme and kind of grid.
-
-    Attributes:
-        spec: the kernel.
-        precision, scheme: its arithmetic.
-        vector: consecutive cells in x that a thread owns.
-        access: number of them that one instruction moves; it divides the row length of the grid.
-        variant: the features that the body needs.
-        room: bytes of shared memory for boxes of any size; 0 for kernels without such boxes.
-        members: whether a launch steps the members of an ensemble.
-    """
-
-    spec: KernelSpec
-    precision: str
-    scheme: Scheme
-    vector: int = 1
-    access: int = 1
-    variant: Variant = _LINEAR
-    room: int = 0
-    members: bool = False
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a value."""
-        return np.dtype(self.precision).itemsize
-
-    @property
-    def source(self) -> str:
-        """The .cu file."""
-        spec = self.spec
-        general = spec.varying_source if self.variant.varying else spec.general_source
-        return general if self.variant.faces and general else spec.source
-
-    @property
-    def sweep_dtype(self) -> np.dtype[Any]:
-        """The layout of struct Sweep."""
-        variant = self.variant
-        if variant.faces:
-            return structs.general_sweep_dtype(self.precision, variant.rate)
-        return structs.sweep_dtype(self.precision, variant.stages)
-
-    @property
-    def tile(self) -> tuple[int, int, int]:
-        """Cells along x, y, z that a block writes, in kernels without a pipeline."""
-        x, y, z = self.spec.tile
-        rows = 1 if self.variant.faces else self.spec.rows  # code for faces needs the registers
-        return (x if self.spec.boxed else x * self.vector), y * rows, z
-
-    @property
-    def pipeline(self) -> tiling.Pipeline | None:
-        """The block of a kernel that streams planes through several steps; None for other kernels."""
-        spec = self.spec
-        if spec.steps == 1 or spec.boxed:
-            return None
-        return tiling.Pipeline(
-            *(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize), corrected=self.variant.faces
-        )
-
-    @property
-    def deferred_planes(self) -> int | None:
-        """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
-
-        Deferred cells should still be in a cache when they are updated. For materials that vary with temperature, more
-        planes save table look-ups at the ends of the march.
-        """
-        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1:
-            return None
-        return 6 if self.variant.varying else 5 if self.variant.materials and self.itemsize == 4 else 4
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of dynamic shared memory of a block: two boxes, or struct Shared of 07."""
-        spec, pipeline = self.spec, self.pipeline
-        if self.room:
-            return self.room
-        if spec.boxed:
-            halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
-            return 2 * prod(n + 2 * extra for n, extra in zip(spec.tile, halo, strict=True)) * self.itemsize
-        if pipeline is None:
-            return 0
-        cells = pipeline.threads * pipeline.vector  # in a row of each thread
-        edges, planes = 2 * (pipeline.steps - 1) * 2 * cells, (_PLANES_KEPT + 1) * pipeline.rows * cells
-        narrowest = min(tiling.LANES)
-        border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
-        heats = 2 * pipeline.steps * border
-        terms = (12 + 4 * self.variant.stages + self.variant.faces) * pipeline.steps
-        size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
-        size += tiling.SEGMENT.itemsize + _BARRIER
-        if self.members:
-            size += 2 * np.dtype(np.uint64).itemsize + structs.LEDGER.itemsize
-        return ceil(size / 16) * 16
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Compiler options: the macros of stencil.cuh; contraction to fma is off, so that all kernels agree."""
-        macros = {
-            "REAL": _REAL[self.precision],
-            "SCHEME": SCHEMES.index(self.scheme),
-            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self.spec.block, strict=True)),
-            "VECTOR": self.vector,
-            "ACCESS": self.access,
-            "STEPS": self.spec.steps,
-            "ROWS": self.spec.rows,
-            "FACES": int(self.variant.faces),
-            "MATERIALS": 2 if self.variant.varying else int(self.variant.materials),
-            "CONTACTS": int(self.variant.contacts),
-            "MEMBERS": int(self.members),
-            "HEATED": int(self.variant.heated),
-            "MIXED": int(self.variant.mixed),
-            "STAGES": int(self.variant.stages),
-            "RATE": int(self.variant.rate),
-        }
-        if self.deferred_planes:
-            macros["DEFERRED_PLANES"] = self.deferred_planes
-        if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
-            macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
-        if self.spec.boxed:
-            macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
-        return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
-
-
-def build(
-    spec: KernelSpec,
-    precision: str,
-    scheme: Scheme,
-    grid: Grid,
-    variant: Variant = _LINEAR,
-    members: bool = False,
-) -> Build:
-    """The build of a kernel for a grid, with the widest accesses that divide its rows."""
-    many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if many_registers and prod(spec.block) == _MOST_THREADS:
-        x, y, z = spec.block
-        spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
-    widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
-    access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
-    vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, variant, members=members)
 
 
 @dataclass(frozen=True)
@@ -366,33 +168,3 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     if kernel.shared_bytes:
         function.max_dynamic_shared_size_bytes = kernel.shared_bytes
     return CudaKernel(kernel, function, cupy)
-
-
-def builds(
-    spec: KernelSpec,
-    precision: str,
-    scheme: Scheme,
-    grid: Grid,
-    periodic: tuple[bool, bool, bool],
-    block_memory: int,
-    variant: Variant = _LINEAR,
-    members: bool = False,
-) -> tuple[Build, ...]:
-    """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
-
-    A kernel of several steps per sweep needs ``shared_bytes`` <= ``block_memory``; a pipeline also needs a grid that
-    its patches fill. Otherwise single steps do all the work, to the same bits.
-    """
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate:
-        return (single,)
-    several = build(spec, precision, scheme, grid, variant, members)
-    nx, ny, _ = grid.cells
-    filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
-    if variant.faces:
-        # The grid must consist of whole patches and, along periodic axes, of whole bricks of boxes.py.
-        filled &= nx % several.vector == 0 and ny % spec.rows == 0
-        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
-    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
-        return (single,)
-    return several, single

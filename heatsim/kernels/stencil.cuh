@@ -16,7 +16,7 @@
 // Macros set on the compiler's command line:
 //     REAL             float or double
 //     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
-//     BLOCK_X/Y/Z       threads of a block along each axis
+//     BLOCK_X/Y/Z      threads of a block along each axis
 //     VECTOR           consecutive cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
 //     CONTACTS         1 if contacts between materials have weights
@@ -24,14 +24,18 @@
 //     MIXED            1 if several conditions share face cells; needs FACES
 //     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
 //     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES
-//     STAGES           1 if steps have different lengths, so that each has its own coefficients; not with FACES
-//     RATE             1 if the increments are added to another field than T, or to 0; needs FACES and increments
+//     STAGES           1 if steps have different lengths: each has its own coefficients or, with FACES, a factor of its increments
+//     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
 #define STOCHASTIC 2  // INCREMENTS, rounded up or down by a hash of (step, cell): small changes are kept on average
 
 typedef REAL Real;
+
+// How steps of different lengths differ.
+#define OWN_COEFFICIENTS (STAGES && !FACES)
+#define OWN_FACTORS (STAGES && FACES)
 
 struct Grid {
     int nx, ny, nz;
@@ -57,7 +61,7 @@ struct Coefficients {
 };
 
 #if !FACES
-#if STAGES
+#if OWN_COEFFICIENTS
 // The coefficients of one step: c0, c1 = c2, c3 = c4, c5 = c6.
 struct __align__(16) Stage {
     Real c0, x, y, z;
@@ -68,7 +72,7 @@ struct __align__(16) Stage {
 // have different lengths; the step's number.
 struct Sweep {
     Real f[6], g[6];
-#if STAGES
+#if OWN_COEFFICIENTS
     Stage stage;
 #endif
     unsigned int step;
@@ -80,8 +84,8 @@ struct Ledger {
 };
 #endif
 
-// The coefficients of a step: those of all steps or, with STAGES, a copy of those in its struct Sweep.
-#if STAGES
+// The coefficients of a step: those of all steps or a copy of those in its struct Sweep.
+#if OWN_COEFFICIENTS
 __device__ __forceinline__ Coefficients of_stage(const Stage& stage)
 {
     return {stage.c0, stage.x, stage.x, stage.y, stage.y, stage.z, stage.z};
@@ -217,13 +221,12 @@ __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Rea
     return add_above(c, T, above, sum_before_above(c, T, west, east, south, north, begin_sum(c, below)));
 }
 
-// The new value from the sum over neighbours and faces. Steps of composite bodies have a factor; it is 1 in steps of the length
-// for which the tables are made.
+// The new value from the sum over neighbours and faces.
 __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, Real T, Real sum)
 {
 #if SCHEME == SEVEN_TERM
     return sum;
-#elif SCHEME == INCREMENTS && FACES
+#elif SCHEME == INCREMENTS && OWN_FACTORS
     return multiply_add(sweep->factor, sum, T);
 #elif SCHEME == INCREMENTS
     return T + sum;

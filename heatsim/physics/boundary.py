@@ -315,12 +315,12 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
         most = xp.where(radiating, xp.maximum(xp.maximum(to_ambient, zero), hottest - T), number(xp.inf))
         rise = xp.where(settled, step - step * second, xp.minimum(driving / (losses + exchange), most))
     for _ in range(NEWTON_STEPS):
+        if settled.all():
+            break
         a = xp.maximum(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))
         excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
         change = excess / (four * emission * (a * a * a) + losses)
         rise = xp.where(settled, rise, xp.minimum(rise + change, most))
         settled |= xp.abs(change) <= tolerance * xp.abs(rise)
-        if settled.all():
-            break
     return xp.asarray(rise)

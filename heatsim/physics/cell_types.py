@@ -133,10 +133,15 @@ class CellTypes:
             deviation: T − T_ref in K, of the same shape.
             xp: NumPy, or CuPy, of whose arrays both are.
         """
+        tables = list(dict.fromkeys(self.enthalpies))
+        if len(tables) == 1:
+            return of(tables[0], deviation, xp)
         found = xp.empty(deviation.shape)
-        out, numbers, values = found.reshape(-1), cell_types.reshape(-1), deviation.reshape(-1)
-        for cell_type, enthalpy in enumerate(self.enthalpies):
-            cells = xp.flatnonzero(numbers == cell_type)
+        out, values = found.reshape(-1), deviation.reshape(-1)
+        table_of = np.array([tables.index(enthalpy) for enthalpy in self.enthalpies], dtype=np.uint8)
+        numbers = xp.asarray(table_of)[cell_types.reshape(-1)]
+        for number, enthalpy in enumerate(tables):
+            cells = xp.flatnonzero(numbers == number)
             if len(cells):
                 out[cells] = of(enthalpy, values[cells], xp)
         return found

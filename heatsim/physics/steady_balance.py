@@ -41,13 +41,16 @@ class SteadyBalance:
         surfaces: faces that exchange heat, then what borders on void.
     """
 
-    def __init__(self, body: Balanced, reference: float, xp: Any = np, *, changing: bool = False) -> None:
+    def __init__(
+        self, body: Balanced, reference: float, xp: Any = np, cells: Any = None, *, changing: bool = False
+    ) -> None:
         """Look at the conditions and sources at t = 0.
 
         Args:
             body: materials, boundary, sources.
             reference: the temperature in K that deviations are counted from.
             xp: NumPy, or CuPy.
+            cells: the bytes ``materials.cells`` on the device; copied from there if not given.
             changing: whether :meth:`move_to` will be called.
 
         Raises:
@@ -57,7 +60,7 @@ class SteadyBalance:
         self.reference = reference
         capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
-        self._types = xp.asarray(self.materials.cells)
+        self._types = xp.asarray(self.materials.cells) if cells is None else cells
         self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing)
 
     def move_to(self, stage: Rows) -> None:
@@ -150,9 +153,11 @@ class SteadyBalance:
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
-        # All are fetched from a GPU at once.
-        heats = [self._heat(surface, T) for surface, T in zip(self.surfaces, temperatures, strict=True)]
-        for surface, heat in zip(self.surfaces, self.xp.stack(heats).tolist() if heats else [], strict=True):
+        parts = [self._heat(surface, T) for surface, T in zip(self.surfaces, temperatures, strict=True)]
+        # All sums are fetched from a GPU at once.
+        sums = self.xp.stack([part for _, _, part in parts]).tolist() if parts else []
+        for surface, (offset, factor, _), total in zip(self.surfaces, parts, sums, strict=True):
+            heat = offset + factor * total
             faces[surface.name] += heat
             if surface.number in patches:
                 patches[surface.number] += heat
@@ -160,13 +165,17 @@ class SteadyBalance:
         void = faces.pop(VOID)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
 
-    def _heat(self, surface: SteadySurface, T: Any) -> Any:
-        """Heat in W through a surface into the body, that of beams left out; a number of the device."""
+    def _heat(self, surface: SteadySurface, T: Any) -> tuple[float, float, Any]:
+        """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
+
+        Returns:
+            The offset and the factor, numbers of the host, and the sum, a number of the device.
+        """
         if self.is_linear(surface) and surface.alike:
             heat, slope = surface.linear_terms()
             # Sums of arrays with gaps are slow on a GPU.
-            return heat * T.size - slope * self.xp.ascontiguousarray(T).sum()
-        return (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
+            return heat * T.size, -slope, self.xp.ascontiguousarray(T).sum()
+        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
 
     def exchange(self, surface: SteadySurface, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""

@@ -207,8 +207,9 @@ class _Finder:
         if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
             return
         exchanges, materials = self._exchanging(), body.materials
-        alike = materials.uniform and not materials.varies and not beams and not body.boundary.maps[face].size
-        if alike and not self._changing:
+        half = materials.half[axis]
+        one_half = bool((half == half[0]).all()) and not materials.varies
+        if one_half and not beams and not body.boundary.maps[face].size and not self._changing:
             if exchanges[face]:
                 at = _Places(face, _slices_at(face), None, None)
                 yield self._surface(FACES[face], face, axis, at, 0, 1.0, 1.0, 0.0)

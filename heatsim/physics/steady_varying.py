@@ -52,10 +52,13 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
     cell_types = _cell_types(xp, materials, types, T.shape)
     potential = materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, T, xp)
     conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_types, T, xp)
-    material = xp.asarray(np.array([cell_type.material for cell_type in materials.types], dtype=np.uint8))[cell_types]
-    count = len(materials.palette)
-    cells = xp.maximum(xp.bincount(material.reshape(-1), minlength=count), 1)
-    weight = (xp.bincount(material.reshape(-1), conducting.reshape(-1), minlength=count) / cells)[material]
+    owners = np.array([cell_type.material for cell_type in materials.types], dtype=np.uint8)
+    material, weight = xp.asarray(owners)[cell_types], xp.zeros(T.shape)
+    for owner, count in enumerate(np.bincount(owners, materials.counts).tolist()):
+        if count:
+            # A GPU counts cells of few materials slowly by bincount: all threads add to the same numbers.
+            own = material == owner
+            weight += own * ((own * conducting).sum() / count)
     gain, links = xp.zeros(T.shape), []
     for axis, d in enumerate(materials.grid.spacing):
         area, dimension = materials.grid.cell_volume / d, 2 - axis

@@ -84,7 +84,9 @@ def find_steady_state(state: RunState, stop: Stop) -> None:
         NotConvergedError, NotFiniteError: no steady state was found; says why.
     """
     try:
-        state.steady = steady_state.find_steady_state(state.problem, state.field, lambda: stop.requested)
+        state.steady = steady_state.find_steady_state(
+            state.problem, state.field, state.arrays.body.cells, lambda: stop.requested
+        )
     except Interrupted as error:
         raise Interrupted(f"{error}; start it over with `{resume_command(state.folder)}`") from None
     state.initial_heat = state.statistics.heat()

@@ -64,7 +64,7 @@ class Plan:
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         needed = device_bytes.of_run(problem, kernel)
-        solver_bytes = steady_state.device_bytes(grid, problem.precision) if scenario.steady else 0
+        solver_bytes = steady_state.device_bytes(problem) if scenario.steady else 0
         if scenario.time.method == "implicit":
             solver_bytes = field_stages.device_bytes(problem)
         # The fast CPU kernel stores the potentials of all cells.

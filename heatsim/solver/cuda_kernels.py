@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from heatsim.kernels import autotune, launch
+from heatsim.kernels import autotune, compilation, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
+from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
-from heatsim.kernels.launch import Variant
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.corrected_trial import TrialSteps, is_faster
@@ -132,18 +132,20 @@ class CudaKernels:
                 return Prepared(Choice(Shape(build.spec), "tried" if tried else "by rule"), [many, one])
         return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
 
-    def _builds(self, spec: KernelSpec) -> tuple[launch.Build, ...]:
+    def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem
-        return launch.builds(
+        return compilation.builds(
             *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
             self._field.device.block_memory(),
             self._wanted.variant,
         )
 
-    def _launched(self, build: launch.Build, planes: int | None = None, recorded: bool = False) -> Launched:
+    def _launched(self, build: compilation.Build, planes: int | None = None, recorded: bool = False) -> Launched:
         return launch.compile_kernel(build), self._launches(build, planes, recorded)
 
-    def _launches(self, build: launch.Build, planes: int | None = None, recorded: bool = False) -> list[launch.Launch]:
+    def _launches(
+        self, build: compilation.Build, planes: int | None = None, recorded: bool = False
+    ) -> list[launch.Launch]:
         problem, processors = self._problem, self._field.device.multiprocessors()
         return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded)
 

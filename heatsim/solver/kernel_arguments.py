@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import structs
+from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_body import Entries, LinkTables
-from heatsim.kernels.launch import Variant
 from heatsim.physics.coefficients import Scheme, choose_stage_scheme, derive, stage_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -131,10 +131,11 @@ class LinearArguments:
 class GeneralArguments:
     """Arguments for all other bodies, and for the rate of change of any body.
 
-    Stages of different lengths take the kernels of ``variant`` with increments, and the tables for ``reference_dt``.
+    Stages of different lengths take the tables for ``reference_dt`` and kernels with increments.
 
     Attributes:
-        variant: the form of the kernels.
+        variant: the form of the kernels that do steps of equal lengths.
+        stage_variant: the form of those that do stages of different lengths.
         rate_variant: the form of the kernel that adds increments to another field than the one they are found from.
         arrays: the body's arrays on the field's device.
         entries: the ledger's sums.
@@ -152,7 +153,8 @@ class GeneralArguments:
             mixed=bool(len(problem.boundary.mixed.places)),
             contacts=materials.exposure is not None and materials.exposure.contacts,
         )
-        self.rate_variant = replace(self.variant, rate=True)
+        self.stage_variant = replace(self.variant, stages=True)
+        self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
         self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
         self._problem = problem

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
@@ -260,7 +260,7 @@ class CudaStageKernels(StageKernels):
     @cached_property
     def _kernels(self) -> CudaKernels:
         problem, linear, general = self._problem, self._linear, self._general
-        variant = general.variant if linear is None else linear.stage_variant
+        variant = general.stage_variant if linear is None else linear.stage_variant
         return CudaKernels(
             *(problem, self._field, Wanted(self._spec, self._tuned, variant, self.likely_stages, self.recorded)),
             *(self._trial_coefficients, self._trial_steps),
@@ -269,7 +269,7 @@ class CudaStageKernels(StageKernels):
     @cached_property
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
-        (build,) = launch.builds(
+        (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
             *(device.block_memory(), self._general.rate_variant),
         )

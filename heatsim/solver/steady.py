@@ -4,24 +4,25 @@
       CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
     until          max |MG(b − A·x)| < 0.1·tolerance                              b − A·x in float64
 
-z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. Where a step leaves more
-than half of the error, so does a cycle, and z has to be smaller: by 2·(1 − rate). The residual b − A·x is
+z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. Of an error that cycles
+hardly reduce z shows only a share: an eigenvalue θ of MG·A. Conjugate gradients find the smallest one on their way,
+and z has to be below θ·tolerance too. The residual b − A·x is
 calculated in float64; what conjugate gradients make of it in float32 drifts, so it is calculated afresh whenever it
 has fallen to DRIFT of what it was. A problem that is linear needs one Newton step.
 
-Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §9.2 (preconditioned conjugate gradients); van der
-Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo, Eisenstat & Steihaug, *SIAM J. Numer.
-Anal.* 19 (1982) 400 (inexact Newton).
+Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §6.7.3 (eigenvalues), §9.2 (preconditioned
+conjugate gradients); van der Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo,
+Eisenstat & Steihaug, *SIAM J. Numer. Anal.* 19 (1982) 400 (inexact Newton).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
-from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.solver.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady_equations import Equations, LinearSystem
 
 # The largest correction that is left, as a fraction of the tolerance.
@@ -30,12 +31,14 @@ MARGIN = 0.1
 FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
+# Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
+ROUNDING = 1e-6
 # The range is found again each time when corrections have fallen to this fraction.
 LOOK = 0.01
 # Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
-# Steps of conjugate gradients after which the rate at which the error falls is known; more than this is not believed.
-_FEW, SLOWEST = 3, 0.99
+# The smallest share of an error that z is believed to show.
+SMALLEST_SHARE = 0.005
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
 
 
@@ -99,95 +102,92 @@ class Search:
     ) -> None:
         self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
         self._most = MOST_CYCLES if most is None else most
-        self._cycle: VCycle | None = None
+        self._gradients: ConjugateGradients | None = None
+        # α and β of the steps since the last residual in float64.
+        self._steps: list[tuple[float, float]] = []
 
     def solve(self, tolerance: float | None = None) -> Convergence:
         """Find the solution; arguments and errors are those of :func:`solve`."""
         progress = self._progress = Convergence(tolerance=SMALLEST if tolerance is None else tolerance)
-        self._given, self._looked_at, self._rate = tolerance, np.inf, 0.0
+        self._given, self._looked_at, self._share = tolerance, np.inf, 1.0
         while progress.newton_steps < MOST_NEWTON_STEPS:
             progress.newton_steps += 1
             if self.newton_step():
                 return progress
         raise NotConvergedError(
             f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one left "
-            f"corrections of {progress.correction:.3g} K. Begin closer to it with initial.temperature, or allow a "
-            "larger time.tolerance"
+            f"corrections of {progress.correction:.3g} K. There is none if sources take out more heat than surfaces "
+            "can supply. Otherwise begin closer to it with initial.temperature, or allow a larger time.tolerance"
         )
 
     def newton_step(self) -> bool:
         """Linearise, and solve that; whether the solution is found."""
-        system, xp = self._equations.linearise(), self._equations.xp
-        if self._cycle is None:
-            self._cycle = VCycle(xp, self._sweeps, system.operator)
-            self._r, self._p, self._z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
-            self._scalars = self._sweeps.scalars()
+        system = self._equations.linearise()
+        if self._gradients is None:
+            self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
+            self._step = self._sweeps.repeated(self._gradients.step)
         elif system.changed:
-            self._cycle.refresh()
-        found = self._solve(system, self._cycle)
+            self._gradients.cycle.refresh()
+        found = self._solve(system, self._gradients)
         self._equations.update(system)
         return found
 
-    def _solve(self, system: LinearSystem, cycle: VCycle) -> bool:
+    def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""
-        A, x, sweeps, progress = system.operator, system.x, self._sweeps, self._progress
-        steps, first, self._looked_at = 0, 0.0, np.inf
-        step = sweeps.repeated(lambda: self._step(system, cycle))
+        progress, steps, first, self._looked_at = self._progress, 0, 0.0, np.inf
         while True:
-            sweeps.residual(A, x, system.b, self._r)
-            self._precondition(cycle)
-            start = rz = self._look(cycle)
-            first = progress.correction if steps == 0 else first
-            self._p[...] = self._z
-            trusted = 0
+            gradients.begin(system.b)
+            start = rz = self._look(gradients, stepped=False)
+            largest, self._steps = progress.correction, []
+            first = largest if steps == 0 else first
+            gradients.turn()
             while not (found := self._is_found(system)):
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
                     break
-                step()
-                rz = self._look(cycle)
-                steps, trusted = steps + 1, trusted + 1
-                if trusted >= _FEW and rz > 0.0:
-                    self._rate = min((rz / start) ** (0.5 / trusted), SLOWEST)
-            x += self._z
-            if found:
+                self._step()
+                rz = self._look(gradients, stepped=True)
+                steps += 1
+            self._find_share()
+            gradients.end()
+            if found and (not self._steps or ROUNDING * largest < MARGIN * progress.tolerance):
                 return system.exact or steps == 0
             if not system.exact:
                 return False
 
-    def _step(self, system: LinearSystem, cycle: VCycle) -> None:
-        """One step of conjugate gradients, the next direction included; nothing here waits for the device."""
-        sweeps, scalars = self._sweeps, self._scalars
-        sweeps.apply(system.operator, self._p, self._Ap, scalars)
-        sweeps.advance(system.x, self._p, self._r, self._Ap, scalars)
-        self._precondition(cycle)
-        sweeps.direct(self._p, self._z, scalars)
-
-    def _precondition(self, cycle: VCycle) -> None:
-        """Make z = MG(r), and r·z."""
-        cycle.solve(self._r, self._z, self._Ap)
-        self._sweeps.inner(self._r, self._z, self._scalars)
-
     def _is_found(self, system: LinearSystem) -> bool:
-        """Whether the correction is small enough; where cycles take little of the error away it has to be smaller."""
+        """Whether the correction is small enough; where it may show a small share of the error it has to be smaller."""
         progress = self._progress
         if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
             progress.tolerance = max(SMALLEST, FRACTION * (highest - lowest))
             self._looked_at = progress.correction
-        return progress.correction < MARGIN * progress.tolerance * min(1.0, 2.0 * (1.0 - self._rate))
+        if progress.correction >= MARGIN * progress.tolerance:
+            return False
+        self._find_share()
+        return progress.correction < self._share * progress.tolerance
 
-    def _look(self, cycle: VCycle) -> float:
+    def _find_share(self) -> None:
+        """Look at the steps since the last residual in float64 for the smallest share of an error that z shows."""
+        self._share = min(self._share, max(smallest_eigenvalue(self._steps), SMALLEST_SHARE))
+
+    def _look(self, gradients: ConjugateGradients, *, stepped: bool) -> float:
         """Wait for a cycle and for the application of A before it; returns r·z.
+
+        Args:
+            gradients: whose numbers are read.
+            stepped: whether they have done a step, whose α and β are kept.
 
         Raises:
             NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.
         """
-        progress, scalars = self._progress, self._sweeps.read(self._scalars)
-        progress.applications += 1.0 + cycle.applications
+        progress, scalars = self._progress, self._sweeps.read(gradients.scalars)
+        progress.applications += 1.0 + gradients.cycle.applications
         progress.cycles += 1
         rz, progress.correction = scalars.rz, scalars.largest
+        if stepped and scalars.energy > 0.0 and scalars.rz_before > 0.0:
+            self._steps.append((scalars.rz_before / scalars.energy, rz / scalars.rz_before))
         if not np.isfinite(rz):
             raise NotFiniteError(f"numbers overflow in the search for the {self._equations.sought}; nothing was saved")
         if self._stopped():
@@ -198,3 +198,14 @@ class Search:
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"
             )
         return rz
+
+
+def smallest_eigenvalue(steps: Sequence[tuple[float, float]]) -> float:
+    """The smallest eigenvalue of MG·A that conjugate gradients have seen, from α and β of their steps; 1 if none."""
+    if not steps:
+        return 1.0
+    alpha, beta = np.array(steps).T
+    diagonal = 1.0 / alpha
+    diagonal[1:] += beta[:-1] / alpha[:-1]
+    beside = np.sqrt(beta[:-1]) / alpha[:-1]
+    return float(np.linalg.eigvalsh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))[0])

@@ -1,20 +1,24 @@
 """The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
+from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.physics.steady_surfaces import SteadySurface
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
 LEAST, MOST = 0.5, 2.0
+# The coldest first guess in K of such a problem.
+COLDEST = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """A·x = b, in units of the balance's scale.
+    """A·x = b, in units of the balance's scale. All systems of the same equations are in the same arrays.
 
     Attributes:
         operator: A.
@@ -36,6 +40,11 @@ class LinearSystem:
 class Equations:
     """The balance of a body on a device.
 
+    A linear problem is one system, for the temperatures. Where surfaces radiate, each system is for a change δ of the
+    temperatures, so that roundings of its right-hand side become small with δ:
+
+        (A + slopes(T))·δ = sources + exchange(T) − A·T          slopes and exchange of the surfaces that radiate
+
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
@@ -44,20 +53,25 @@ class Equations:
 
     sought = "steady state"
 
-    def __init__(self, balance: SteadyBalance, precision: str, temperature: Any) -> None:
+    def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
         """Make conductances and sources.
 
         Args:
             balance: of the body, with arrays of the device.
             precision: of conductances and sources.
             temperature: the first guess as deviations in K, float64 on the device; is written to.
+            sweeps: work on the device's arrays.
         """
         self.xp, self.temperature = balance.xp, temperature
+        if not balance.linear:
+            # At 0 K a surface that radiates has no slope.
+            balance.xp.maximum(temperature, COLDEST - balance.reference, out=temperature)
         self._balance, self._scale = balance, balance.scale
         self._operator = Operator(
             balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
         )
         self._b = balance.sources(precision, self._scale)
+        self._sweeps = sweeps
         self._bent = [surface for surface in balance.surfaces if not balance.is_linear(surface)]
         for surface in balance.surfaces:
             if balance.is_linear(surface):
@@ -78,22 +92,42 @@ class Equations:
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is the next temperature."""
-        linear, ground, b = self._balance.linear, self._operator.ground, self._b
+        operator, b, scale, T = self._operator, self._b, self._scale, self.temperature
+        if self.linear:
+            return LinearSystem(operator, b, T, T, exact=True)
         # A cell at an edge of the body has several surfaces.
         for surface, base in zip(self._bent, self._base, strict=True):
             surface.put(base[0], b)
-            surface.put(base[1], ground)
+            surface.put(base[1], operator.ground)
+        slopes, lost = [], []
         for surface in self._bent:
-            T = surface.of(self.temperature)
-            heat, slope = self._balance.exchange(surface, T)
-            self._add(surface, heat + slope * T, slope)
-        x = self.temperature if linear else self.temperature.copy()
-        return LinearSystem(self._operator, self._b, x, x, exact=linear)
+            heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
+            # What b rounds away is added to the gain, which is small near the solution.
+            before = surface.of(b).astype("float64")
+            surface.add(heat, b)
+            lost.append(heat - (surface.of(b) - before))
+            slopes.append(slope)
+        self._sweeps.residual(operator, T, b, self._gain)
+        for surface, slope, rounded in zip(self._bent, slopes, lost, strict=True):
+            surface.add(rounded, self._gain)
+            surface.add(slope, operator.ground)
+        self._change[...] = 0.0
+        return LinearSystem(operator, self._gain.astype(b.dtype, copy=False), self._change, T, exact=False)
 
     def update(self, system: LinearSystem) -> None:
-        """Take over the solution, or a part of the way there."""
+        """Add the change, or a part of it."""
         if not system.exact:
-            self._move_to(system.x)
+            self._move_to(self.temperature + system.x)
+
+    @cached_property
+    def _change(self) -> Any:
+        """What systems are solved for that are not linear, float64."""
+        return self.xp.empty_like(self.temperature)
+
+    @cached_property
+    def _gain(self) -> Any:
+        """The heat that cells gain at the present temperatures, in units of the scale, float32."""
+        return self.xp.empty(self.temperature.shape, dtype="float32")
 
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
@@ -109,7 +143,7 @@ class Equations:
         """Take temperatures over, as deviations in K, as far as one step may go."""
         xp, reference = self.xp, self._balance.reference
         kelvin = self.temperature + reference
-        xp.clip(T, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, 1.0) - reference, out=self.temperature)
+        xp.clip(T, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, COLDEST) - reference, out=self.temperature)
 
 
 class VaryingEquations(Equations):
@@ -117,7 +151,7 @@ class VaryingEquations(Equations):
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
-        balance, scale, xp, ground = self._balance, self._scale, self.xp, self._operator.ground
+        balance, scale, ground = self._balance, self._scale, self._operator.ground
         self._linearised = found = balance.linearise(self.temperature)
         for link, values in zip(self._operator.links, found.links, strict=True):
             link[...] = values / scale
@@ -130,7 +164,8 @@ class VaryingEquations(Equations):
             surface.add(heat / scale, residual)
             surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
-        return LinearSystem(self._operator, self._b, xp.zeros(ground.shape), self.temperature, exact=False)
+        self._change[...] = 0.0
+        return LinearSystem(self._operator, self._b, self._change, self.temperature, exact=False)
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""

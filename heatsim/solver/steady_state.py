@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from heatsim.device import Device
-from heatsim.grid import Grid
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.scenario import radiates
 from heatsim.solver.field import Field
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
@@ -23,6 +24,8 @@ METHOD = "multigrid"
 # Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
 # linear problem others take.
 _FEW, _SEVERAL, _NEWTON = 50, 120, 3
+# Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
+_RADIATING, _VARYING = 6, 24
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,15 @@ class SteadyState:
     flows: Flows
 
 
-def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], bool] = lambda: False) -> SteadyState:
+def find_steady_state(
+    problem: HeatProblem, field: Field, cells: Any = None, stopped: Callable[[], bool] = lambda: False
+) -> SteadyState:
     """Replace the field, which holds the first guess, by the steady state.
 
     Args:
         problem: of a scenario with ``method = "steady"``.
         field: on the device that is to work.
+        cells: the bytes ``problem.materials.cells`` on that device; copied there if not given.
         stopped: whether to give up.
 
     Raises:
@@ -51,11 +57,12 @@ def find_steady_state(problem: HeatProblem, field: Field, stopped: Callable[[], 
         Interrupted: ``stopped`` said so.
     """
     device, materials = field.device, problem.materials
-    balance = SteadyBalance(problem, field.reference, device.xp)
+    balance = SteadyBalance(problem, field.reference, device.xp, cells)
     guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
     make = VaryingEquations if materials.varies else Equations
-    equations = make(balance, problem.precision, guess)
-    progress = solve(equations, make_sweeps(device), problem.scenario.time.tolerance, stopped)
+    sweeps = make_sweeps(device)
+    equations = make(balance, problem.precision, guess, sweeps)
+    progress = solve(equations, sweeps, problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = equations.flows()
     field.deviation[...] = balance.contents(T)
@@ -68,11 +75,18 @@ def make_sweeps(device: Device) -> LevelSweeps:
     return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device, partial(record, device))
 
 
-def device_bytes(grid: Grid, precision: str) -> int:
-    """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels."""
-    item, single = np.dtype(precision).itemsize, 4
+def device_bytes(problem: HeatProblem) -> int:
+    """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels.
+
+    Where surfaces radiate or conductivities vary, temporary arrays in float64 of a linearisation are added.
+    """
+    grid, item, single, double = problem.grid, np.dtype(problem.precision).itemsize, 4, 8
     links = [grid.cell_volume / d**2 for d in grid.spacing]
-    finest = 5 * item + 8 + 4 * single
+    finest = 5 * item + double + 4 * single
+    if problem.materials.varies:
+        finest += _VARYING * double
+    elif any(map(radiates, problem.boundary.conditions)):
+        finest += _RADIATING * double
     return finest * grid.cell_count + (4 * item + 3 * single) * cells_below(grid.shape, links)
 
 

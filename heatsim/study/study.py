@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from heatsim.device import usable_cores
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
@@ -214,7 +215,7 @@ class Study:
         largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
         largest.check_capacity(self.folder)
         self._check_disk(plans)
-        cores, gpus = _cores(), _gpus() if device.backend == "cuda" else []
+        cores, gpus = usable_cores(), _gpus() if device.backend == "cuda" else []
         count = self._workers or min(len(gpus) or cores, _fitting(largest))
         sharing = -(-count // max(len(gpus), 1))
         groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
@@ -245,10 +246,6 @@ def _fitting(largest: Plan) -> int:
     if largest.device.backend == "cuda":
         return 1 << 30
     return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _gpus() -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from heatsim.benchmark import check_writable
 from heatsim.errors import InputError
 from heatsim.scenario import ADAPTIVE, suggest
-from heatsim.verification.case import Case
+from heatsim.verification.case import Case, EndState
 from heatsim.verification.catalog import CASES
 from heatsim.verification.verdict import Verdict, check
 
@@ -25,18 +25,19 @@ def verify(
     Args:
         names: names of cases; empty for all.
         overrides: "key.path=value" texts that replace single values of every scenario, such as its device.
-        method: "euler", "stabilized" or "implicit" for cases in which time passes; None for the method of each
-            scenario. Cases that the method cannot answer do not run; :func:`left_out` names them.
+        method: "euler", "stabilized" or "implicit" for cases in which time passes, "steady" for their end states; None
+            for the method of each scenario, and then for its end state. Cases that the method cannot answer do not
+            run; :func:`left_out` names them.
         say: called with the name of each case before it runs.
 
     Raises:
         InputError: no such case, or the method can answer none of them; the requested device or kernel is not
             available.
     """
-    unfit = left_out(names, method)
+    unfit = dict(left_out(names, method))
     cases = [case for case in choose(names) if case not in unfit]
     if not cases:
-        reasons = "; ".join(f"{case.name}: {case.euler_only}" for case in unfit)
+        reasons = "; ".join(f"{case.name}: {reason}" for case, reason in unfit.items())
         raise InputError(
             f"--method {method} answers none of these cases ({reasons}); choose other cases or --method euler"
         )
@@ -44,16 +45,20 @@ def verify(
     for case in cases:
         say(case.name)
         verdicts.append(check(case, overrides, method))
+        if method is None and isinstance(case.end, EndState):
+            verdicts.append(check(case, overrides, "steady"))
     return verdicts
 
 
-def left_out(names: Sequence[str], method: str | None) -> list[Case]:
-    """The chosen cases that a method cannot answer; ``euler_only`` of each says why.
+def left_out(names: Sequence[str], method: str | None) -> list[tuple[Case, str]]:
+    """The chosen cases that a method cannot answer, each with the reason; with "steady" those without an end state.
 
     Raises:
         InputError: there is no case with one of the names.
     """
-    return [case for case in choose(names) if method in ADAPTIVE and case.euler_only]
+    if method == "steady":
+        return [(case, case.end) for case in choose(names) if isinstance(case.end, str) and case.end]
+    return [(case, case.euler_only) for case in choose(names) if method in ADAPTIVE and case.euler_only]
 
 
 def choose(names: Sequence[str]) -> list[Case]:

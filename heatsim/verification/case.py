@@ -54,6 +54,19 @@ Quantity = Callable[[Simulation], Comparison]
 
 
 @dataclass(frozen=True)
+class EndState:
+    """The state that a transient case ends in, which the method "steady" must find.
+
+    Attributes:
+        quantity: compares a steady state with the known one.
+        in_space: the largest error of the grid in K; 0 where the end state is one temperature.
+    """
+
+    quantity: Quantity
+    in_space: float = 0.0
+
+
+@dataclass(frozen=True)
 class Case:
     """A scenario with a known answer.
 
@@ -68,7 +81,8 @@ class Case:
             with four times the time step, and the order must be at least ``LEAST_ORDER``.
         in_space: the same as ``tolerance`` for methods that follow a tolerance, if the errors of Euler's steps take
             away a part of the error in space; else None.
-        euler_only: why no other method can give the answer; empty if others can.
+        euler_only: why no other method in time can give the answer; empty if others can.
+        end: the end state of a transient case, or why it has none; empty for a case that is steady itself.
     """
 
     name: str
@@ -80,6 +94,7 @@ class Case:
     order: bool = False
     in_space: float | None = None
     euler_only: str = ""
+    end: EndState | str = ""
 
     @property
     def path(self) -> Path:
@@ -123,3 +138,18 @@ def everywhere(temperature: Temperature) -> Quantity:
         return Comparison(np.broadcast_to(known, grid.shape), simulation.temperature)
 
     return compare
+
+
+def one_temperature(temperature: float, cells: bool = True) -> EndState:
+    """The end state of a body that takes one temperature in K.
+
+    Args:
+        temperature: in K.
+        cells: whether all cells are compared; if not, the probes, because some cells are void.
+    """
+
+    def at_probes(simulation: Simulation) -> Comparison:
+        _, rows = tables.read(simulation.folder / folder.PROBES)
+        return Comparison(np.full_like(rows[:, 1:], temperature), rows[:, 1:])
+
+    return EndState(everywhere(lambda x, y, z, t: np.full((), temperature)) if cells else at_probes)

@@ -22,10 +22,10 @@ def describe(verdicts: Sequence[Verdict]) -> "Group":
     for column in ("reference\nK", "computed\nK", "error\nK", "tolerance\nK", "order"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for verdict in verdicts:
+    for before, verdict in zip([None, *verdicts], verdicts, strict=False):
+        of_same_case = before is not None and before.name == verdict.name
         table.add_row(
-            verdict.name,
-            verdict.source,
+            *(("  its end state", "") if of_same_case else (verdict.name, verdict.source)),
             *(_format(value, ".3f") for value in (verdict.reference, verdict.computed)),
             *(_format(value, ".2g") for value in (verdict.error, verdict.tolerance)),
             _format(verdict.order, ".2f"),

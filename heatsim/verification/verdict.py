@@ -12,7 +12,7 @@ from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE, load
 from heatsim.solver.steady_state import METHOD
-from heatsim.verification.case import LEAST_ORDER, Case, Comparison
+from heatsim.verification.case import LEAST_ORDER, Case, Comparison, EndState
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Verdict:
         least_order: the smallest allowed order; None if it is not tested.
         passed: whether error and order are within their limits.
         method: "euler", "stabilized", "implicit" or "steady".
+        end_state: whether the end state of a transient case was solved for.
         step_tolerance: the error in K that a step may have; None for methods without such a tolerance.
         failure: the error message of a failed run; else None.
         device: name of the device.
@@ -53,6 +54,7 @@ class Verdict:
     least_order: float | None
     passed: bool
     method: str
+    end_state: bool
     step_tolerance: float | None
     failure: str | None
     device: str
@@ -70,7 +72,8 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
     Args:
         case: the case.
         overrides: "key.path=value" texts that replace single values of its scenario.
-        method: "euler", "stabilized" or "implicit" for a case in which time passes; None for that of its scenario.
+        method: "euler", "stabilized" or "implicit" for a case in which time passes, "steady" for its end state; None
+            for the method of its scenario.
 
     Raises:
         InputError: the device, kernel or memory that it needs is not available.
@@ -81,12 +84,14 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
     found: Comparison | None = None
     order: float | None = None
     overrides = [*overrides, *_with_method(case, overrides, method)]
+    end = case.end if method == "steady" and isinstance(case.end, EndState) else None
+    tests_order = case.order and end is None
     with TemporaryDirectory(prefix="heatsim-verify-", ignore_cleanup_errors=True) as temporary:
         simulation = Simulation.from_scenario(case.path, overrides, output=Path(temporary) / "run")
         try:
             simulation.run()
-            found = case.quantity(simulation)
-            if case.order:
+            found = (case if end is None else end).quantity(simulation)
+            if tests_order:
                 coarse = _coarse(case, overrides, Path(temporary) / "coarse")
                 order = log2(coarse.rms / found.rms)
         except RunError as error:
@@ -95,8 +100,11 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
             # The message names a checkpoint in the temporary folder, which is deleted.
             raise KeyboardInterrupt from None
     problem = simulation.plan.problem
-    time, adaptive = problem.scenario.time, simulation.state.method
+    state = simulation.state
+    time, adaptive = problem.scenario.time, state.method
     tolerance = case.allowed(problem.precision, time.method)
+    if end is not None:
+        tolerance = end.in_space + (0.0 if state.steady is None else state.steady.progress.tolerance)
     reference, computed = found.worst if found else (None, None)
     return Verdict(
         name=case.name,
@@ -107,13 +115,14 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
         error=found.error if found else None,
         tolerance=tolerance,
         order=order,
-        least_order=LEAST_ORDER if case.order else None,
+        least_order=LEAST_ORDER if tests_order else None,
         # These comparisons are false for NaN, so NaN does not pass.
         passed=found is not None
         and failure is None
         and found.error <= tolerance
-        and (not case.order or (order is not None and order >= LEAST_ORDER)),
+        and (not tests_order or (order is not None and order >= LEAST_ORDER)),
         method=time.method,
+        end_state=end is not None,
         step_tolerance=time.tolerance if adaptive else None,
         failure=failure,
         device=simulation.plan.device.name,
@@ -131,6 +140,8 @@ def _with_method(case: Case, overrides: Sequence[str], method: str | None) -> li
     scenario = load(case.path, overrides)
     if method is None or scenario.steady:
         return []
+    if method == "steady":
+        return ['time={ method = "steady" }']
     tolerance = case.tolerance_of_step(scenario.solver.precision) if method in ADAPTIVE else None
     return [method_override(scenario, method, tolerance)]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.reductions import compiled
 
 
@@ -195,10 +195,10 @@ def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HostStream, "graphs", [])
 
 
-def compile_on_host(build: launch.Build) -> launch.CudaKernel:
+def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
     """As heatsim.kernels.launch.compile_kernel."""
     macros = [option for option in build.options if option.startswith("-D")]
-    kernel = compile_kernel(launch.FOLDER / build.source, macros)
+    kernel = compile_kernel(compilation.FOLDER / build.source, macros)
     sweep_dtype = build.sweep_dtype
 
     class Function:

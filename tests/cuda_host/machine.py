@@ -30,7 +30,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.kernels import launch
+from heatsim.kernels import compilation
 
 FOLDER = Path(__file__).parent
 BUILDS = "HEATSIM_HOST_BUILDS"
@@ -130,7 +130,7 @@ def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
 
 
 def compile_kernel(
-    source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = (launch.FOLDER,)
+    source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = (compilation.FOLDER,)
 ) -> HostKernel:
     """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
 

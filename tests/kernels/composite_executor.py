@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import compilation, launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_body import Entries
@@ -49,6 +49,7 @@ class CompositeSteps:
         mixed: the cells at faces that several conditions share.
         rate: whether the increments are added to ``base``, or to 0 if it is None, instead of T; then one step.
         base: another field.
+        equal: whether CUDA kernels for steps of equal length do the steps, whatever their factors are.
     """
 
     materials: CellTypes
@@ -66,6 +67,7 @@ class CompositeSteps:
     mixed: MixedCells = NO_MIXED_CELLS
     rate: bool = False
     base: NDArray[np.float32] | None = None
+    equal: bool = False
 
     @property
     def grid(self) -> Grid:
@@ -192,7 +194,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
 
 
-def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
+def corrected(build: compilation.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:
     """The launches of the correction after a sweep, without a limit on the size of the boxes."""
     faces = tuple(not wraps for wraps in steps.periodic for _ in range(2))
     found = correction.boxes(build, steps.materials, steps.periodic, faces, BLOCK_MEMORY, 1, most=np.inf)
@@ -202,13 +204,14 @@ def corrected(build: launch.Build, steps: CompositeSteps) -> tuple[launch.Launch
 
 def builds(
     spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme, block_memory: int
-) -> tuple[launch.Build, ...]:
+) -> tuple[compilation.Build, ...]:
     materials = steps.materials
     heated = materials.first_heated < len(materials.types)
     mixed, contacts = bool(len(steps.mixed.places)), materials.exposure is not None and materials.exposure.contacts
     several = not materials.uniform or materials.varies
-    variant = launch.Variant(True, several, materials.varies, heated, mixed, contacts, rate=steps.rate)
-    return launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
+    stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
+    variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate)
+    return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 
 ON_CUDA = [

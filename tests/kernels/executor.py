@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -58,8 +58,8 @@ class Steps:
     stages: NDArray[np.float32] | None = None
 
     @property
-    def variant(self) -> launch.Variant:
-        return launch.Variant(stages=self.stages is not None)
+    def variant(self) -> compilation.Variant:
+        return compilation.Variant(stages=self.stages is not None)
 
     def coefficients(self, step: int) -> NDArray[np.float32]:
         """c0…c6 of a step."""
@@ -139,14 +139,14 @@ def sweeps_on_cuda(
     scheme: Scheme,
     block_memory: int = BLOCK_MEMORY,
     processors: int = 3,
-) -> Iterator[tuple[int, launch.Build, list[launch.Launch]]]:
+) -> Iterator[tuple[int, compilation.Build, list[launch.Launch]]]:
     """The sweeps that the kernel makes of some steps: the first step of each, the build and its launches.
 
     A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one. Few processors,
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in launch.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, steps.variant):
+    for build in compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, steps.variant):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
         while len(steps.f) - done >= build.spec.steps:
             yield done, build, launches
@@ -230,7 +230,7 @@ EXECUTIONS = [
 ]
 
 
-def host_kernel(build: launch.Build) -> HostKernel:
+def host_kernel(build: compilation.Build) -> HostKernel:
     """A kernel for the host machine; the first call compiles all of them at once, on all cores."""
     _compile_all()
     return compile_kernel(*source_of(build))
@@ -239,7 +239,7 @@ def host_kernel(build: launch.Build) -> HostKernel:
 @cache
 def _compile_all() -> None:
     builds = {
-        launch.build(spec, precision, scheme, Grid((nx, 1, 1), (1.0, 1.0, 1.0))): None
+        compilation.build(spec, precision, scheme, Grid((nx, 1, 1), (1.0, 1.0, 1.0))): None
         for precision, scheme in VARIANTS
         for nx in range(1, 5)
         for spec in CUDA
@@ -247,5 +247,5 @@ def _compile_all() -> None:
     compile_kernels(source_of(build) for build in builds)
 
 
-def source_of(build: launch.Build) -> tuple[Path, Sequence[str]]:
-    return launch.FOLDER / build.source, [option for option in build.options if option.startswith("-D")]
+def source_of(build: compilation.Build) -> tuple[Path, Sequence[str]]:
+    return compilation.FOLDER / build.source, [option for option in build.options if option.startswith("-D")]

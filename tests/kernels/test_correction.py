@@ -18,7 +18,7 @@ from test_races import BARRIER, ORDERS
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.composite.arrays import ledger_struct, make_tables
 from heatsim.kernels.temporal_composite import box_cells, boxes, correction
 from heatsim.kernels.temporal_composite.box_cells import LISTED
@@ -34,8 +34,8 @@ CELL_TYPE = INTERIOR - 1
 OPEN, CLOSED = (True,) * 6, (False,) * 6
 
 
-def pipeline(precision: str, grid: Grid) -> launch.Build:
-    return launch.build(PIPELINE, precision, "increments", grid, launch.Variant(faces=True, materials=True))
+def pipeline(precision: str, grid: Grid) -> compilation.Build:
+    return compilation.build(PIPELINE, precision, "increments", grid, compilation.Variant(faces=True, materials=True))
 
 
 def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
@@ -48,7 +48,10 @@ def spheres(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
 
 
 def wrong_cells(
-    materials: cell_types.CellTypes, periodic: tuple[bool, bool, bool], faces: tuple[bool, ...], build: launch.Build
+    materials: cell_types.CellTypes,
+    periodic: tuple[bool, bool, bool],
+    faces: tuple[bool, ...],
+    build: compilation.Build,
 ) -> NDArray[np.bool_]:
     """Upper bound of the cells that 07 gets wrong, from the definition of its stages: shape (nz, ny, nx)."""
     cell_types, steps = materials.cells & CELL_TYPE, build.spec.steps
@@ -203,7 +206,7 @@ def test_the_table_takes_about_what_is_planned_for_it() -> None:
 
 
 def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
-    text = (launch.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
+    text = (compilation.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
     for name, values in (("BLOCKS", correction._BLOCKS), ("KEPT", correction._KEPT)):
         found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
         assert found is not None
@@ -255,11 +258,11 @@ def one_sweep(
 
 
 @pytest.mark.parametrize(
-    "number", [None, *range(len(BARRIER.findall((launch.FOLDER / correction.CORRECTION.source).read_text())))]
+    "number", [None, *range(len(BARRIER.findall((compilation.FOLDER / correction.CORRECTION.source).read_text())))]
 )
 def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number: int | None, tmp_path: Path) -> None:
     case = cases()[0]
-    source = (launch.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
+    source = (compilation.FOLDER / correction.CORRECTION.source).read_text(encoding="utf-8")
     if number is not None:
         barrier = list(BARRIER.finditer(source))[number]
         source = source[: barrier.start()] + source[barrier.end() :]
@@ -286,14 +289,14 @@ def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number:
 def test_deferred_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None:
     case = cases()[0]
     single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[1]
-    text = (launch.FOLDER / "composite/deferred_cells.cuh").read_text(encoding="utf-8")
+    text = (compilation.FOLDER / "composite/deferred_cells.cuh").read_text(encoding="utf-8")
     barriers = list(BARRIER.finditer(text))
     assert len(barriers) == 2
     without = text[: barriers[number].start()] + text[barriers[number].end() :]
     (tmp_path / "composite").mkdir()
     (tmp_path / "composite/deferred_cells.cuh").write_text(without, encoding="utf-8")
     copy = tmp_path / Path(single.source).name
-    copy.write_text((launch.FOLDER / single.source).read_text(encoding="utf-8"), encoding="utf-8")
+    copy.write_text((compilation.FOLDER / single.source).read_text(encoding="utf-8"), encoding="utf-8")
     mutant = compile_kernel(copy, source_of(single)[1])
     right = one_sweep(case, None)
 

@@ -129,6 +129,13 @@ def test_a_factor_is_the_length_of_the_step(spec: KernelSpec, execute: Executor)
             assert mine.tobytes() == others.tobytes()
 
 
+@EVERY_CUDA
+def test_kernels_for_steps_of_equal_length_read_no_factor(spec: KernelSpec, execute: Executor) -> None:
+    for case in bodies()[:2]:
+        unread = replace(case, equal=True, rows=replace(case.rows, factors=np.full(case.steps, np.nan)))
+        execute(spec, unread, "float64", "increments").assert_same_bits(execute(spec, case, "float64", "increments"))
+
+
 @EVERY_EXECUTION
 def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execute: Executor) -> None:
     """Σ C·(T − T_before) = Σ of the ledger's entries and sources, to the rounding of the terms."""

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs, tiling
+from heatsim.kernels import compilation, launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import FACE_SLICES, advance_numpy
 from heatsim.physics.coefficients import Scheme
@@ -43,7 +43,7 @@ WARP = 32
 
 def tiles(spec: KernelSpec, precision: str) -> set[tuple[int, int, int]]:
     """Cells along x, y, z that a block works on; along z, where the grid decides, two steps a sweep."""
-    build = launch.build(spec, precision, "seven_term", Grid((64, 64, 64), (1.0, 1.0, 1.0)))
+    build = compilation.build(spec, precision, "seven_term", Grid((64, 64, 64), (1.0, 1.0, 1.0)))
     pipeline = build.pipeline
     if pipeline is None:
         return {build.tile}
@@ -103,7 +103,7 @@ def longest_sweep(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool]
     return max(
         build.spec.steps
         for spec, precision in product(CUDA, ("float32", "float64"))
-        for build in launch.builds(spec, precision, "seven_term", grid, periodic, BLOCK_MEMORY)
+        for build in compilation.builds(spec, precision, "seven_term", grid, periodic, BLOCK_MEMORY)
     )
 
 
@@ -139,7 +139,7 @@ def test_the_cases_reach_every_kernel() -> None:
         reached = [
             case
             for case in cases("seven_term")
-            if launch.builds(spec, precision, "seven_term", case.grid, case.periodic, BLOCK_MEMORY)[0].spec is spec
+            if compilation.builds(spec, precision, "seven_term", case.grid, case.periodic, BLOCK_MEMORY)[0].spec is spec
         ]
         assert len(reached) >= 20
         assert all(len(case.f) > spec.steps for case in reached)
@@ -273,7 +273,7 @@ def test_launches_cover_a_grid_within_the_limits_of_the_hardware(spec: KernelSpe
     """65,535 blocks along y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
     for cells in ((1, 2**24, 1), (1, 1, 2**20), (2000, 2000, 1000), (1, 1, 1), (3, 1_000_000, 1_000_000)):
         grid, covered = Grid(cells, (1.0, 1.0, 1.0)), 0
-        build = launch.build(spec, "float32", "seven_term", grid)
+        build = compilation.build(spec, "float32", "seven_term", grid)
         for part in launch.launches(build, grid, (False, False, False)):
             x, y, z = part.blocks
             assert x * build.tile[0] >= cells[0]
@@ -296,7 +296,7 @@ def test_slabs_too_large_for_l2_are_cut_in_y(monkeypatch: pytest.MonkeyPatch) ->
     """A plane that two slabs need is still in L2 when the second comes; a grid of one slab needs nothing twice."""
     spec = next(spec for spec in CUDA if spec.name == "streamed")
     case = random_steps((36, 37, 11), (False, True, False), seed=8, steps=1)
-    build = launch.build(spec, "float32", "increments", case.grid)
+    build = compilation.build(spec, "float32", "increments", case.grid)
     _, tile_y, tile_z = build.tile
     assert len(launch.launches(build, case.grid, case.periodic)) == 1
     monkeypatch.setattr(launch, "_SLAB", 2 * 36 * 37 * tile_z * build.itemsize - 1)
@@ -310,7 +310,7 @@ def test_slabs_too_large_for_l2_are_cut_in_y(monkeypatch: pytest.MonkeyPatch) ->
 @OF_TILES
 def test_several_launches_are_one_step(spec: KernelSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 2)
-    build = launch.build(spec, "float32", "increments", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
+    build = compilation.build(spec, "float32", "increments", Grid((4, 4, 4), (1.0, 1.0, 1.0)))
     _, ty, tz = build.tile
     for cells in ((4, 4 * ty + 4, 3), (4, 4, 6 * tz + 1), (4, 4 * ty + 4, 3 * tz + 1)):
         for periodic in ((False, False, False), (False, True, True)):
@@ -344,7 +344,7 @@ def test_cells_are_counted_in_64_bits() -> None:
     x, y, z = (np.append(rng.integers(0, n, 63), n - 1).astype(np.int32) for n in (nx, ny, nz))
     index = np.zeros(64, np.uint64)
     grid = Grid((nx, ny, nz), (1.0, 1.0, 1.0))
-    build = launch.build(CUDA[0], "float32", "seven_term", grid)
+    build = compilation.build(CUDA[0], "float32", "seven_term", grid)
     macros = [option for option in build.options if option.startswith("-D")]
     kernel = compile_kernel(Path(__file__).parent / "cell_index.cu", macros, "index_of")
     part, *_ = launch.launches(build, grid, (False, False, False))
@@ -368,7 +368,9 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
         pytest.skip(f"two fields of {n}³ cells need {needed:.1f} GiB of GPU memory, {there:.1f} are free")
     case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
-    build = launch.builds(spec, "float32", "seven_term", grid, case.periodic, device.choose("cuda").block_memory())[0]
+    build = compilation.builds(
+        spec, "float32", "seven_term", grid, case.periodic, device.choose("cuda").block_memory()
+    )[0]
     assert build.spec is spec
     T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     T_new = cupy.full_like(T, cupy.nan)

@@ -113,7 +113,7 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
     x, right = rng.normal(size=shape), rng.normal(size=shape).astype("float32")
     coarse = np.zeros([-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True)], dtype="float32")
     correction = rng.normal(size=coarse.shape).astype("float32")
-    matrix = rng.normal(size=(A.size, A.size)).astype("float32")
+    matrix = rng.normal(size=(A.size, A.size))
 
     def results(xp: Any, sweeps: LevelSweeps) -> list[Any]:
         level = both(xp, A)

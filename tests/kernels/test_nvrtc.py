@@ -16,7 +16,7 @@ from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
-from heatsim.kernels import launch
+from heatsim.kernels import compilation
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.multigrid import cuda_sweeps
@@ -101,8 +101,8 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
     chosen = variants(architecture)
 
     def build(variant: tuple[Any, Any]) -> Compiled:
-        options = launch.build(spec, *variant, GRID).options
-        return compile_source(launch.source(spec.source), spec.source, architecture, options)
+        options = compilation.build(spec, *variant, GRID).options
+        return compile_source(compilation.source(spec.source), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -123,8 +123,8 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
         chosen += [(in_three_steps(spec), *variant[1:]) for variant in chosen if variant[1] == "float64"]
 
     def build(variant: tuple[KernelSpec, Any, Any]) -> Compiled:
-        options = launch.build(*variant, GRID, members=True).options
-        return compile_source(launch.source(spec.source), spec.source, architecture, options)
+        options = compilation.build(*variant, GRID, members=True).options
+        return compile_source(compilation.source(spec.source), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -148,8 +148,10 @@ def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(ar
 
     def build(variant: tuple[KernelSpec, Any, Any, bool]) -> Compiled:
         spec, precision, scheme, members = variant
-        options = launch.build(spec, precision, scheme, GRID, launch.Variant(stages=True), members=members).options
-        return compile_source(launch.source(spec.source), spec.source, architecture, options)
+        options = compilation.build(
+            spec, precision, scheme, GRID, compilation.Variant(stages=True), members=members
+        ).options
+        return compile_source(compilation.source(spec.source), spec.source, architecture, options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -164,14 +166,14 @@ def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) 
     skip_if_unknown(architecture)
     streamed = next(spec for spec in LADDER if spec.name == "streamed")
     needs = [
-        launch.Variant(faces=True, rate=True),
-        launch.Variant(faces=True, materials=True, heated=True, mixed=True, contacts=True, rate=True),
-        launch.Variant(faces=True, materials=True, varying=True, contacts=True, rate=True),
+        compilation.Variant(faces=True, stages=True, rate=True),
+        compilation.Variant(faces=True, materials=True, heated=True, mixed=True, contacts=True, stages=True, rate=True),
+        compilation.Variant(faces=True, materials=True, varying=True, contacts=True, stages=True, rate=True),
     ]
     for precision in ("float32", "float64"):
         for variant in needs:
-            kernel = launch.build(streamed, precision, "increments", GRID, variant)
-            compiled = compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+            kernel = compilation.build(streamed, precision, "increments", GRID, variant)
+            compiled = compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
             assert all(memory == (0, 0, 0) for memory in compiled.local_memory), f"{variant}\n{compiled.log}"
 
@@ -237,9 +239,9 @@ def test_materials_that_change_compile_without_warnings_or_spills(architecture: 
 
     def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
         weighted = variant[1] == "float64"
-        needs = launch.Variant(faces=True, materials=True, varying=True, contacts=weighted)
-        kernel = launch.build(*variant, GRID, needs)
-        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+        needs = compilation.Variant(faces=True, materials=True, varying=True, contacts=weighted)
+        kernel = compilation.build(*variant, GRID, needs)
+        return compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -253,23 +255,29 @@ def test_materials_that_change_compile_without_warnings_or_spills(architecture: 
 def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
 
-    def build(variant: tuple[str, str, bool, bool]) -> Compiled:
-        name, precision, materials, contacts = variant
+    def build(variant: tuple[str, str, bool, bool, bool]) -> Compiled:
+        name, precision, materials, contacts, stages = variant
         spec = next(spec for spec in LADDER if spec.name == (name if name != "corrected" else "temporal"))
-        needs = launch.Variant(True, materials, False, precision == "float32", contacts)
-        kernel = launch.build(spec, precision, "increments", GRID, needs)
+        needs = compilation.Variant(True, materials, False, precision == "float32", contacts=contacts, stages=stages)
+        kernel = compilation.build(spec, precision, "increments", GRID, needs)
         if name == "corrected":
             kernel = correction.correction_build(kernel, BLOCK_MEMORY)
-        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+        return compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
 
     # All of them where the kernels are tuned, with the pipeline, which takes the compiler long; elsewhere half in turn.
     half = COMPOSITE[ARCHITECTURES.index(architecture) % 2 :: 2]
-    chosen = [(*variant, variant[2] and bool(number % 2)) for number, variant in enumerate(half)]
+    chosen = [(*variant, variant[2] and bool(number % 2), bool(number % 3)) for number, variant in enumerate(half)]
     if architecture == 90:
-        chosen = [(*variant, False) for variant in COMPOSITE] + [
-            (*variant, True) for variant in COMPOSITE if variant[2]
+        chosen = [
+            *((*variant, False, False) for variant in COMPOSITE),
+            *((*variant, True, False) for variant in COMPOSITE if variant[2]),
+            *((*variant, variant[2], True) for variant in COMPOSITE if variant[0] in ("corrected", "streamed")),
+            *(
+                ("temporal", precision, True, False, stages)
+                for precision in ("float32", "float64")
+                for stages in (False, True)
+            ),
         ]
-        chosen += [("temporal", "float32", True, False), ("temporal", "float64", True, False)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
@@ -296,11 +304,11 @@ def test_patches_that_share_cells_compile_without_warnings_or_spills(architectur
 
     def build(variant: tuple[KernelSpec, str, Scheme, bool, bool]) -> Compiled:
         spec, precision, scheme, varying, contacts = variant
-        needs = launch.Variant(faces=True, materials=True, varying=varying, mixed=True, contacts=contacts)
-        kernel = launch.build(spec, precision, scheme, GRID, needs)
+        needs = compilation.Variant(faces=True, materials=True, varying=varying, mixed=True, contacts=contacts)
+        kernel = compilation.build(spec, precision, scheme, GRID, needs)
         if spec.steps > 1:  # 07 itself leaves cells at such faces to the correction
             kernel = correction.correction_build(kernel, BLOCK_MEMORY)
-        return compile_source(launch.source(kernel.source), kernel.source, architecture, kernel.options)
+        return compile_source(compilation.source(kernel.source), kernel.source, architecture, kernel.options)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
@@ -318,7 +326,7 @@ def test_spills_are_seen_in_the_log() -> None:
 def test_an_error_of_the_compiler_names_file_and_line_as_the_author_wrote_them() -> None:
     spec = LADDER[-1]
     line = "    commit_copies();\n"
-    broken = launch.source(spec.source).replace(line, "    missing();\n")
-    number = (launch.FOLDER / spec.source).read_text().splitlines(keepends=True).index(line) + 1
+    broken = compilation.source(spec.source).replace(line, "    missing();\n")
+    number = (compilation.FOLDER / spec.source).read_text().splitlines(keepends=True).index(line) + 1
     with pytest.raises(AssertionError, match=rf"{re.escape(spec.source)}\({number}\): error: .*missing"):
-        compile_source(broken, spec.source, 90, launch.build(spec, "float32", "seven_term", GRID).options)
+        compile_source(broken, spec.source, 90, compilation.build(spec, "float32", "seven_term", GRID).options)

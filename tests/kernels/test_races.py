@@ -15,7 +15,7 @@ from executor import grid_on_host
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import launch, structs
+from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 
 ORDERS: tuple[Order, ...] = ("forward", "reverse")
@@ -27,11 +27,11 @@ BARRIER = re.compile(r"__sync(threads|warp)\([^)]*\);")
 
 
 def text(spec: KernelSpec) -> str:
-    return (launch.FOLDER / spec.source).read_text(encoding="utf-8")
+    return (compilation.FOLDER / spec.source).read_text(encoding="utf-8")
 
 
-def build(spec: KernelSpec, members: bool = False) -> launch.Build:
-    return launch.build(spec, "float32", "increments", GRID, members=members)
+def build(spec: KernelSpec, members: bool = False) -> compilation.Build:
+    return compilation.build(spec, "float32", "increments", GRID, members=members)
 
 
 def host_kernel(spec: KernelSpec, source: Path, members: bool = False) -> HostKernel:
@@ -90,7 +90,7 @@ def some_field(seed: int) -> tuple[Guarded, Guarded, list[Guarded], NDArray[Any]
 @cache
 def right_result(members: bool = False) -> tuple[NDArray[Any], ...]:
     """What the first rung computes, which has no shared memory."""
-    kernel = host_kernel(LADDER[0], launch.FOLDER / LADDER[0].source)
+    kernel = host_kernel(LADDER[0], compilation.FOLDER / LADDER[0].source)
     seeds = SEEDS if members else SEEDS[:1]
     return tuple(array for seed in seeds for array in some_steps(kernel, LADDER[0], "forward", seed))
 
@@ -104,8 +104,8 @@ def is_right(result: tuple[NDArray[Any], ...], members: bool = False) -> bool:
 @pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
 def test_the_bits_do_not_depend_on_who_runs_first(spec: KernelSpec, order: Order) -> None:
     assert np.isfinite(right_result()[0]).all()
-    assert is_right(some_steps(host_kernel(spec, launch.FOLDER / spec.source), spec, order))
-    together = some_members(host_kernel(spec, launch.FOLDER / spec.source, members=True), spec, order)
+    assert is_right(some_steps(host_kernel(spec, compilation.FOLDER / spec.source), spec, order))
+    together = some_members(host_kernel(spec, compilation.FOLDER / spec.source, members=True), spec, order)
     assert is_right(together, members=True)
 
 

@@ -1,16 +1,14 @@
 """The longest step over which conditions may be seen at a few moments."""
 
-import os
 import subprocess
 import sys
 import tomllib
 from math import inf, pi
-from pathlib import Path
 
 import numpy as np
 import pytest
+import runs
 
-import heatsim
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.pace import Pace
 from heatsim.scenario import Expression, Formula, parse
@@ -106,7 +104,7 @@ print([pace.longest(time / 7.0).hex() for time in range(100)])
         subprocess.run(
             [sys.executable, "-c", program],
             input=text,
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(heatsim.__file__).parents[1])},
+            env={**runs.environment(), "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

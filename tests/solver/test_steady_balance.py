@@ -23,35 +23,6 @@ from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 Array = NDArray[np.float64]
 
-# A beam that stays, in place of one that moves.
-STILL = bodies.EVERYTHING.replace(
-    "path = [[0.005, 0.01], [0.015, 0.012]]\nspeed = 0.1\nstart = 0.01", "path = [[0.005, 0.01]]"
-)
-
-
-# Whole faces of one material: each face has one condition, and each kind of it occurs.
-ONE_MATERIAL = """
-[domain]
-material = "steel"
-size  = [0.12, 0.1, 0.08]
-cells = [12, 10, 9]
-[materials.steel]
-conductivity = 15.0
-density = 7900.0
-specific_heat = 500.0
-[initial]
-temperature = 300.0
-[boundaries]
-x_min = { type = "radiation", emissivity = 0.8, ambient = 700.0 }
-x_max = { type = "convection", coefficient = 50.0, ambient = 350.0 }
-y_min = { type = "flux", value = 2e3 }
-y_max = { type = "insulated" }
-z_min = { type = "temperature", value = 400.0 }
-z_max = { type = "convection", coefficient = 20.0, ambient = 320.0, emissivity = 0.5 }
-[time]
-end = 1.0
-"""
-
 
 def body_of(text: str) -> HeatProblem:
     return HeatProblem.from_scenario(parse(tomllib.loads(text), "body.toml"))
@@ -62,7 +33,7 @@ def solved(
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
     balance = SteadyBalance(body, reference)
-    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape))
+    equations = Equations(balance, precision, np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
 
@@ -88,14 +59,16 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     "text",
     [
         bodies.WALL,
-        STILL,
-        STILL.replace(
+        bodies.STILL,
+        bodies.STILL.replace(
             "[[contacts]]", '[[contacts]]\nbetween = ["copper", "glass"]\nresistance = 1e-3\n[[contacts]]', 1
         ),
-        STILL.replace(
+        bodies.STILL.replace(
             "min = [0.005, 0.005], max = [0.01, 0.01] }\ntype", "min = [0.0053, 0.0047], max = [0.0102, 0.01] }\ntype"
         ).replace("max = [0.015, 0.003]", "max = [0.0146, 0.0034]"),
-        STILL.replace("x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {').replace(
+        bodies.STILL.replace(
+            "x_max = { type =", 'x_min = { type = "periodic" }\nx_max = { type = "periodic" } # {'
+        ).replace(
             '[[patches]]\nname = "cold strip"\nface = "x_min"', '[[patches]]\nname = "cold strip"\nface = "y_max"'
         ),
     ],
@@ -128,7 +101,7 @@ material = "twin"
 box = { min = [0.0, 0.0, 0.0], max = [0.06, 0.1, 0.08] }
 """
     (T, equations, _), (known, others, _) = (
-        solved(body_of(text), 350.0, tolerance=1e-9) for text in (ONE_MATERIAL, ONE_MATERIAL + region)
+        solved(body_of(text), 350.0, tolerance=1e-9) for text in (bodies.ONE_MATERIAL, bodies.ONE_MATERIAL + region)
     )
     assert np.abs(T - known).max() <= 2e-9
     found, expected = equations.flows(), others.flows()
@@ -148,8 +121,8 @@ def test_a_wall_has_the_temperatures_of_resistances_in_series() -> None:
 
 
 def test_float32_conductances_leave_an_imbalance_of_their_rounding() -> None:
-    T, equations, progress = solved(body_of(STILL), 300.0, precision="float32")
-    known, _, _ = solved(body_of(STILL), 300.0, tolerance=1e-9)
+    T, equations, progress = solved(body_of(bodies.STILL), 300.0, precision="float32")
+    known, _, _ = solved(body_of(bodies.STILL), 300.0, tolerance=1e-9)
     assert np.abs(T - known).max() <= progress.tolerance
     flows = equations.flows()
     assert abs(flows.imbalance) <= 1e-4 * flows.turnover
@@ -175,36 +148,13 @@ def test_a_body_that_only_radiates_takes_up_what_it_gives_off() -> None:
     assert progress.newton_steps <= 16
 
 
-VARYING = """
-title = "Three materials, two of which vary"
-domain = { size = [0.1, 0.05, 0.04], cells = [15, 8, 7], material = "steel" }
-materials.steel = { conductivity = { temperatures = [300.0, 800.0], values = [20.0, 60.0] }, density = 8000.0, specific_heat = "450 + 0.3*(T - 300)" }
-materials.brick = { conductivity = "4 - 0.003*(T - 300)", density = 2000.0, specific_heat = 900.0, latent_heat = 1e5, solidus = 400.0, liquidus = 401.0, temperature_range = [200.0, 1300.0] }
-materials.glass = { conductivity = [1.0, 2.0, 1.5], density = 2500.0, specific_heat = 800.0 }
-regions = [
-    { name = "core", material = "brick", sphere = { centre = [0.045, 0.025, 0.02], radius = 0.014 } },
-    { name = "pane", material = "glass", box = { min = [0.06, 0.0, 0.0], max = [0.08, 0.03, 0.04] } },
-    { name = "hole", material = "void", box = { min = [0.04, 0.02, 0.01], max = [0.05, 0.05, 0.02] } },
-]
-contacts = [{ between = ["steel", "brick"], resistance = 1e-4 }]
-sources = [{ region = "core", power = 50.0 }]
-time = { method = "steady" }
-initial = { temperature = 350.0 }
-
-[boundaries]
-x_min = { type = "temperature", value = 300.0 }
-x_max = { type = "convection", coefficient = 200.0, ambient = 900.0, emissivity = 0.8 }
-void = { type = "radiation", emissivity = 0.5, ambient = 400.0 }
-"""  # noqa: E501
-
-
 def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() -> None:
     """What melts and how heat is stored does not matter; conductivities of both centres do, at every interface."""
-    problem = HeatProblem.from_scenario(parse(tomllib.loads(VARYING), "body.toml"))
+    problem = HeatProblem.from_scenario(parse(tomllib.loads(bodies.VARYING), "body.toml"))
     body, dt = problem, 1e-9
     assert body.materials.varies
     balance = SteadyBalance(body, 350.0)
-    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape))
+    equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
     assert np.ptp(T) > 300.0
@@ -219,7 +169,11 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
 
 @pytest.mark.parametrize(
     "text",
-    [STILL.replace("[20, 15, 12]", "[11, 9, 7]"), VARYING.replace("[15, 8, 7]", "[11, 6, 5]"), ONE_MATERIAL],
+    [
+        bodies.STILL.replace("[20, 15, 12]", "[11, 9, 7]"),
+        bodies.VARYING.replace("[15, 8, 7]", "[11, 6, 5]"),
+        bodies.ONE_MATERIAL,
+    ],
     ids=["everything", "conductivities that vary", "one material"],
 )
 def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +185,7 @@ def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: p
     for module, using in ((np, CpuSweeps()), (xp, sweeps)):
         balance = SteadyBalance(body, body.reference, module)
         make = VaryingEquations if body.materials.varies else Equations
-        equations = make(balance, "float32", module.zeros(body.grid.shape))
+        equations = make(balance, "float32", module.zeros(body.grid.shape), using)
         progress = solve(equations, using, 0.01)
         flows = equations.flows()
         solutions.append((balance.contents(equations.temperature), [*flows.faces.values(), flows.void], progress))
@@ -260,7 +214,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         """
         body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml"))
         balance = SteadyBalance(body, 300.0)
-        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)))
+        equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)), CpuSweeps())
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)
         known = (-20.0 + np.sqrt(400.0 + 0.16 * potential)) / 0.08

@@ -116,7 +116,7 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
 // An entry of the ledger: the heat of a step from that in a step of the length for which the tables are made.
 __device__ __forceinline__ double entry_of(const Sweep* sweep, double heat)
 {
-#if SCHEME == INCREMENTS
+#if SCHEME == INCREMENTS && OWN_FACTORS
     return (double)sweep->factor * heat;
 #else
     return heat;

@@ -25,7 +25,7 @@ struct Sweep {
     const Real* heat;             // heat of the sources in a cell of each type, K per step
     const Beam* beams;
     unsigned int step;
-    Real factor;                  // length of the step / that for which the tables are made; only with INCREMENTS
+    Real factor;                  // length of the step / that for which the tables are made; used only with OWN_FACTORS
 #if RATE
     const Real* base;             // the field to which the increments are added; null for 0
 #endif

@@ -9,7 +9,7 @@ advance(const Member* __restrict__ members, const unsigned int* __restrict__ don
     const Member& member = members[grid.first_member + blockIdx.z / grid.layers];
     const unsigned int sweep = *done + number;
     if (sweep >= member.count) return;
-#if STAGES
+#if OWN_COEFFICIENTS
     const Coefficients c = of_stage(sweeps_of(member, sweep)->stage);
 #else
     const Coefficients c = member.c;

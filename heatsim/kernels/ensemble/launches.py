@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import cuda_graphs, launch, structs
+from heatsim.kernels import compilation, cuda_graphs, launch, structs
 from heatsim.kernels.launch import CudaKernel, Launch
 
 # Launches are made for these numbers of members times powers of two, and for smaller numbers. Blocks of members without
@@ -82,7 +82,7 @@ class EnsembleLaunches:
 
     Args:
         device: a GPU.
-        builds: builds for ensembles, as from :func:`launch.builds`: the one with most steps per sweep comes first.
+        builds: builds for ensembles, as from :func:`compilation.builds`: the one with most steps per sweep comes first.
         grid, periodic: the grid of each member.
         planes: planes that a block of the first build marches through; None for the depth of its tile.
         members: the largest number of members.
@@ -92,7 +92,7 @@ class EnsembleLaunches:
     def __init__(
         self,
         device: Device,
-        builds: Sequence[launch.Build],
+        builds: Sequence[compilation.Build],
         grid: Grid,
         periodic: tuple[bool, bool, bool],
         planes: int | None,

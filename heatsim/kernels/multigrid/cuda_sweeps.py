@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.device import Device
-from heatsim.kernels import launch
+from heatsim.kernels import compilation
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars
 from heatsim.kernels.reductions.compiled import REAL
@@ -33,7 +33,7 @@ def macros(precision: str) -> dict[str, str | int]:
 
 def source() -> str:
     """multigrid.cu with what it includes."""
-    return launch.source(f"{SOURCE.parent.name}/{SOURCE.name}")
+    return compilation.source(f"{SOURCE.parent.name}/{SOURCE.name}")
 
 
 def compile_function(name: str, defined: Mapping[str, str | int]) -> Any:

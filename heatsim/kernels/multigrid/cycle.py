@@ -13,7 +13,7 @@ of the Chebyshev polynomial of the fourth kind, W₂, on [0, 2] (Lottes 2023, §
 The same steps in the opposite order follow the correction, which makes the cycle symmetric.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi, sin
 from typing import Any
@@ -70,25 +70,32 @@ class VCycle:
         """
         self._xp, self._sweeps, self._operator = xp, sweeps, operator
         self._levels: list[Level] = []
-        self.refresh()
+        coarsest, fine = COARSEST if operator.capacity is None else COARSEST_IN_TIME, operator
+        while fine.size > coarsest:
+            factors = choose_factors(fine.shape, sweeps.mean_links(fine))
+            coarse = empty_like(xp, fine, factors)
+            vectors = (xp.empty(coarse.shape, dtype="float32") for _ in range(3))
+            self._levels.append(Level(factors, coarse, *vectors))
+            self.coarsen(fine, coarse, factors)
+            fine = coarse
+        smoothed = [operator, *(level.operator for level in self._levels)][: len(self._levels)]
+        self.applications = 2.0 * STEPS * sum(level.size for level in smoothed) / operator.size
+        self._inverse = xp.empty((fine.size, fine.size), dtype="float64")
+        self._invert(fine)
 
     def refresh(self) -> None:
-        """Make the coarse levels again, after A has changed; where the same axes merge, in the same arrays."""
-        operator, sweeps, depth, work = self._operator, self._sweeps, 0, 0.0
-        coarsest = COARSEST if operator.capacity is None else COARSEST_IN_TIME
-        while operator.size > coarsest:
-            factors = choose_factors(operator.shape, sweeps.mean_links(operator))
-            if depth == len(self._levels) or self._levels[depth].factors != factors:
-                coarse = empty_like(self._xp, operator, factors)
-                vectors = (self._xp.empty(coarse.shape, dtype="float32") for _ in range(3))
-                self._levels[depth:] = [Level(factors, coarse, *vectors)]
-            level = self._levels[depth]
-            self.coarsen(operator, level.operator, factors)
-            work += 2.0 * STEPS * operator.size / self._operator.size
-            operator, depth = level.operator, depth + 1
-        del self._levels[depth:]
-        self.applications = work
-        self._inverse = self._xp.asarray(_inverse(operator, sweeps.to_host))
+        """Make the coarse levels again, after A has changed: in the same arrays, and the same axes merge."""
+        fine = self._operator
+        for level in self._levels:
+            self.coarsen(fine, level.operator, level.factors)
+            fine = level.operator
+        self._invert(fine)
+
+    def _invert(self, coarsest: Operator) -> None:
+        """Make the inverse of the coarsest operator, on the host."""
+        # A GPU is waited for once.
+        *links, ground = self._sweeps.to_host(self._xp.stack((*coarsest.links, coarsest.ground)))
+        self._inverse[...] = self._xp.asarray(_inverse(links, ground))
 
     def coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
         """Write the operator of merged cells to ``coarse``; the capacity adds up, apart from the rest of the ground."""
@@ -139,17 +146,17 @@ class VCycle:
             T, other = other, T
 
 
-def _inverse(operator: Operator, to_host: Callable[[Any], Any]) -> Any:
-    """The dense inverse of an operator, float32, on the host; rows of cells without any conductance are 0."""
-    links = [to_host(link).astype(np.float64) for link in operator.links]
-    places = np.arange(operator.size).reshape(operator.shape)
-    matrix = np.diag(to_host(operator.ground).astype(np.float64).reshape(-1))
+def _inverse(links: Sequence[Any], ground: Any) -> Any:
+    """The dense inverse of an operator, float64, on the host; rows of cells without any conductance are 0."""
+    places = np.arange(ground.size).reshape(ground.shape)
+    matrix = np.diag(ground.astype(np.float64).reshape(-1))
     for axis, link in enumerate(links):
-        here, there, k = places.reshape(-1), np.roll(places, 1, 2 - axis).reshape(-1), link.reshape(-1)
+        k = link.astype(np.float64).reshape(-1)
+        here, there = places.reshape(-1), np.roll(places, 1, 2 - axis).reshape(-1)
         for row, column, sign in ((here, here, 1.0), (there, there, 1.0), (here, there, -1.0), (there, here, -1.0)):
             # No place occurs twice in these rows and columns.
             matrix[row, column] += sign * k
     conducts = matrix.diagonal() > 0.0
     inverse = np.zeros_like(matrix)
     inverse[np.ix_(conducts, conducts)] = np.linalg.inv(matrix[np.ix_(conducts, conducts)])
-    return inverse.astype(np.float32)
+    return inverse

@@ -176,17 +176,18 @@ smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __r
 
 #include "multigrid/coarsen.cuh"
 
-// The coarsest level by its inverse: a warp for each row of the matrix.
+// The coarsest level by its inverse: a warp for each row of the matrix. In float64, because a body that is nearly insulated has
+// an inverse whose numbers are nearly equal.
 extern "C" __global__ void __launch_bounds__(THREADS)
-multiply(const float* __restrict__ matrix, const float* __restrict__ b, float* __restrict__ out, const unsigned int count)
+multiply(const double* __restrict__ matrix, const float* __restrict__ b, float* __restrict__ out, const unsigned int count)
 {
     const unsigned int row = thread_number() / WARP, lane = threadIdx.x % WARP;
-    float sum = 0.0f;
+    double sum = 0.0;
     if (row < count)
         for (unsigned int column = lane; column < count; column += WARP) sum += matrix[row * count + column] * b[column];
 #pragma unroll
     for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(ALL_LANES, sum, delta);
-    if (row < count && lane == 0) out[row] = sum;
+    if (row < count && lane == 0) out[row] = (float)sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

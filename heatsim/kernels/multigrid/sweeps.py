@@ -58,7 +58,7 @@ class LevelSweeps(Protocol):
         """Smooth T plus the correction of the coarse cells; T may be written to."""
 
     def multiply(self, matrix: Any, b: Any, out: Any) -> None:
-        """Write matrix·b to ``out``; the matrix is dense, of as many rows as ``b`` has cells."""
+        """Write matrix·b to ``out``; the matrix is dense, float64, of as many rows as ``b`` has cells."""
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """Write the operator of merged cells to ``out``; see operator.py."""

@@ -150,12 +150,8 @@ def stencil_of(
     if bits.size:
         number = (z * shape[1] + y) * shape[2] + x
         weighted = (bits[number // 32] >> (number % 32)) & 1 == 1
-    return (
-        True,
-        listed and not at_end and other != void and not weighted,
-        listed,
-        cell_type | other << 8 | differing << 16,
-    )
+    pair = listed and not at_end and other != void and not weighted
+    return True, pair, listed, cell_type | other << 8 | differing << 16
 
 
 @njit(inline="always")

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.kernels.launch import Build, CudaKernel, Launch
+from heatsim.kernels.compilation import Build
+from heatsim.kernels.launch import CudaKernel, Launch
 from heatsim.physics.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.

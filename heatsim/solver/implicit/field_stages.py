@@ -68,7 +68,7 @@ class FieldStages(FieldEnds):
     ) -> None:
         super().__init__(problem, field, ledger, cells)
         sweeps = make_sweeps(field.device)
-        self._balance = SteadyBalance(problem, field.reference, field.device.xp, changing=True)
+        self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._search = Search(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)

@@ -38,14 +38,12 @@ class StageEquations(Equations):
             sweeps: work on the device's arrays.
         """
         xp, shape, capacities = balance.xp, balance.materials.grid.shape, balance.materials.cell_heat_capacity
-        super().__init__(balance, precision, xp.zeros(shape))
+        super().__init__(balance, precision, xp.zeros(shape), sweeps)
         # Surfaces change from stage to stage: here they are no part of ground and sources.
         self._conduction = self._operator
         self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
         self._operator = Operator(self._conduction.links, empty, empty.copy())
-        self._sweeps = sweeps
-        self._change, self._gain = xp.zeros(shape), xp.empty(shape, dtype="float32")
         self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
         self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
         self._sigma, self._start = 0.0, self.temperature

@@ -19,16 +19,16 @@ from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.roundings import roundings_of_step
-from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, choose, longest_step
+from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, all_stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.stage_kernels import StageKernels
 from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
+# Smoothing substeps before the rate is calculated in float32: 8 for 128 stages, from 64 stages on. Eight are two sweeps
 # of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
-_SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
+_SMOOTHING, _SMOOTHED_FROM = 8 / 128, 64
 # The places of stages among those that are added to another field.
 _PAIR, _RATE = 0, 1
 
@@ -126,8 +126,8 @@ class FieldSubsteps(FieldEnds):
 
         In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
         cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
-        0.65·s²·u·T after a step of s stages. Substeps of half the limit take the noise away, s/8 of them. They move the
-        field by s/16·dt_limit, a fifth of 1/s of the step.
+        0.65·s²·u·T after a step of s stages. The substeps of a short polynomial take the noise away. They move the
+        field by at most 0.5 % of the step.
         """
         self.kernels.do(self.rating(end, t, side, stages))
 
@@ -186,11 +186,11 @@ class FieldSubsteps(FieldEnds):
     def _with_rate(self, in_order: StageTimes, pair: StageTimes, t: float, side: Side, stages: int) -> "_StepValues":
         """Evaluate stages, the second one of the pair, and what the rate at ``t`` takes."""
         end = self._problem.scenario.time.end
-        count = 8 * max(1, round(_SMOOTHING * stages / 8)) if self._smoothed and stages >= _SMOOTHED_FROM else 0
-        smoothing = [StageTimes.beside(t, side, self.dt_limit / 2, end)] * count
+        sizes = _smoothing(stages, self.dt_limit) if self._smoothed else []
+        smoothing = [StageTimes.beside(t, side, size, end) for size in sizes]
         increments = StageTimes.joined([pair, StageTimes.beside(t, side, 1.0, end)])
         values = self.kernels.evaluate(StageTimes.joined([in_order, *smoothing]), increments)
-        return _StepValues(t, values, len(in_order), count)
+        return _StepValues(t, values, len(in_order), len(smoothing))
 
     def _advance(self, step: "_StepValues", first: int, last: int) -> Work[float]:
         """Do some substeps on the last end; return the heat of sources in the body in J."""
@@ -224,6 +224,19 @@ class FieldSubsteps(FieldEnds):
         self._step = None
         self._entered.take()
         super().reject()
+
+
+def _smoothing(stages: int, dt_limit: float) -> list[float]:
+    """Lengths in s of the smoothing substeps after a step of ``stages`` stages.
+
+    They are the substeps of a short polynomial without its pair. They multiply a mode by R(z)/(1 + a·z + b·z²), which
+    is 1 for slow modes and falls with 1/z² for the others.
+    """
+    if stages < _SMOOTHED_FROM:
+        return []
+    count = 8 * max(1, round(_SMOOTHING * stages / 8))
+    found = next(some for some in all_stages() if len(some.substeps) == count)
+    return [substep.delta * found.longest(dt_limit) for substep in found.substeps]
 
 
 def _stage_times(stages: Stages, t: float, h: float) -> StageTimes:

@@ -133,7 +133,7 @@ def test_a_value_that_is_not_finite_is_written_nowhere(tmp_path: Path, monkeypat
     options = ["time.method=stabilized", "output.checkpoint_wall=1e-9"]
 
     def spoil(stepper) -> None:  # type: ignore[no-untyped-def]
-        stepper._substeps._last.T[3, 2, 1] = float("nan")
+        stepper.substeps._last.T[3, 2, 1] = float("nan")
 
     with monkeypatch.context() as patch:
         runs.after_advance(patch, 7, spoil)

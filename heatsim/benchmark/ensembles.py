@@ -187,8 +187,6 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     fields = [_field(device, case, precision, number) for number in range(members)]
     turns = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
-    if members == 1:
-        return autotune.choose(task, inf, turns[0].T, turns[0].T_new, coefficients)
     return autotune.choose_for_members(task, inf, turns)
 
 

@@ -1,6 +1,7 @@
 """Runs of a study on a GPU advance together; the results are those of single runs, also after a stop or a kill."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from heatsim.run import time_loop
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
 from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stepper import Stepper
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
@@ -30,9 +32,9 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         gpu.play_gpu(monkeypatch)
 
 
-def prepared(at: Path) -> Path:
+def prepared(at: Path, *overrides: str) -> Path:
     """The folder of a study without any run."""
-    definition, _ = read(study_text.write(at), OVERRIDES)
+    definition, _ = read(study_text.write(at), [*OVERRIDES, *overrides])
     (at / "out").mkdir()
     study_folder.open_study(at / "out", definition)
     return at / "out"
@@ -52,8 +54,12 @@ def outcomes(out: Path) -> list[object]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> list[object]:
+    return one_after_the_other(tmp_path / "alone")
+
+
+def one_after_the_other(at: Path, *overrides: str) -> list[object]:
     """The results of a study whose runs are computed one after the other."""
-    out = prepared(tmp_path / "alone")
+    out = prepared(at, *overrides)
     definition = study_folder.read_study(out)
     for number in NUMBERS:
         Simulation.from_model(definition.scenario(number), study_folder.run_path(out, number)).run()
@@ -105,3 +111,33 @@ def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
         assert left == 0
     assert group(out) == 6 * ["done"]
     assert outcomes(out) == alone
+
+
+def test_stabilized_runs_advance_together_and_continue_to_the_same_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped, then killed, then stopped when some runs are done; each run has its own steps."""
+    overrides = ("time.method=stabilized", "time.tolerance=0.2")
+    out, advance = prepared(tmp_path, *overrides), StabilizedEnsemble.advance
+    sizes: list[int] = []
+    for rounds, killed in ((2, False), (3, True), (12, False)):
+        stop, left = Stop(), rounds
+
+        def advance_and_end(ensemble: StabilizedEnsemble, numbers: Iterable[int]) -> dict[int, Exception]:
+            nonlocal left
+            sizes.append(len(numbers := [*numbers]))
+            failed = advance(ensemble, numbers)
+            left -= 1
+            if left == 0 and killed:  # noqa: B023  (called within the turn of the loop)
+                raise runs.Killed
+            stop.requested = left == 0  # noqa: B023
+            return failed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(StabilizedEnsemble, "advance", advance_and_end)
+            with pytest.raises(runs.Killed) if killed else nullcontext():
+                group(out, stop)
+        assert left == 0
+    assert group(out) == 6 * ["done"]
+    assert max(sizes) == 6
+    assert outcomes(out) == one_after_the_other(tmp_path / "alone", *overrides)

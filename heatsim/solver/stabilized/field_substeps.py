@@ -26,9 +26,9 @@ from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32: 8 for 128 stages, from 64 stages on. Eight are two sweeps
+# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
 # of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
-_SMOOTHING, _SMOOTHED_FROM = 8 / 128, 64
+_SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
 # The places of stages among those that are added to another field.
 _PAIR, _RATE = 0, 1
 
@@ -127,7 +127,7 @@ class FieldSubsteps(FieldEnds):
         In float32 a few smoothing substeps come before, which leave the end as it is: rounding makes noise from cell to
         cell of some units in the last place u·T, F multiplies it by 2/dt_limit, and h·F would be off by up to
         0.65·s²·u·T after a step of s stages. The substeps of a short polynomial take the noise away. They move the
-        field by at most 0.5 % of the step.
+        field by at most 2 % of the step.
         """
         self.kernels.do(self.rating(end, t, side, stages))
 

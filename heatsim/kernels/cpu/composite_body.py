@@ -114,8 +114,15 @@ class StepRows:
         for beam in self.beams:
             u, v = map(of, beam.weights)
             beams.append(replace(beam, first=of(beam.first), weights=(u, v)))
-        changing = map(of, (self.conditions, self.held, self.heat, self.factors))
-        return StepRows(len(range(self.count)[some]), *changing, beams, self.face_shapes)
+        return StepRows(
+            count=len(range(self.count)[some]),
+            conditions=of(self.conditions),
+            held=of(self.held),
+            heat=of(self.heat),
+            factors=of(self.factors),
+            beams=beams,
+            face_shapes=self.face_shapes,
+        )
 
     def row(self, step: int) -> StepRow:
         """The data of one step."""

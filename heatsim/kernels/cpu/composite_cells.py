@@ -33,7 +33,8 @@ PLAN = (
         "weights",
         "between",
     ),
-    # c0…c6 of each stencil, c1…c6 of dense rows in stretches of ``dense_stride``, the half cells behind void surfaces; classes LinkTables and EnthalpyTables.
+    # c0…c6 of each stencil, c1…c6 of dense rows in stretches of ``dense_stride``, the half cells behind void
+    # surfaces; classes LinkTables and EnthalpyTables.
     *(
         "types",
         "dense_c",

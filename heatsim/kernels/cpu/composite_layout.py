@@ -171,7 +171,8 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         weights = np.ones((1, 6), body.weights.dtype)
         stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), weights, np.zeros(1, np.uint8))
         odd = OddCells(np.zeros(rows + 1, np.int32), nothing, nothing)
-        return Layout(runs, odd, _DenseRowFinder(body, shape).found(), surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
+        dense_rows = _DenseRowFinder(body, shape).found()
+        return Layout(runs, odd, dense_rows, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
     runs_of, odds_of, dense = _Rows(), _Rows(), _DenseRowFinder(body, shape)
     planes = planes_at_once(shape)
@@ -179,7 +180,8 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         stencil = finder.stencils_of(first, min(first + planes, nz))
         _divide(stencil, finder, runs_of, odds_of, dense)
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
-    return Layout(Runs(*runs_of.arrays()), OddCells(*odds_of.arrays()), dense.found(finder), surfaces, finder.stencils(), types)
+    runs, odd = Runs(*runs_of.arrays()), OddCells(*odds_of.arrays())
+    return Layout(runs, odd, dense.found(finder), surfaces, finder.stencils(), types)
 
 
 class _Rows:
@@ -293,9 +295,7 @@ class _DenseRowFinder:
         return DenseRows(np.concatenate(self._of), stencils, first, begin, end, flat[starts])
 
 
-def _divide(
-    stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows, dense: _DenseRowFinder
-) -> None:
+def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows, dense: _DenseRowFinder) -> None:
     """Divide the rows of some planes into runs and odd cells, or into dense rows."""
     nx = stencil.shape[2]
     flat = stencil.reshape(-1)

@@ -28,6 +28,8 @@ class Plan:
         record: the record, shape (1,).
     """
 
+    _numbers: NDArray[np.int64]
+
     def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], start: "Plan | None" = None) -> None:
         """Enter values of fields.
 

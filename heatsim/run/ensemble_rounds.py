@@ -106,24 +106,24 @@ class EulerRounds(Rounds):
         nearest = min(loop.steps_to_due for loop in loops.values())
         most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
         started = time.perf_counter()
-        turns: dict[int, MemberSteps] = {}
+        members: dict[int, MemberSteps] = {}
         failed: Failures = {}
         for number, loop in loops.items():
             stepper = self._steppers[number]
             try:
-                turns[number] = stepper.turn(min(loop.steps_to_due, stepper.steps_to_carry, most))
+                members[number] = stepper.member_steps(min(loop.steps_to_due, stepper.steps_to_carry, most))
             except Exception as error:
                 failed[number] = error
-        if not turns:
+        if not members:
             return failed
-        self._together.advance([(self._steppers[number], turn) for number, turn in turns.items()])
+        self._together.advance([(self._steppers[number], own) for number, own in members.items()])
         self._device.synchronise()
         seconds = time.perf_counter() - started
-        lengths = [turn.steps for turn in turns.values()]
+        lengths = [own.steps for own in members.values()]
         self._batch.took(max(lengths), seconds)
-        for number, turn in turns.items():
-            loops[number].stepped(self._steppers[number].step, seconds * turn.steps / sum(lengths))
-        return failed | self._look({number: loops[number] for number in turns})
+        for number, own in members.items():
+            loops[number].stepped(self._steppers[number].step, seconds * own.steps / sum(lengths))
+        return failed | self._look({number: loops[number] for number in members})
 
 
 class StabilizedRounds(Rounds):

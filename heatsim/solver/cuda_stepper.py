@@ -19,6 +19,11 @@ class CudaStepper(Stepper):
         """The kernel that does nearly all steps, and its launch shape. Trying out writes to the spare buffer."""
         return self._kernels.prepared.choice
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the ledger sums anything."""
+        return self._ledger.recorded
+
     def _prepare(self) -> None:
         _ = self._kernels.prepared
 
@@ -35,7 +40,7 @@ class CudaStepper(Stepper):
         problem, arguments, step = self.problem, self.arguments, self.step
         wanted = Wanted(
             *(self._spec, self._tuned, arguments.variant, problem.timeline.last_step - step),
-            isinstance(arguments, LinearArguments) and arguments.recorded,
+            self.recorded,
         )
         return CudaKernels(
             problem, self.field, wanted, lambda: arguments.coefficients(problem.timeline.dt(step)), self._trial_steps
@@ -50,7 +55,7 @@ class CudaStepper(Stepper):
 
     # What an ensemble needs of its members.
 
-    def turn(self, steps: int) -> MemberSteps:
+    def member_steps(self, steps: int) -> MemberSteps:
         """What the next steps need, for launches that step several fields.
 
         Args:

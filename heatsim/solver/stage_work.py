@@ -11,27 +11,25 @@ done by the same launches.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from numpy.typing import NDArray
+from typing import Any, Generic, TypeVar
 
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.physics.rows import Rows
 
+Numbers = TypeVar("Numbers")
+
 
 @dataclass(eq=False)
-class StageValues:
+class StageValues(Generic[Numbers]):
     """Conditions and sources of the stages of a step.
 
     Attributes:
-        rows: of the stages; None for a linear problem.
-        sweeps: of the stages of a linear problem, struct Sweep on the host; None for others.
+        numbers: of the stages, in the form of their :class:`StageArguments`.
         increments: of the stages that are added to another field.
         table: the stages on a GPU; None until they are needed there.
     """
 
-    rows: Rows | None
-    sweeps: NDArray[Any] | None
+    numbers: Numbers
     increments: Rows
     table: SweepTable | None = None
 
@@ -42,7 +40,7 @@ class StageRun:
 
     T: Any
     T_new: Any
-    values: StageValues
+    values: StageValues[Any]
     some: slice
     enters: bool = True
 
@@ -54,7 +52,7 @@ class IncrementRun:
     base: Any
     T: Any
     out: Any
-    values: StageValues
+    values: StageValues[Any]
     number: int
 
 

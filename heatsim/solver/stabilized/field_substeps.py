@@ -45,7 +45,7 @@ class _StepValues:
     """
 
     end: float
-    values: StageValues
+    values: StageValues[Any]
     stages: int
     smoothing: int
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import time_steps
-from heatsim.physics.boundary import AMBIENT, Boundary, linear_terms
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import (
     Coefficients,
@@ -32,6 +32,7 @@ from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.surface_balance import AMBIENT, linear_terms
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
 
@@ -174,7 +175,7 @@ class HeatProblem:
             reference: the temperature in K that deviations are counted from.
 
         Returns:
-            f (K) and g, each of shape (n, 6) in the run's precision; see :func:`heatsim.physics.boundary.linear_terms`.
+            f (K) and g, each of shape (n, 6) in the run's precision; see :mod:`heatsim.physics.surface_balance`.
 
         Raises:
             ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.

@@ -112,10 +112,11 @@ def _cell_types(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int
 
 def _ratios(xp: Any, materials: CellTypes, axis: int) -> Any:
     """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted."""
-    if materials.exposure is None or not materials.exposure.contacts:
+    surfaces = materials.weighted_surfaces
+    if not surfaces.contacts:
         return 1.0
     ratios = xp.ones(materials.grid.shape)
     # What has no smooth surface is no contact, so its resistance is 0.
-    area = materials.exposure.area[:, 2 * axis]
-    ratios.reshape(-1)[xp.asarray(materials.exposure.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
+    area = surfaces.area[:, 2 * axis]
+    ratios.reshape(-1)[xp.asarray(surfaces.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
     return ratios

@@ -20,7 +20,7 @@ from heatsim.device import Device
 from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import statistics_of_each
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.heat_sums import HeatSums, Layout
+from heatsim.solver.heat_sums import HeatSums, SumLayout
 
 # Sums are carried over after each multiple of so many steps of the run, wherever it was interrupted.
 STEPS_TO_CARRY = 8_192
@@ -66,7 +66,7 @@ class Ledger:
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
         """Sums of zero; empty ones unless ``enabled``."""
         shapes = shapes_of_sums(problem) if enabled else {}
-        self._layout = Layout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
+        self._layout = SumLayout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
         self._values: Any = device.xp.zeros(self._layout.size)
         empty = {name: device.xp.zeros(shape) for name, shape in _NAMES.items()}
         self._sums = empty | self._layout.views(self._values)
@@ -160,9 +160,9 @@ class Ledger:
             magnitude += its_magnitude
             if self.beams[face].size:
                 beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
-        void, exposure = 0.0, problem.materials.exposure
-        if exposure is not None and self.exposed.size:
-            cells = np.unravel_index(exposure.cells, problem.grid.shape)
+        void = 0.0
+        if self.exposed.size:
+            cells = np.unravel_index(problem.materials.weighted_surfaces.cells, problem.grid.shape)
             of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())

@@ -136,7 +136,7 @@ class GeneralArguments:
             varying=materials.varies,
             heated=materials.first_heated < len(materials.types),
             mixed=bool(len(problem.boundary.mixed.places)),
-            contacts=materials.exposure is not None and materials.exposure.contacts,
+            contacts=materials.weighted_surfaces.contacts,
         )
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)

@@ -72,26 +72,31 @@ class StageArguments(ABC, Generic[Numbers]):
         """Struct Coefficients of the kernel that adds increments."""
         return self.rates.coefficients(self.rates.reference_dt)
 
-    def step_on_cpu(
-        self, kernel: str, T: Any, T_new: Any, rows: Rows, stage: int, enters: bool, base: Any = None
-    ) -> None:
-        """Do stage ``stage`` of ``rows`` with the general form of a CPU kernel.
+    def advance_rows_on_cpu(
+        self, kernel: str, T: Any, T_new: Any, rows: Rows, enters: bool, base: Any = None
+    ) -> tuple[Any, Any]:
+        """Do the stages of ``rows`` with the general form of a CPU kernel.
 
         Args:
             kernel: its name.
-            T: the field that is read.
-            T_new: the buffer that is written.
+            T: the field.
+            T_new: the buffer that the first stage writes.
             rows: what changes from stage to stage.
-            stage: which of them.
-            enters: whether its heat is entered.
+            enters: whether their heat is entered.
             base: the field to which the increments are added, empty for 0; None to add them to T.
+
+        Returns:
+            The buffer that holds the field, and the other one.
         """
         problem, rates = self._problem, self.rates
-        COMPOSITE_KERNELS[kernel](
-            *(T, T_new, problem.periodic, rates.arrays.body, rates.tables(rates.reference_dt)),
-            *(rates.arrays.row(rows, stage, problem.grid), 0),
-            *(rates.entries if enters else rates.no_entries, "increments", base),
-        )
+        for stage in range(len(rows.factors)):
+            COMPOSITE_KERNELS[kernel](
+                *(T, T_new, problem.periodic, rates.arrays.body, rates.tables(rates.reference_dt)),
+                *(rates.arrays.row(rows, stage, problem.grid), 0),
+                *(rates.entries if enters else rates.no_entries, "increments", base),
+            )
+            T, T_new = T_new, T
+        return T, T_new
 
 
 class LinearStages(StageArguments[NDArray[Any]]):
@@ -175,10 +180,7 @@ class GeneralStages(StageArguments[Rows]):
         self, kernel: str, T: Any, T_new: Any, numbers: Rows, some: slice, enters: bool
     ) -> tuple[Any, Any]:
         """Do some of the stages with a CPU kernel; returns the buffer that holds the field, and the other one."""
-        for stage in range(some.start, some.stop):
-            self.step_on_cpu(kernel, T, T_new, numbers, stage, enters)
-            T, T_new = T_new, T
-        return T, T_new
+        return self.advance_rows_on_cpu(kernel, T, T_new, numbers[some], enters)
 
 
 def make_stage_arguments(

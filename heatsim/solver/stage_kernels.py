@@ -161,7 +161,7 @@ class CpuStageKernels(StageKernels):
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
         nothing = np.zeros((0, 0, 0), dtype=self._problem.precision)
-        self._arguments.step_on_cpu(self._spec.name, T, out, rows, 0, True, nothing if base is None else base)
+        self._arguments.advance_rows_on_cpu(self._spec.name, T, out, rows, True, nothing if base is None else base)
 
 
 class CudaStageKernels(StageKernels):

@@ -7,7 +7,7 @@ from typing import Any
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.steady_balance import Flows, SteadyBalance
-from heatsim.physics.steady_surfaces import SteadySurface
+from heatsim.physics.surface_exchange import SteadySurface
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.

@@ -33,10 +33,10 @@ from heatsim.kernels.cpu.rows import (
 )
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import boundary, cell_types, mixed_cells
+from heatsim.physics import cell_types, mixed_cells, surface_balance
 from heatsim.physics.cell_types import INTERIOR
 
-_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, boundary, mixed_cells, cell_types))
+_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, surface_balance, mixed_cells, cell_types))
 
 
 @kept(parallel=True, nogil=True, error_model="numpy")

@@ -17,8 +17,8 @@ from heatsim.kernels.cpu.composite_cells import (
 )
 from heatsim.kernels.cpu.rows import compiled
 from heatsim.physics import mixed_cells
-from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 
 place_of: Any = inlined(mixed_cells.place_of)
 
@@ -175,7 +175,7 @@ def _pass_parts(body: CompiledBody, step: CompiledStep, place: int, cell: Any, p
 
 @compiled
 def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.boundary.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
     reference, tolerance = scale[0], scale[1]
     film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
     zero = T - T

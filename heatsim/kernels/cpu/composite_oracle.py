@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
-from heatsim.physics.boundary import FREE, TOLERANCES, surface_rise
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import FREE, TOLERANCES, surface_rise
 
 Field = NDArray[Any]
 # Memory of the numba kernel for the potentials of a body whose materials vary with temperature.

@@ -45,17 +45,19 @@ class Rounds(ABC):
         stopped: says whether a signal came.
     """
 
+    _together: EnsembleStepper | StabilizedEnsemble
+
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
 
     @property
-    @abstractmethod
     def choice(self) -> Choice:
-        """The kernel and its launch shape."""
+        """The kernel of the steps or stages, and its launch shape."""
+        return self._together.choice
 
-    @abstractmethod
     def prepare(self) -> None:
         """Find the fastest kernel and compile it."""
+        self._together.prepare()
 
     @abstractmethod
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
@@ -86,20 +88,13 @@ def _look_ahead(loops: Sequence[TimeLoop]) -> None:
 class EulerRounds(Rounds):
     """Rounds of runs whose steps have lengths known beforehand."""
 
+    _together: EnsembleStepper
+
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
         self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
         self._batch = Batch()
-
-    @property
-    def choice(self) -> Choice:
-        """The kernel of the steps."""
-        return self._together.choice
-
-    def prepare(self) -> None:
-        """Find the fastest kernel and compile it."""
-        self._together.prepare()
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do steps of each run up to its next due step, or a part of them."""
@@ -129,21 +124,14 @@ class EulerRounds(Rounds):
 class StabilizedRounds(Rounds):
     """Rounds of runs of the method "stabilized"."""
 
+    _together: StabilizedEnsemble
+
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_adaptive_stepper(stepper) for stepper in steppers]
         for stepper in self._steppers:
             stepper.stopped = stopped
         self._together = StabilizedEnsemble(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
-
-    @property
-    def choice(self) -> Choice:
-        """The kernel of the stages."""
-        return self._together.choice
-
-    def prepare(self) -> None:
-        """Find the fastest kernel and compile it."""
-        self._together.prepare()
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Try one step of each run, and have its rows in the step written."""

@@ -41,8 +41,8 @@ class Boundary:
     """All boundary conditions of a scenario.
 
     Attributes:
-        scenario: whose they are.
-        keys: where each stands in the scenario.
+        scenario: the scenario.
+        keys: the key of each condition in the scenario.
         conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
@@ -60,7 +60,7 @@ class Boundary:
         """Read the conditions of a scenario.
 
         Raises:
-            ScenarioError: more patches than can be told apart.
+            ScenarioError: there are too many patches.
         """
         if len(scenario.patches) > MAXIMUM_PATCHES:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
@@ -152,10 +152,10 @@ class Boundary:
         Args:
             times: in s.
             reference: the temperature in K that deviations are counted from.
-            means: if it is there, a given flux counts with its mean over the intervals of these stages.
+            means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.
 
         Raises:
-            ScenarioError: a value is not finite, or negative where that makes no sense.
+            ScenarioError: a value is not finite, or is negative but must not be.
         """
         rows, physical = self._evaluate(times, reference, means)
         for number, of_condition in enumerate(physical.T):

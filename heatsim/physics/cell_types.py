@@ -131,7 +131,7 @@ class CellTypes:
             of: a method of EnthalpyTable that returns the quantity, such as ``EnthalpyTable.content_at``.
             cell_types: the types of the cells.
             deviation: T − T_ref in K, of the same shape.
-            xp: NumPy, or CuPy, of whose arrays both are.
+            xp: NumPy or CuPy, the library of both arrays.
         """
         tables = list(dict.fromkeys(self.enthalpies))
         if len(tables) == 1:

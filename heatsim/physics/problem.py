@@ -42,10 +42,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HeatProblem:
-    """What the kernels and observers need to know of a scenario.
+    """Everything that kernels and observers need from a scenario.
 
     Attributes:
-        scenario: where it came from.
+        scenario: the scenario.
         grid: the cells.
         materials: the cell types; a body of one material has one.
         boundary: the conditions on faces, patches and surfaces towards void.

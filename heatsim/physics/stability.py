@@ -228,11 +228,11 @@ class Stability:
 
     @cached_property
     def _link_factors(self) -> Array:
-        """What links of weighted cells are multiplied with."""
+        """Factors of the links of weighted cells."""
         return link_weights.link_factors(self.materials)
 
     def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
-        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        """Factors of cells' void surfaces and of their links, shape (n, 6) each."""
         areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
         listed, places = self.materials.weighted_surfaces.find(cells)
         areas[listed] = self.materials.weighted_surfaces.area[places]

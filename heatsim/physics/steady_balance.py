@@ -34,12 +34,12 @@ class SteadyBalance:
     """The balance of a body at t = 0, or at a stage of a step.
 
     Attributes:
-        xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
+        xp: NumPy or CuPy, the library of all arrays of cells.
         materials: the cell types.
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
-        cell_sources: heat set free in a cell of each type in W, shape (types,).
-        surfaces: faces that exchange heat, then what borders on void.
+        cell_sources: power of the sources in a cell of each type in W, shape (types,).
+        surfaces: faces that exchange heat, then void surfaces.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class SteadyBalance:
         """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
 
         Returns:
-            The offset and the factor, numbers of the host, and the sum, a number of the device.
+            The offset and the factor, as Python numbers, and the sum, a number on the device.
         """
         if self.is_linear(surface) and surface.alike:
             heat, slope = surface.linear_terms()

@@ -1,4 +1,4 @@
-"""The surfaces of a body that exchange heat at one moment: faces of the box, and what borders on void."""
+"""The surfaces of a body that exchange heat at one moment: faces of the box, and void surfaces."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ VOID = "void"
 
 
 class Balanced(Protocol):
-    """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
+    """The data of a problem that a balance needs; attributes of :class:`heatsim.physics.problem.HeatProblem`."""
 
     @property
     def materials(self) -> CellTypes: ...  # noqa: D102
@@ -42,17 +42,17 @@ class Balanced(Protocol):
 def find_surfaces(
     xp: Any, body: Balanced, types: Any, reference: float, *, changing: bool = False
 ) -> tuple[SteadySurface, ...]:
-    """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
+    """The surfaces of a body that let heat through, face by face in the order of FACES, then void surfaces.
 
     Args:
         xp: NumPy, or CuPy.
         body: its conditions and beams are taken at t = 0.
-        types: the bytes of its cells, flattened, on the device; not looked at if it is uniform.
+        types: the bytes of its cells, flattened, on the device; not read if the body is uniform.
         reference: the temperature in K that deviations are counted from.
-        changing: whether surfaces count that let nothing through at t = 0 but may do so later.
+        changing: whether to include surfaces that let nothing through at t = 0 but may do so later.
 
     Raises:
-        ScenarioError: a value is not finite then.
+        ScenarioError: a value is not finite at t = 0.
     """
     return tuple(_Finder(xp, body, types, reference, changing).find())
 
@@ -66,7 +66,7 @@ def at_stage(
         surfaces: those of :func:`find_surfaces`.
         grid: the cells.
         conditions: the six numbers of every condition, shape (conditions, 6).
-        beams: what each beam brings, in rows of which the first counts.
+        beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
     for face in {beam.face for beam in beams}:
@@ -84,7 +84,7 @@ def at_stage(
 
 
 class _Finder:
-    """Looks for the surfaces of a body; see :func:`find_surfaces`."""
+    """Finds the surfaces of a body; see :func:`find_surfaces`."""
 
     def __init__(self, xp: Any, body: Balanced, types: Any, reference: float, changing: bool) -> None:
         self._xp, self._body, self._types, self._reference = xp, body, types, reference
@@ -210,7 +210,7 @@ def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
 
 
 def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
-    """What beams bring to the cells of a face in W/m²."""
+    """The flux of beams at the cells of a face in W/m²."""
     flux = np.zeros(shape)
     for beam in beams:
         (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)

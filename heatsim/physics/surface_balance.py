@@ -53,7 +53,7 @@ def linear_terms(
 
 
 def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:
-    """Surface minus cell in K, as the kernels find it; see composite/composite.cuh.
+    """T_s − T in K, by the same operations as in kernels (composite/composite.cuh).
 
     Args:
         row: the six numbers of the condition; each may be an array of the cells' shape.
@@ -61,7 +61,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
         reference: the temperature in K from which T and the row's temperatures count.
         T: deviations of the cells in K.
         beam: flux of a beam in W/m².
-        xp: NumPy, or CuPy, of whose arrays ``T`` and what has its shape are; of the row only numbers with CuPy.
+        xp: NumPy or CuPy, the library of ``T`` and of arrays of its shape; with CuPy the row holds numbers only.
     """
     film, ambient, flux, emission, surroundings, free = row
     number = T.dtype.type

@@ -24,16 +24,16 @@ class SteadySurface:
         xp: NumPy, or CuPy.
         name: the face's, or "void".
         number: of the condition.
-        grounded: whether what passes depends on the temperature of the cell.
+        grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
         face: number of the face, −1 towards void.
         cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
             box; arrays and numbers of the cells have the shape that these give.
-        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,). None with
+        places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
             slices.
-        parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
-            no cell is shared.
-        cell_types: what they are, shape (n,), or one number where all are equal.
+        parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
+            there are no mixed cells.
+        cell_types: their types, shape (n,), or one number where all are equal.
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
@@ -60,7 +60,7 @@ class SteadySurface:
     reference: float
 
     def of(self, values: Any) -> Any:
-        """The numbers of the cells out of an array of shape (nz, ny, nx): a view of it where they are a whole face."""
+        """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
         return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
 
     def put(self, numbers: Any, to: Any) -> None:
@@ -74,7 +74,7 @@ class SteadySurface:
         """Add to the numbers of the cells in an array of shape (nz, ny, nx)."""
         values = self.of(to)
         values += numbers
-        # A GPU is spared the copy of a view to itself.
+        # For a whole face, values are a view of the array.
         if not isinstance(self.cells, tuple):
             self.put(values, to)
 
@@ -84,10 +84,10 @@ class SteadySurface:
         return all(isinstance(number, float) for number in (self.area, self.half, self.weight, self.beam))
 
     def linear_terms(self) -> tuple[Any, Any]:
-        """Heat in W into each cell at T = 0, and what each kelvin of T takes off it in W/K, where nothing radiates.
+        """Heat in W into each cell at T = 0, and its decrease per kelvin of T in W/K, where nothing radiates.
 
         Returns:
-            Numbers of the host where the cells are alike.
+            Python numbers if the cells are alike.
         """
         if not self.alike:
             return self.exchange(np.float64(0.0))

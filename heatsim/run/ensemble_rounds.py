@@ -1,4 +1,4 @@
-"""What the runs of an ensemble do in a round.
+"""The rounds of an ensemble: how far each run goes in a round.
 
 Euler's method: in each round a run does its own steps up to its next due step. If that is far away, the run does a part
 of them:
@@ -10,7 +10,7 @@ of them:
 
 So runs with rows at the same times read their fields in the same round, although their numbers of steps differ.
 
-Stabilized steps: in each round a run tries one step, and then has all rows that are due in it.
+Stabilized steps: in each round a run tries one step; then its observers handle the due times within the step.
 """
 
 import time
@@ -29,7 +29,7 @@ from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 
-# Steps of a run in a round / steps of the run that is due first, at most.
+# Largest ratio of the steps of a run in a round to those of the run that is due first.
 _FARTHEST = 2
 
 # By the numbers of the runs.
@@ -42,7 +42,7 @@ class Rounds(ABC):
     Args:
         plan: of one of the runs; device, kernel, grid and arithmetic are those of all.
         steppers: of each run.
-        stopped: says whether a signal came.
+        stopped: returns whether a signal came.
     """
 
     _together: EnsembleStepper | StabilizedEnsemble
@@ -64,7 +64,7 @@ class Rounds(ABC):
         """Do one round, and call the observers of runs at due times. Returns the errors of runs that failed."""
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
-        """Call the observers of some runs; those that are due have their data found by the same launches."""
+        """Call the observers of some runs. The same launches find the data for all runs that are due."""
         _look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
@@ -134,7 +134,7 @@ class StabilizedRounds(Rounds):
         self._together = StabilizedEnsemble(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
-        """Try one step of each run, and have its rows in the step written."""
+        """Try one step of each run, and write its rows that are due within the step."""
         started = time.perf_counter()
         failed = self._together.advance([number for number in loops if not self._steppers[number].at_due])
         running = {number: loop for number, loop in loops.items() if number not in failed}

@@ -53,13 +53,13 @@ class CudaStepper(Stepper):
         sweeps = arguments.arrays.sweeps(arguments.rows(0, 1), 0, count)
         return TrialSteps(arguments.coefficients(self.problem.timeline.dt(0)), sweeps)
 
-    # What an ensemble needs of its members.
+    # For ensembles.
 
     def member_steps(self, steps: int) -> MemberSteps:
-        """What the next steps need, for launches that step several fields.
+        """The next steps, for launches that step several fields.
 
         Args:
-            steps: all before the next due time, ``steps_to_carry`` at most.
+            steps: their number, at most ``steps_to_carry``; none lies beyond the next due time.
 
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.

@@ -181,7 +181,7 @@ class CudaStageKernels(StageKernels):
         """Compile the kernel that adds increments."""
         _ = self._rate_kernel
 
-    # What an ensemble needs of its members, which are linear.
+    # For ensembles, whose members are linear.
 
     @property
     def recorded(self) -> bool:
@@ -195,7 +195,7 @@ class CudaStageKernels(StageKernels):
         return max(int(_STAGES_A_STEP * self._problem.scenario.time.end / limit) if isfinite(limit) else 1, 1)
 
     def member_steps(self, request: StageRun) -> MemberSteps:
-        """What launches that step several fields need for the stages of a request."""
+        """The stages of a request, for launches that step several fields."""
         own, sweeps = self._arguments, request.values.numbers[request.some]
         return MemberSteps(
             request.T, request.T_new, own.coefficients(), own.ledger(request.enters), sweeps, len(sweeps)

@@ -1,8 +1,8 @@
-"""Work of stages on a field: the requests that it makes of kernels, in their order.
+"""The work of stages on a field: its requests to kernels, in order.
 
 A work is a generator. It yields requests, receives their replies, and returns a result. So the order of the launches of
-a step is written once: a run alone has each request done at once, and an ensemble has the requests of all its members
-done by the same launches.
+a step is written once. A run alone does each request at once; an ensemble does the requests of all its members with the
+same launches.
 
         work of member 0    StageRun ── reply ── IncrementRun ── reply ── …
         work of member 1    StageRun ── reply ── IncrementRun ── reply ── …
@@ -24,7 +24,7 @@ class StageValues(Generic[Numbers]):
     """Conditions and sources of the stages of a step.
 
     Attributes:
-        numbers: of the stages, in the form of their :class:`StageArguments`.
+        numbers: of the stages, in the form that their :class:`StageArguments` have.
         increments: of the stages that are added to another field.
         table: the stages on a GPU; None until they are needed there.
     """

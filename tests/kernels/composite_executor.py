@@ -205,7 +205,7 @@ def builds(
 ) -> tuple[compilation.Build, ...]:
     materials = steps.materials
     heated = materials.first_heated < len(materials.types)
-    mixed, contacts = bool(len(steps.mixed.places)), materials.exposure is not None and materials.exposure.contacts
+    mixed, contacts = bool(len(steps.mixed.places)), materials.weighted_surfaces.contacts
     several = not materials.uniform or materials.varies
     stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate)

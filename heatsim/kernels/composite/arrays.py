@@ -77,8 +77,7 @@ class CompositeArrays:
         open_faces: tuple[bool, ...] = (True,) * 6,
         mixed: MixedCells = NO_MIXED_CELLS,
     ) -> None:
-        xp, exposure = device.xp, materials.exposure
-        nothing = np.zeros(0, dtype=np.uint32)
+        xp, surfaces = device.xp, materials.weighted_surfaces
         enthalpies = make_enthalpy_tables(materials, precision)
         self.device = device
         self.precision = precision
@@ -89,12 +88,10 @@ class CompositeArrays:
             cells=xp.ascontiguousarray(xp.asarray(materials.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
             mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
-            bits=xp.asarray(nothing if exposure is None else exposure.bits),
-            before=xp.asarray(nothing if exposure is None else exposure.before),
-            weights=xp.asarray(
-                (np.zeros((0, 6)) if exposure is None else surface_weights(materials)).astype(precision, order="C")
-            ),
-            contacts=exposure is not None and exposure.contacts,
+            bits=xp.asarray(surfaces.bits),
+            before=xp.asarray(surfaces.before),
+            weights=xp.asarray(surface_weights(materials).astype(precision, order="C")),
+            contacts=surfaces.contacts,
             reference=np.dtype(precision).type(reference),
             first_heated=materials.first_heated,
             void=-1 if materials.void is None else materials.void,

@@ -39,9 +39,9 @@ from heatsim.kernels.cpu.rows import (
 )
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import boundary, mixed_cells
+from heatsim.physics import mixed_cells, surface_balance
 
-_OTHER_SOURCES = source_key((rows, march, plan, composite_cells, composite_faces, boundary, mixed_cells))
+_OTHER_SOURCES = source_key((rows, march, plan, composite_cells, composite_faces, surface_balance, mixed_cells))
 
 
 @njit(inline="always")

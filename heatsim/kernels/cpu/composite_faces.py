@@ -28,8 +28,8 @@ from heatsim.kernels.cpu.march import Rows, Tile
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 from heatsim.physics import mixed_cells
-from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 
 SURFACES = 256
 # The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
@@ -373,7 +373,7 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
 
 @compiled
 def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.boundary.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
     reference, tolerance = scale[0], scale[1]
     film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
     zero = T - T

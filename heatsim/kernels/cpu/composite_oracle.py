@@ -14,10 +14,10 @@ from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow, StepRows
 from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
-from heatsim.physics.boundary import FREE, surface_rise
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import FREE, surface_rise
 
 Field = NDArray[Any]
 

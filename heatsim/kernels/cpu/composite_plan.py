@@ -13,9 +13,9 @@ from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
 from heatsim.kernels.cpu.composite_layout import Layout, Shape, Wraps, layout_of
 from heatsim.kernels.cpu.plan import Plan, address_of
 from heatsim.kernels.cpu.tiling import LINE, Tiling
-from heatsim.physics.boundary import TOLERANCES
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_balance import TOLERANCES
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ def step_of(case: CompositeSteps, number: int) -> CompositeSteps:
 
 @pytest.mark.parametrize("varying", [False, True])
 def test_every_cell_is_in_one_run_and_has_its_own_stencil(varying: bool) -> None:
-    """Runs and odd cells together give each cell the types of its neighbours."""
+    """Runs, odd cells and dense rows together give each cell the types of its neighbours."""
     case = body((40, 9, 11), (False, True, False), 400, varying=varying)
     body_ = case.arrays_on(device.choose("cpu"), "float64").body
     shape = case.grid.shape
@@ -94,6 +94,10 @@ def test_every_cell_is_in_one_run_and_has_its_own_stencil(varying: bool) -> None
         assert x == shape[2]
         odd = slice(layout.odd.first[row], layout.odd.first[row + 1])
         stencil[row, layout.odd.x[odd]] = layout.odd.stencil[odd]
+        if layout.dense.of[row] >= 0:
+            assert odd.start == odd.stop
+            stencil[row] = layout.dense.stencils[layout.dense.of[row]]
+    assert (layout.dense.of >= 0).any() != varying
     stencil = stencil.reshape(shape)
     types = case.materials.cells & CELL_TYPE
     np.testing.assert_array_equal(layout.stencils.own[stencil], types)

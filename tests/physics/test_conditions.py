@@ -6,7 +6,7 @@ from exact import INSULATED, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.kernels.cpu.composite_faces import surface_rise as surface_rise_of_cell
+from heatsim.kernels.cpu.surface_rises import surface_rise as surface_rise_of_cell
 from heatsim.physics.boundary import STEFAN_BOLTZMANN, Boundary
 from heatsim.physics.surface_balance import TOLERANCES, surface_rise
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows
+from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
 from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import Rows, Tile, set_end_rows, set_row_ends, sweeping
@@ -41,7 +41,9 @@ from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 from heatsim.physics import mixed_cells, surface_balance
 
-_OTHER_SOURCES = source_key((rows, march, plan, composite_cells, composite_faces, surface_balance, mixed_cells))
+_OTHER_SOURCES = source_key(
+    (rows, march, plan, surface_rises, composite_cells, composite_faces, mixed_cells, surface_balance)
+)
 
 
 @njit(inline="always")

@@ -1,7 +1,6 @@
 """Heat of a composite body through the faces of the box and through surfaces towards void.
 
-Up to SURFACES of them are done together, as vectors: their cells' numbers are gathered in the memory of the ring from
-``plan.surfaces`` on, one array after the other.
+Up to SURFACES of them are done together, as vectors (surface_rises.py).
 """
 
 from typing import Any
@@ -26,16 +25,20 @@ from heatsim.kernels.cpu.composite_cells import (
 )
 from heatsim.kernels.cpu.march import Rows, Tile
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
-from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
+from heatsim.kernels.cpu.rows import compiled, wrap
+from heatsim.kernels.cpu.surface_rises import (
+    BEAM_AT,
+    CONDUCTANCE_AT,
+    DEGREES_AT,
+    RISE_AT,
+    SHARE_AT,
+    SURFACES,
+    find_rises,
+    surface_rise,
+)
 from heatsim.physics import mixed_cells
 from heatsim.physics.mixed_cells import MIXED
-from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
-
-SURFACES = 256
-# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
-# the temperature of the surface minus that of the cell, the most that it can be, and whether it is found.
-_DEGREES, _CONDUCTANCE, _SHARE, _BEAM, _RISE, _MOST, _FOUND = range(0, 7 * SURFACES, SURFACES)
-ROOM = 7 * SURFACES
+from heatsim.physics.surface_balance import FREE
 
 place_of: Any = compiled(mixed_cells.place_of)
 
@@ -48,7 +51,7 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
     condition = _condition(plan, T, step, plan.void_condition)
     held = varies and condition[FREE] == 0
     for j in range(SURFACES):
-        surface[_BEAM + j] = gained
+        surface[BEAM_AT + j] = gained
     begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
     for first in range(begin, end, SURFACES):
         count = end - first if end - first < SURFACES else SURFACES
@@ -56,17 +59,17 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
         share = behind(reals_at(plan.surface_share, T), first)
         row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
         for j in range(count):
-            surface[_DEGREES + j] = T[rows.here + (row[j] - first_row) * plan.stride + x[j]]
+            surface[DEGREES_AT + j] = T[rows.here + (row[j] - first_row) * plan.stride + x[j]]
         if varies:
             cell_types = behind(bytes_at(plan.surface_type), first)
             for j in range(count):
                 cell_type, at = np.int64(cell_types[j]), (row[j] - first_row) * plan.stride + x[j]
                 if held:
                     at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
-                    surface[_RISE + j] = at_ambient - T[rows.here + at + plan.potentials]
+                    surface[RISE_AT + j] = at_ambient - T[rows.here + at + plan.potentials]
                 _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
-                surface[_CONDUCTANCE + j] *= reals_at(plan.surface_weight, T)[first + j]
-            conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
+                surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
+            conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
@@ -81,7 +84,11 @@ def _enter_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any,
     """
     first, count = some
     row, x, rank = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first), plan.surface_rank
-    is_last, ledger, rise = behind(bytes_at(plan.surface_last), first), doubles_at(plan.exposed), plan.surfaces + _RISE
+    is_last, ledger, rise = (
+        behind(bytes_at(plan.surface_last), first),
+        doubles_at(plan.exposed),
+        plan.surfaces + RISE_AT,
+    )
     factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
     # Rows are counted from the first one on.
     first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
@@ -100,10 +107,10 @@ def _enter_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any,
 @compiled
 def _enter_state(plan: Any, surface: Any, j: int, cell_type: int, conductance: Any, share: Any, held: bool) -> None:
     """Replace the content of a surface's cell by its temperature, and enter what follows from its conductivity."""
-    degrees, conducting = state(plan, surface, cell_type, surface[_DEGREES + j])
-    surface[_DEGREES + j] = degrees
-    surface[_CONDUCTANCE + j] = conductance * conducting
-    surface[_SHARE + j] = share if held else share * conducting
+    degrees, conducting = state(plan, surface, cell_type, surface[DEGREES_AT + j])
+    surface[DEGREES_AT + j] = degrees
+    surface[CONDUCTANCE_AT + j] = conductance * conducting
+    surface[SHARE_AT + j] = share if held else share * conducting
 
 
 @compiled
@@ -193,39 +200,39 @@ def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, 
     gain, degrees = behind(reals_at(fields[GAINS], T), place), here
     if varies or distance > 1:
         for j in range(count):
-            surface[_DEGREES + j] = here[j * distance]
-        degrees = behind(surface, _DEGREES)
+            surface[DEGREES_AT + j] = here[j * distance]
+        degrees = behind(surface, DEGREES_AT)
     if varies:
         for j in range(count):
             cell_type = np.int64(bytes_at(fields[TYPES])[place + j]) if fields[TYPES] else 0
             if held:
-                surface[_RISE + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
+                surface[RISE_AT + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
             _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
-        conductance, share = behind(surface, _CONDUCTANCE), behind(surface, _SHARE)
+        conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
     if number == MIXED:
-        cell = (degrees[0], conductance[0], share[0], gain[0] * surface[_BEAM])
-        surface[_RISE] = _pass_parts(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
-        surface[_SHARE] = type(surface[_RISE])(1.0)
-        share = behind(surface, _SHARE)
+        cell = (degrees[0], conductance[0], share[0], gain[0] * surface[BEAM_AT])
+        surface[RISE_AT] = _pass_parts(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
+        surface[SHARE_AT] = type(surface[RISE_AT])(1.0)
+        share = behind(surface, SHARE_AT)
     elif not held:
         find_rises(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
     for j in range(count):
-        sums[j * distance] += share[j] * surface[_RISE + j]
+        sums[j * distance] += share[j] * surface[RISE_AT + j]
     factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
     ledger, of_beams = behind(doubles_at(fields[SUMS]), place), behind(doubles_at(fields[BEAM_SUMS]), place)
     if fields[SUMS]:
         for j in range(first_recorded, end_recorded):
-            heat, from_beam = share[j] * surface[_RISE + j], gain[j] * surface[_BEAM + j]
+            heat, from_beam = share[j] * surface[RISE_AT + j], gain[j] * surface[BEAM_AT + j]
             ledger[j] += factor * (np.float64(heat) - np.float64(from_beam))
     if fields[BEAM_SUMS]:
         for j in range(first_recorded, end_recorded):
-            of_beams[j] += factor * np.float64(gain[j] * surface[_BEAM + j])
+            of_beams[j] += factor * np.float64(gain[j] * surface[BEAM_AT + j])
 
 
 @compiled
 def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
     """The flux of beams at cells of a face from a place (v, u) on, in W/m²."""
-    flux, (v, u) = behind(T, plan.surfaces + _BEAM), place
+    flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
     starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
     for j in range(count):
@@ -268,142 +275,10 @@ def _pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, 
         if plan.potentials > 0 and condition[FREE] == 0:
             passing = fraction * (whole_share * (_held(plan, T, step, number, cell_type) - here[plan.potentials]))
         else:
-            rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[_BEAM])
+            rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[BEAM_AT])
             passing = fraction * (share * rise)
         if recorded and plan.parts:
             of_part = np.float64(passing) - np.float64(fraction * from_beam)
             doubles_at(plan.parts)[part] += np.float64(factor) * of_part
         gained = gained + passing
     return gained
-
-
-@compiled
-def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
-    """The temperature of each surface minus that of its cell."""
-    if not condition[EMISSION] > 0:
-        _find_linear_rises(condition, surface, degrees, conductance, count)
-    elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
-        _guess_rises(condition, scale, surface, degrees, conductance, count)
-        for _ in range(NEWTON_STEPS):
-            if _improve_rises(condition, scale, surface, degrees, conductance, count) == count:
-                break
-
-
-@compiled
-def _find_linear_rises(condition: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
-    """Without radiation."""
-    whole_vectors()
-    film, free, ambient, flux = condition[FILM], condition[FREE], condition[AMBIENT], condition[FLUX]
-    beam, rise = behind(surface, _BEAM), behind(surface, _RISE)
-    for j in range(np.uint64(count)):
-        linear = film * (ambient - degrees[j]) + free * (flux + beam[j])
-        rise[j] = linear / (free * conductance[j] + film)
-
-
-@compiled
-def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
-    """The second-order step of :func:`surface_rise`; the number of surfaces for which it is accurate enough."""
-    whole_vectors()
-    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
-    emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
-    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
-    beam, rise, is_found = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _FOUND)
-    for j in range(np.uint64(count)):
-        T = degrees[j]
-        linear = film * (ambient - T) + free * (flux_in + beam[j])
-        losses, a = free * conductance[j] + film, T + reference
-        exchange = emission * ((a + b) * (a * a + b * b))
-        driving = exchange * (surroundings - T) + linear
-        double, slope = a + a, (twice + twice) * (a * a * a) + losses
-        step = driving / slope
-        second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-        rise[j] = step - step * second
-        settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
-        is_found[j] = settled
-        found += np.int64(settled)
-    return found
-
-
-@compiled
-def _guess_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
-    """Where Newton's method of :func:`surface_rise` begins, and the most, for surfaces that are not found."""
-    whole_vectors()
-    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
-    emission, surroundings, reference = condition[EMISSION], condition[SURROUNDINGS], scale[0]
-    zero, b = film - film, surroundings + reference
-    beam, rise, most = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _MOST)
-    is_found = behind(surface, _FOUND)
-    for j in range(np.uint64(count)):
-        T = degrees[j]
-        to_ambient, to_surroundings, a = ambient - T, surroundings - T, T + reference
-        flux = free * (flux_in + beam[j])
-        linear = film * to_ambient + flux
-        losses, exchange = free * conductance[j] + film, emission * ((a + b) * (a * a + b * b))
-        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-        most[j] = max(max(to_ambient, zero), hottest - T)
-        guess = min((exchange * to_surroundings + linear) / (losses + exchange), most[j])
-        rise[j] = rise[j] if is_found[j] != zero else guess
-
-
-@compiled
-def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
-    """One step of Newton's method for surfaces that are not found; the number of those that are."""
-    whole_vectors()
-    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
-    emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
-    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
-    beam, rise, most = behind(surface, _BEAM), behind(surface, _RISE), behind(surface, _MOST)
-    is_found = behind(surface, _FOUND)
-    for j in range(np.uint64(count)):
-        T = degrees[j]
-        linear = film * (ambient - T) + free * (flux_in + beam[j])
-        losses, before = free * conductance[j] + film, rise[j]
-        a = max(T + before + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (surroundings - T - before) + (linear - losses * before)
-        change = excess / ((twice + twice) * (a * a * a) + losses)
-        after = min(before + change, most[j])
-        was_found = is_found[j] != zero
-        settled = was_found | (abs(change) <= tolerance * abs(after))
-        rise[j] = before if was_found else after
-        is_found[j] = settled
-        found += np.int64(settled)
-    return found
-
-
-@compiled
-def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
-    reference, tolerance = scale[0], scale[1]
-    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
-    zero = T - T
-    to_ambient = condition[AMBIENT] - T
-    flux = free * (condition[FLUX] + beam)
-    linear = film * to_ambient + flux
-    losses = free * conductance + film
-    if not emission > zero:
-        return linear / losses
-
-    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
-    a = T + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    driving = exchange * to_surroundings + linear
-    twice, double = emission + emission, a + a
-    slope = (twice + twice) * (a * a * a) + losses
-    step = driving / slope
-    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-    if abs(second) <= tolerance and min(a, a + step) > zero:
-        return step - step * second
-
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-    most = max(max(to_ambient, zero), hottest - T)
-    rise = min(driving / (losses + exchange), most)
-    for _ in range(NEWTON_STEPS):
-        a = max(T + rise + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
-        change = excess / ((twice + twice) * (a * a * a) + losses)
-        rise = min(rise + change, most)
-        if abs(change) <= tolerance * abs(rise):
-            break
-    return rise

@@ -257,8 +257,8 @@ def _advance_numba(
 ) -> tuple[Field, Field]:
     # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
-    from heatsim.kernels.cpu.composite_faces import ROOM
     from heatsim.kernels.cpu.composite_plan import make_plan
+    from heatsim.kernels.cpu.surface_rises import ROOM
 
     fields = 2 if body.enthalpies.vary else 1
     chosen = choose_tiling(T, periodic, steps.count, fields)

@@ -7,7 +7,7 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 from typing import Any
 
 from heatsim.kernels.cpu import march, plan, rows
-from heatsim.kernels.cpu.march import Rows, Tile, sweeping
+from heatsim.kernels.cpu.march import MarchTile, RowBlock, sweeping
 from heatsim.kernels.cpu.plan import MARCH, behind, doubles_at, reals_at
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
@@ -35,7 +35,7 @@ PLAN = (*MARCH, "scheme", "first_step", "c", "f", "g", "x_min", "x_max", "y_min"
 
 
 @compiled
-def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, ring: Any, T_new: Any) -> None:
+def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, ring: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     nx, stride = plan.nx, plan.stride
     c = behind(reals_at(plan.c, T_new), 7 * step)
@@ -55,7 +55,7 @@ def _complete_plane(plan: Any, ring: Any, start: int, z: int, from_y: int, to_y:
 
 
 @compiled
-def _finish_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: Any) -> None:
+def _finish_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Make new values from the sums of some rows. The heat of rows that the tile owns is added to the ledger."""
     nz, ny, nx, stride = plan.nz, plan.ny, plan.nx, plan.stride
     f, g = behind(reals_at(plan.f, T), 6 * step), behind(reals_at(plan.g, T), 6 * step)

@@ -20,7 +20,7 @@ from numba import njit
 from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
 from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
-from heatsim.kernels.cpu.march import Rows, Tile, set_end_rows, set_row_ends, sweeping
+from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
@@ -47,7 +47,7 @@ _OTHER_SOURCES = source_key(
 
 
 @njit(inline="always")
-def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: Any) -> None:
+def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     _sum_runs(plan, step, rows, T)
     _sum_odd_cells(plan, step, rows, T)
@@ -58,7 +58,7 @@ def _advance_rows(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, T_new: A
 
 
 @compiled
-def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
+def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     """Sum over neighbours and sources as if each cell had the stencil of its run."""
     stride, first, ends, stencils = (
         plan.stride,
@@ -102,7 +102,7 @@ def _sum_runs(plan: Any, step: int, rows: Rows, T: Any) -> None:
 
 
 @compiled
-def _sum_dense_row(plan: Any, rows: Rows, row: int, dense: int, heat: Any, T: Any) -> None:
+def _sum_dense_row(plan: Any, rows: RowBlock, row: int, dense: int, heat: Any, T: Any) -> None:
     """The same for one row with the coefficients of its cells."""
     at, sums = row * plan.stride, plan.sums + row * plan.stride
     here, below, above = rows.here + at, rows.below + at, rows.above + at
@@ -114,7 +114,7 @@ def _sum_dense_row(plan: Any, rows: Rows, row: int, dense: int, heat: Any, T: An
 
 
 @compiled
-def _sum_odd_cells(plan: Any, step: int, rows: Rows, T: Any) -> None:
+def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     """The same for cells with other stencils."""
     stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
     heat = behind(reals_at(plan.heat, T), step * plan.heat_stride)
@@ -133,7 +133,7 @@ def _sum_odd_cells(plan: Any, step: int, rows: Rows, T: Any) -> None:
 
 
 @compiled
-def _finish(plan: Any, step: int, rows: Rows, T: Any, T_new: Any) -> None:
+def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Make new values from the sums."""
     z, y, count, _, here, _, new, new_stride = rows
     nx, stride, sums = plan.nx, plan.stride, plan.sums

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.march import Rows
+from heatsim.kernels.cpu.march import RowBlock
 from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, constant, get, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 
@@ -17,7 +17,7 @@ PLAN = (
     # Parts of a worker's memory: from a cell to its potential, 0 if no material varies with temperature; where the sums
     # of some rows begin, and the numbers of some surfaces.
     *("potentials", "sums", "surfaces"),
-    # Class Layout.
+    # Class CompositeLayout.
     *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
     *("dense_of", "dense_first", "dense_begin", "dense_end", "dense_type"),
     *(
@@ -68,7 +68,7 @@ CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 
 
 @compiled
-def row_number(plan: Any, rows: Rows) -> int:
+def row_number(plan: Any, rows: RowBlock) -> int:
     """The number of the first of some rows among all rows of the grid."""
     z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
     return z * int(plan.ny) + y

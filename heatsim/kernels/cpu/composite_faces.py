@@ -23,7 +23,7 @@ from heatsim.kernels.cpu.composite_cells import (
     row_number,
     state,
 )
-from heatsim.kernels.cpu.march import Rows, Tile
+from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, wrap
 from heatsim.kernels.cpu.surface_rises import (
@@ -44,7 +44,7 @@ place_of: Any = compiled(mixed_cells.place_of)
 
 
 @compiled
-def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
+def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
     first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
     surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
@@ -76,7 +76,9 @@ def add_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
 
 
 @compiled
-def _enter_void(plan: Any, tile: Tile, step: int, rows: Rows, T: Any, some: Any, share: Any, gained: Any) -> Any:
+def _enter_void(
+    plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, some: Any, share: Any, gained: Any
+) -> Any:
     """Add the heat of some void surfaces to the sums and to the ledger.
 
     ``some`` are the first and how many; ``gained`` is the heat of the cell to which the first belongs, so far. Returned
@@ -126,7 +128,7 @@ def _held(plan: Any, T: Any, step: int, number: int, cell_type: int) -> Any:
 
 
 @compiled
-def add_faces(plan: Any, tile: Tile, step: int, rows: Rows, T: Any) -> None:
+def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
     """Add the heat through the faces of the box to the sums of some rows."""
     nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.size
     z, y = wrap(rows.z, nz), wrap(rows.y, ny)

@@ -33,7 +33,7 @@ Wraps = tuple[bool, bool, bool]
 _SHORTEST_RUN = 8
 # Of the coefficients of dense rows.
 _DENSE_BYTES = 2**19
-_layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "Layout"]] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "CompositeLayout"]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class VoidSurfaces:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class CompositeLayout:
     """The cells of a body in the order in which they are stepped.
 
     Attributes:
@@ -154,7 +154,7 @@ class Layout:
         return named
 
 
-def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
+def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> CompositeLayout:
     """The layout of a body, made once."""
     layouts = _layouts.setdefault(body, {})
     if (shape, periodic) not in layouts:
@@ -162,7 +162,7 @@ def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
     return layouts[shape, periodic]
 
 
-def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
+def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> CompositeLayout:
     nz, ny, nx = shape
     surfaces = _surfaces(body, shape, periodic)
     if not body.cells.size:
@@ -172,7 +172,7 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), weights, np.zeros(1, np.uint8))
         odd = OddCells(np.zeros(rows + 1, np.int32), nothing, nothing)
         dense_rows = _DenseRowFinder(body, shape).found()
-        return Layout(runs, odd, dense_rows, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
+        return CompositeLayout(runs, odd, dense_rows, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
     runs_of, odds_of, dense = _Rows(), _Rows(), _DenseRowFinder(body, shape)
     planes = planes_at_once(shape)
@@ -181,7 +181,7 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> Layout:
         _divide(stencil, finder, runs_of, odds_of, dense)
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
     runs, odd = Runs(*runs_of.arrays()), OddCells(*odds_of.arrays())
-    return Layout(runs, odd, dense.found(finder), surfaces, finder.stencils(), types)
+    return CompositeLayout(runs, odd, dense.found(finder), surfaces, finder.stencils(), types)
 
 
 class _Rows:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
-from heatsim.kernels.cpu.composite_layout import Layout, Shape, Wraps, layout_of
-from heatsim.kernels.cpu.plan import Plan, address_of
+from heatsim.kernels.cpu.composite_layout import CompositeLayout, Shape, Wraps, layout_of
+from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.tiling import LINE, Tiling
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
@@ -28,8 +28,8 @@ class _Numbers:
         faces: fields of each face; sums are missing.
     """
 
-    layout: Layout
-    plan: Plan
+    layout: CompositeLayout
+    plan: KernelPlan
     faces: NDArray[np.int64]
 
 
@@ -49,7 +49,7 @@ def make_plan(
     chosen: Tiling,
     sums: int,
     surfaces: int,
-) -> Plan:
+) -> KernelPlan:
     """The plan; arguments as for the kernels, and the places of sums and surfaces in a worker's memory."""
     nz, ny, nx = T.shape
     layout = layout_of(body, (nz, ny, nx), periodic)
@@ -64,10 +64,10 @@ def make_plan(
     values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
     values |= {"exposed": ledger.exposed, "parts": ledger.parts}
     values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return Plan(PLAN, values, numbers.plan)
+    return KernelPlan(PLAN, values, numbers.plan)
 
 
-def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
+def _numbers_of(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
     behind_surfaces = halves[layout.surface.type, layout.surface.axis]
     values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
@@ -82,7 +82,7 @@ def _numbers_of(layout: Layout, body: HostBody, tables: LinkTables, shape: Shape
     values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
     values |= {"void_condition": body.void_condition, "mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
-    plan = Plan(PLAN, values)
+    plan = KernelPlan(PLAN, values)
     faces = np.zeros((6, 8), np.int64)
     for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
         faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
@@ -103,7 +103,7 @@ def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
     return v, u
 
 
-def _coefficients(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray[Any]:
+def _coefficients(layout: CompositeLayout, body: HostBody, tables: LinkTables) -> NDArray[Any]:
     """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
     if not body.cells.size and not body.enthalpies.vary:
         return tables.c[None, :].copy()
@@ -112,7 +112,7 @@ def _coefficients(layout: Layout, body: HostBody, tables: LinkTables) -> NDArray
     return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
 
 
-def _dense_coefficients(layout: Layout, c: NDArray[Any]) -> dict[str, Any]:
+def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, Any]:
     """c1…c6 of all cells of dense rows, shape (dense rows, 6, stride): whole cache lines, filled with 0."""
     rows, nx = layout.dense.stencils.shape
     line = LINE // c.itemsize

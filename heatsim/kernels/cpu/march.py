@@ -41,7 +41,7 @@ from heatsim.kernels.cpu.plan import memory_of
 from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
 
 
-class Tile(NamedTuple):
+class MarchTile(NamedTuple):
     """The rows and planes that a tile writes, and the steps of the call that the sweep does."""
 
     first_y: int
@@ -52,7 +52,7 @@ class Tile(NamedTuple):
     end_step: int
 
 
-class Rows(NamedTuple):
+class RowBlock(NamedTuple):
     """Some rows of a plane before and after a step.
 
     Attributes:
@@ -102,12 +102,12 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
             steps = (plan.steps * sweep // plan.sweeps, plan.steps * (sweep + 1) // plan.sweeps)
             for number in range(worker, tiles_y * tiles_z, plan.workers):
                 y, z = number % tiles_y * plan.tile_y, number // tiles_y * plan.tile_z
-                tile = Tile(y, min(y + plan.tile_y, plan.ny), z, min(z + plan.tile_z, plan.nz), steps[0], steps[1])
+                tile = MarchTile(y, min(y + plan.tile_y, plan.ny), z, min(z + plan.tile_z, plan.nz), steps[0], steps[1])
                 source, target = (T, T_new) if sweep % 2 == 0 else (T_new, T)
                 march(plan, tile, source, target, ring)
 
     @njit(inline="always")
-    def march(plan: Any, tile: Tile, T: Any, T_new: Any, ring: Any) -> None:
+    def march(plan: Any, tile: MarchTile, T: Any, T_new: Any, ring: Any) -> None:
         """Move one tile through all planes."""
         nz, ny, nx, periodic_y, periodic_z = plan.nz, plan.ny, plan.nx, plan.periodic_y, plan.periodic_z
         first_y, end_y, first_z, end_z, first_step, end_step = tile
@@ -141,7 +141,7 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
                         # Rows that lie one after the other in the grid too, where a periodic axis ends.
                         size, at = min(min(plan.rows, to_y - y), ny - wrap(y, ny)), y * stride
                         new, new_stride = ((z * ny + y) * nx, nx) if last else (next_level + at, stride)
-                        rows = Rows(z, y, size, below + at, here + at, above + at, new, new_stride)
+                        rows = RowBlock(z, y, size, below + at, here + at, above + at, new, new_stride)
                         advance_rows(plan, tile, first_step + stage, rows, ring, target)
                         if not last:
                             set_row_ends(plan, ring, new, size)

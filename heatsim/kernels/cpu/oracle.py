@@ -138,14 +138,14 @@ def _advance_numba(
 ) -> tuple[Field, Field]:
     # numba's import takes half a second.
     from heatsim.kernels.cpu import blocked
-    from heatsim.kernels.cpu.plan import Plan
+    from heatsim.kernels.cpu.plan import KernelPlan
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
     chosen = choose_tiling(T, periodic, len(f))
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
     values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
-    plan = Plan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
+    plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
     return run_sweeps(partial(blocked.advance, plan.record), T, T_new, len(f), chosen, chosen.ring)
 
 

@@ -21,7 +21,7 @@ MARCH = (
 )
 
 
-class Plan:
+class KernelPlan:
     """A record of 64-bit integers, for compiled functions.
 
     Attributes:
@@ -30,7 +30,7 @@ class Plan:
 
     _numbers: NDArray[np.int64]
 
-    def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], start: "Plan | None" = None) -> None:
+    def __init__(self, fields: tuple[str, ...], values: Mapping[str, Any], start: "KernelPlan | None" = None) -> None:
         """Enter values of fields.
 
         Args:

@@ -35,11 +35,13 @@ class ExtremeTemperatures(Observer):
         self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = [material for _, material in state.problem.scenario.palette]
         self._ends = [_ends(palette[cell_type.material]) for cell_type in materials.types]
+        self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         found, count = state.field.statistics(), len(self._ends)
-        low, high = (self._temperatures(state, np.full(count, end)) for end in (found.lowest, found.highest))
+        low = self._temperatures(state, np.full(count, found.lowest))
+        high = self._temperatures(state, np.full(count, found.highest)) if self._limited else low
         known = np.inf if state.lowest is None else state.lowest.temperature
         if low.min() < known or any(
             ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
@@ -55,7 +57,8 @@ class ExtremeTemperatures(Observer):
 
     def _look(self, state: RunState, known: float) -> None:
         lows, highs = state.statistics.extremes_by_type()
-        low, high = self._temperatures(state, lows), self._temperatures(state, highs)
+        low = self._temperatures(state, lows)
+        high = self._temperatures(state, highs) if self._limited else low
         present = np.isfinite(lows)
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:

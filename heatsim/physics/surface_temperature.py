@@ -1,6 +1,7 @@
 """The temperature of a face, half a cell outside the centres of its cells."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from heatsim.grid import FACES
 from heatsim.physics.boundary import Boundary, surface_rise
 from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.sources import BeamRows
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -26,8 +28,12 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     If a condition is not finite at this time, neither is the temperature of the surface.
     """
     time, materials = problem.timeline.time(step), problem.materials
-    rows = problem.boundary.unchecked_rows(time, 0.0)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+
+    # Most probes lie inside the body and need neither.
+    @cache
+    def acting() -> tuple[Array, list[BeamRows]]:
+        beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+        return problem.boundary.unchecked_rows(time, 0.0), beams
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, cell_type = face // 2, materials.type_at(*cell)
@@ -35,6 +41,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
+        rows, beams = acting()
         for beam in beams:
             weight_u, weight_v = beam.weights[0][0], beam.weights[1][0]
             i, j = (int(at) - int(first) for at, first in zip((u, v), beam.first[0], strict=True))

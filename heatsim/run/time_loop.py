@@ -155,12 +155,17 @@ class TimeLoop:
             self.state.writer.wait()
         return {**saved, **checkpoints.records()}
 
-    def end(self) -> list[str]:
-        """Tell the observers that the run is complete. Returns a warning if they took longer than the steps."""
-        now, begun = replace(self.timing), self._begun
+    def finish(self) -> None:
+        """Tell the observers that the run is complete; their last writes may go on. Call :meth:`end` afterwards."""
+        self._ended = replace(self.timing)
         with self._observing():
             for observer in self._observers:
                 observer.finish(self.state)
+
+    def end(self) -> list[str]:
+        """Wait for the last writes. Returns a warning if the observers took longer than the steps."""
+        now, begun = self._ended, self._begun
+        with self._observing():
             self.state.writer.wait()
         observing = now.observing - begun.observing + now.waiting - begun.waiting
         stepping = now.stepping - begun.stepping

@@ -72,9 +72,8 @@ class FieldWriter(Closing):
             StorageError: the disk refused or has not enough space.
             ValueError: another dtype.
         """
-        # If there is a file, first without room: the old file is removed before space is reserved.
-        room = 0 if path.exists() else expected
-        layout = Layout.create(grid, float_type(dtype), room, heat_flux, tuple(materials))
+        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, tuple(materials))
+        # First without room: the file of an earlier run is removed before space is reserved.
         return cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
 
     @classmethod

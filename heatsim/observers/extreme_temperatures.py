@@ -10,6 +10,8 @@ from heatsim.observers.state import Record, RunState
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
 
+Temperatures = NDArray[np.float64]
+
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
@@ -47,7 +49,7 @@ class ExtremeTemperatures(Observer):
             ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
             for cell_type, ends in enumerate(self._ends)
         ):
-            self._look(state, known)
+            self._look(state, known, low, high)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
@@ -55,11 +57,12 @@ class ExtremeTemperatures(Observer):
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
         return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
 
-    def _look(self, state: RunState, known: float) -> None:
-        lows, highs = state.statistics.extremes_by_type()
-        low = self._temperatures(state, lows)
-        high = self._temperatures(state, highs) if self._limited else low
-        present = np.isfinite(lows)
+    def _look(self, state: RunState, known: float, low: Temperatures, high: Temperatures) -> None:
+        """Update the records. ``low`` and ``high`` bound the temperatures in K of each cell type."""
+        present = np.ones(len(low), dtype=bool)
+        if not state.problem.materials.uniform:
+            lows, highs = state.statistics.extremes_by_type()
+            low, high, present = self._temperatures(state, lows), self._temperatures(state, highs), np.isfinite(lows)
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))

@@ -179,10 +179,11 @@ class EnergyBound:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
         materials, ends = self._problem.materials, np.array([low, high])
-        largest = [
-            np.abs(enthalpy.content_at(ends) if materials.varies else ends).max() for enthalpy in materials.enthalpies
-        ]
-        return float((materials.counts * materials.cell_heat_capacity) @ np.array(largest))
+        if materials.varies:
+            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
+        else:
+            largest = np.full(len(materials.enthalpies), np.abs(ends).max())
+        return float((materials.counts * materials.cell_heat_capacity) @ largest)
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:

@@ -1,7 +1,6 @@
 """The temperature of a face, half a cell outside the centres of its cells."""
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +28,14 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     """
     time, materials = problem.timeline.time(step), problem.materials
 
-    # Most probes lie inside the body and need neither.
-    @cache
+    found: list[tuple[Array, list[BeamRows]]] = []
+
     def acting() -> tuple[Array, list[BeamRows]]:
-        beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
-        return problem.boundary.unchecked_rows(time, 0.0), beams
+        """The numbers of the conditions, and the beams; found when the first surface needs them."""
+        if not found:
+            beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+            found.append((problem.boundary.unchecked_rows(time, 0.0), beams))
+        return found[0]
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, cell_type = face // 2, materials.type_at(*cell)

@@ -73,10 +73,7 @@ class FieldStatistics:
         return total / count + field.reference
 
     def extremes_by_type(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest value in the buffer for each cell type; inf and −inf for void."""
-        if self._materials.uniform:
-            found = self._field.statistics()
-            return np.array([found.lowest]), np.array([found.highest])
+        """The lowest and the highest value in the buffer for each of several cell types; inf and −inf for void."""
         count = len(self._materials.types)
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
         for planes in _slabs(self._field.deviation):

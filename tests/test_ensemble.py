@@ -85,9 +85,9 @@ def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: p
     members = simulations(tmp_path)
     advance = EnsembleStepper.advance
 
-    def spoil(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
-        advance(stepper, turns)
-        for member, _ in turns:
+    def spoil(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        advance(stepper, batch)
+        for member, _ in batch:
             if member.problem is members[1].plan.problem and member.step > 5:
                 member.field.deviation[2, 1, 3] = np.nan
 
@@ -136,12 +136,12 @@ def interrupted(members: Sequence[Simulation], after: int, monkeypatch: pytest.M
     """Run together; a signal comes in a round after so many."""
     advance, rounds = EnsembleStepper.advance, 0
 
-    def advance_and_stop(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+    def advance_and_stop(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         nonlocal rounds
-        advance(stepper, turns)
+        advance(stepper, batch)
         rounds += 1
         if rounds == after:
-            runs.interrupt(turns[0][0])
+            runs.interrupt(batch[0][0])
 
     with monkeypatch.context() as patch:
         patch.setattr(EnsembleStepper, "advance", advance_and_stop)
@@ -182,9 +182,9 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     rounds: list[list[int]] = []
     advance = EnsembleStepper.advance
 
-    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
-        rounds.append([turn.steps for _, turn in turns])
-        advance(stepper, turns)
+    def count(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        rounds.append([own.steps for _, own in batch])
+        advance(stepper, batch)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
     monkeypatch.setattr(time_loop.Batch, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))

@@ -96,7 +96,7 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
     of_increments = 6.0 + faces
     if not problem.linear:
         of_increments += 2.0 if materials.uniform else 5.0
-        of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
+        of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0
     of_sum = np.abs(1.0 - sigma) + sigma
     return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
 
@@ -198,10 +198,11 @@ class EnergyBound:
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        if materials.exposed_cells and materials.exposure is not None:
+        if materials.exposed_cells:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            _, around = types_around(materials, materials.exposure.cells)
-            largest = np.where(around == materials.void, np.maximum(materials.exposure.area, 1.0), 0.0)
+            surfaces = materials.weighted_surfaces
+            _, around = types_around(materials, surfaces.cells)
+            largest = np.where(around == materials.void, np.maximum(surfaces.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))
         return found

@@ -179,9 +179,7 @@ class Interpolation:
         """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
         materials = self._problem.materials
         contact = materials.resistance[cell_types]
-        if materials.exposure is None:
-            return contact
-        ratio = materials.exposure.ratios(lower, 2 * axis + 1)
+        ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(contact > 0.0, contact / ratio, 0.0)
 

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary, surface_rise
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_balance import surface_rise
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]

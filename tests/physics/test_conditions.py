@@ -6,8 +6,9 @@ from exact import INSULATED, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.kernels.cpu.composite_faces import _surface_rise
-from heatsim.physics.boundary import STEFAN_BOLTZMANN, TOLERANCES, Boundary, surface_rise
+from heatsim.kernels.cpu.composite_faces import surface_rise as surface_rise_of_cell
+from heatsim.physics.boundary import STEFAN_BOLTZMANN, Boundary
+from heatsim.physics.surface_balance import TOLERANCES, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0
@@ -77,7 +78,7 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     rise = surface_rise(row, number(1e6), number(REFERENCE), cells)
     assert (rise > 0.0).all()
     scale = np.array([REFERENCE, TOLERANCES[precision]], dtype=precision)
-    compiled = [_surface_rise(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
+    compiled = [surface_rise_of_cell(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
     np.testing.assert_array_equal(np.array(compiled, dtype=precision), rise)
 
 

@@ -101,6 +101,24 @@ def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: p
     monkeypatch.undo()
 
 
+def test_a_file_that_is_removed_at_the_end_fails_its_own_run_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs end together; each waits for its own files."""
+    members = simulations(tmp_path)
+    advance = EnsembleStepper.advance
+
+    def remove(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        advance(stepper, turns)
+        (members[3].folder / "energy.csv").unlink(missing_ok=True)
+
+    monkeypatch.setattr(EnsembleStepper, "advance", remove)
+    ended = together(members)
+    assert "energy.csv: was removed" in str(ended.pop(3))
+    assert ended == dict.fromkeys((0, 1, 2, 4))
+    assert [(member.folder / "summary.json").exists() for member in members] == [True, True, True, False, True]
+
+
 def test_a_face_that_cannot_be_used_ends_its_own_run_only(tmp_path: Path) -> None:
     scenario = runs.write(tmp_path)
     # At one step of the run alone, so that reading the scenario does not find it.

@@ -14,6 +14,7 @@ They enter the balance of heat at the surface: :mod:`heatsim.physics.surface_bal
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -175,23 +176,50 @@ class Boundary:
 
     def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
-        rows = np.zeros((len(times), len(self.conditions), 6))
-        physical = np.ones(rows.shape[:2], dtype=bool)
-        for number, condition in enumerate(self.conditions):
-            row = rows[:, number]
-            functions = time_functions(condition)
-            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
-            row[:, FREE] = not isinstance(condition, Temperature)
-            row[:, FILM] = film
-            row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = flux
-            if means is not None and functions.flux != NOTHING:
-                row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
-            row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
-            row[:, SURROUNDINGS] = surroundings - reference
-            physical[:, number] = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
-            physical[:, number] &= (film >= 0.0) & (emissivity >= 0.0)
+        constant, constant_physical = self._constants
+        rows = np.repeat(constant[np.newaxis], len(times), axis=0)
+        physical = np.repeat(constant_physical[np.newaxis], len(times), axis=0)
+        for number in self._varying:
+            row, physical[:, number] = self._numbers_of(number, times, means)
+            rows[:, number] = row
+        rows[..., AMBIENT] -= reference
+        rows[..., SURROUNDINGS] -= reference
         return rows, physical
+
+    @cached_property
+    def _varying(self) -> tuple[int, ...]:
+        """The numbers of the conditions that vary in time."""
+        return tuple(
+            number
+            for number, condition in enumerate(self.conditions)
+            if not all(function.constant for function in time_functions(condition))
+        )
+
+    @cached_property
+    def _constants(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The numbers of the constant conditions, shape (conditions, 6), and which are finite and physical."""
+        rows = np.zeros((len(self.conditions), 6))
+        physical = np.ones(len(self.conditions), dtype=bool)
+        for number in set(range(len(self.conditions))).difference(self._varying):
+            row, physical[number : number + 1] = self._numbers_of(number, np.zeros(1), None)
+            rows[number] = row[0]
+        return rows, physical
+
+    def _numbers_of(self, number: int, times: Array, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
+        """The six numbers of a condition, temperatures in K, shape (times, 6), and when they are physical."""
+        condition, row = self.conditions[number], np.zeros((len(times), 6))
+        functions = time_functions(condition)
+        film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
+        row[:, FREE] = not isinstance(condition, Temperature)
+        row[:, FILM] = film
+        row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings)
+        row[:, FLUX] = flux
+        if means is not None and functions.flux != NOTHING:
+            row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
+        row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
+        row[:, SURROUNDINGS] = surroundings
+        physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
+        return row, physical & (film >= 0.0) & (emissivity >= 0.0)
 
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.

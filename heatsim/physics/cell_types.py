@@ -178,7 +178,7 @@ class CellTypes:
         x, y, z = (k / capacity / d**2 for k, d in zip(conductivity, self.grid.spacing, strict=True))
         return x, y, z
 
-    @property
+    @cached_property
     def cell_heat_capacity(self) -> Array:
         """ρ·cp·V of a cell of each type in J/K, shape (types,)."""
         return self.heat_capacity * self.grid.cell_volume

@@ -179,10 +179,11 @@ class EnergyBound:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
         materials, ends = self._problem.materials, np.array([low, high])
-        largest = [
-            np.abs(enthalpy.content_at(ends) if materials.varies else ends).max() for enthalpy in materials.enthalpies
-        ]
-        return float((materials.counts * materials.cell_heat_capacity) @ np.array(largest))
+        if materials.varies:
+            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
+        else:
+            largest = np.full(len(materials.enthalpies), np.abs(ends).max())
+        return float((materials.counts * materials.cell_heat_capacity) @ largest)
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
@@ -231,10 +232,16 @@ class EnergyBound:
         difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
         return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
 
+    @cached_property
+    def _brings(self) -> bool:
+        """Whether there are sources, beams or fluxes."""
+        fluxes = [time_functions(condition).flux for condition, _, _ in self._areas]
+        return bool(self._problem.scenario.sources) or any(flux != NOTHING for flux in fluxes)
+
     def _given(self, first: int, last: int) -> float:
         """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
         timeline, total, step = self._problem.timeline, 0.0, first
-        while step < last:
+        while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
             times, dt = timeline.step_times(step, until), timeline.dt(step)
             total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt

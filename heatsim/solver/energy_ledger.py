@@ -102,14 +102,15 @@ class Ledger:
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
         """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
         device = ledgers[0]._device
-        parts = [part for ledger in ledgers for parts in ledger._face_parts() for part in parts]
+        of_ledgers = [ledger._face_parts() for ledger in ledgers]
+        parts = [part for of_faces in of_ledgers for of_face in of_faces for part in of_face]
         if device.backend == "cpu":
             found = iter([(float(part.sum()), float(np.abs(part).sum())) for part in parts])
         else:
             statistics = statistics_of_each(device, parts)
             found = iter([(of_part.total, of_part.absolute_total) for of_part in statistics])
-        for ledger in ledgers:
-            sums = [[next(found) for _ in parts] for parts in ledger._face_parts()]
+        for ledger, of_faces in zip(ledgers, of_ledgers, strict=True):
+            sums = [[next(found) for _ in of_face] for of_face in of_faces]
             ledger._totals = [
                 (sum((total for total, _ in of_face), 0.0), sum((magnitude for _, magnitude in of_face), 0.0))
                 for of_face in sums
@@ -150,9 +151,10 @@ class Ledger:
         capacities = problem.materials.cell_heat_capacity
         through, patches = [], dict.fromkeys(range(6, 6 + len(problem.scenario.patches)), 0.0)
         beams = magnitude = 0.0
+        totals = self._totals_of_faces()
         for face in range(6):
             if problem.materials.uniform and not boundary.maps[face].size:
-                heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
+                heat, its_magnitude = (total * float(capacities[0]) for total in totals[face])
                 per_cell = capacities[:1]
             else:
                 per_cell = capacities[problem.materials.types_on_face(face)]

@@ -139,3 +139,16 @@ value = "300 + t"
     assert films[5] == 10.0
     assert films[6] == np.inf
     assert films[0] == 0.0
+
+
+def test_constant_conditions_keep_their_numbers_beside_one_that_varies() -> None:
+    """For every reference and number of times, and whatever is done to rows that were returned before."""
+    boundary = bar(convection(10.0, 290.0) + '\nx_max = { type = "temperature", value = "300 + t" }')
+    for times in (np.array([0.0]), np.array([1.0, 2.0, 4.0])):
+        for reference in (0.0, 280.0):
+            rows = boundary.rows(times, reference)
+            around = 290.0 - reference
+            assert rows[:, 0].tolist() == [[10.0, around, 0.0, 0.0, rows[0, 0, 4], 1.0]] * len(times)
+            np.testing.assert_array_equal(rows[:, 1, 1], 300.0 + times - reference)
+            np.testing.assert_array_equal(rows[:, 2, :4], np.broadcast_to([0.0, -reference, 0.0, 0.0], (len(times), 4)))
+            rows[...] = np.nan

@@ -44,6 +44,7 @@ z_max = { type = "periodic" }
 
 [time]
 end = 10.0
+method = "euler"
 
 [solver]
 device = "cpu"

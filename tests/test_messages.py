@@ -186,7 +186,7 @@ def test_memory_and_disk_that_do_not_suffice(tmp_path: Path, capsys: pytest.Capt
     many = ["--set", "domain.cells=[100000,100000,100]", "--set", "time.end=1e-6", "--set", "output.every=1e-7"]
     assert main(["run", scenario, *many, "--output", str(tmp_path / "run")]) == 2
     err = capsys.readouterr().err
-    for fragment in (scenario, "needs 7.27", "TiB", "free", "fewer cells"):
+    for fragment in (scenario, "needs at least 7.27", "TiB", "free", "fewer cells"):
         assert fragment in err
     assert not (tmp_path / "run").exists()
 

@@ -268,5 +268,7 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> Non
 
 def test_a_plan_says_what_its_time_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan(tmp_path)
-    monkeypatch.setattr(Plan, "estimate_seconds", lambda self: 2470.0)
-    assert "time         about 41 min of stepping, if a step takes as long as a copy of the field" in describe(planned)
+    monkeypatch.setattr(Plan, "seconds_of_sweep", lambda self: 2470.0 / runs.LAST_STEP)
+    text = describe(planned)
+    assert f"euler        {runs.LAST_STEP} steps; {size(planned.device_bytes)} on the device; about 41 min" in text
+    assert "times        of stepping, if a step or a stage takes as long as a copy of the field" in text

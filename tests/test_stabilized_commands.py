@@ -30,11 +30,11 @@ def test_a_run_tells_its_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert summary["method"] == "stabilized"
     assert 0 < summary["tolerance"] < 0.1
     assert 0 < summary["steps"] < summary["stages"]
-    assert summary["rejected_steps"] >= 0
+    assert summary["rejected"] >= 0
     assert not {"dt", "coefficients"} & summary.keys()
     words = " ".join(out.split())
     assert f"{summary['steps']} stabilized steps to 10 s, {summary['stages']} stages" in words
-    assert f"{summary['rejected_steps']} steps rejected at a tolerance of {summary['tolerance']:.3g} K" in words
+    assert f"{summary['rejected']} steps rejected at a tolerance of {summary['tolerance']:.3g} K" in words
 
 
 def test_quiet_says_nothing_and_a_finished_run_is_not_resumed(

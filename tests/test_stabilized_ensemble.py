@@ -78,7 +78,7 @@ def test_the_files_are_those_of_runs_alone(tmp_path: Path, overrides: tuple[str,
         assert runs.results(member.folder) == runs.results(own)
     found = summaries(folders)
     assert len({summary["stages"] for summary in found}) == count
-    assert count == 2 or sum(summary["rejected_steps"] > 0 for summary in found) >= 2
+    assert count == 2 or sum(summary["rejected"] > 0 for summary in found) >= 2
 
 
 def test_runs_that_fail_drop_out_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +150,6 @@ def test_all_members_try_a_step_in_each_round(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(StabilizedEnsemble, "advance", count)
     members = simulations(tmp_path, "solver.kernel=naive")
     together(members)
-    tries = [summary["steps"] + summary["rejected_steps"] for summary in summaries(m.folder for m in members)]
+    tries = [summary["steps"] + summary["rejected"] for summary in summaries(m.folder for m in members)]
     assert len(rounds) == max(tries)
     assert sum(rounds) == sum(tries)

@@ -20,7 +20,7 @@ LINEAR = ("output.probe_every=0.5", "output.every=5", "time.tolerance=0.05")
 GENERAL = ("domain.cells=[10,8,6]", "time.end=0.1", "output.probe_every=0.02")
 VARYING = ("materials.silicon.specific_heat={temperatures=[250, 400], values=[650, 800]}",)
 BODIES = {"linear": (runs.TEXT, LINEAR), "general": (EVERYTHING, GENERAL), "varying": (EVERYTHING, GENERAL + VARYING)}
-WORK = ("steps", "stages", "rejected_steps")
+WORK = ("steps", "stages", "rejected")
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])

@@ -196,6 +196,6 @@ def test_the_numpy_kernel_may_go_on(tmp_path: Path) -> None:
     for name in ("fields", "probes", "energy", "checkpoint"):
         assert found[name] == expected[name]
     work = json.loads((tmp_path / "parts" / folder.SUMMARY).read_text())
-    assert {work[key] for key in ("steps", "stages", "rejected_steps")} == {
-        expected["summary"][key] for key in ("steps", "stages", "rejected_steps")
+    assert {work[key] for key in ("steps", "stages", "rejected")} == {
+        expected["summary"][key] for key in ("steps", "stages", "rejected")
     }

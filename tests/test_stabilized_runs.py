@@ -235,7 +235,7 @@ def test_rows_do_not_change_the_run(tmp_path: Path) -> None:
     """Steps do not end at rows: the same steps and end state, and rows at the same times with the same values."""
     text = CASES["everything"]
     few, many = (run(tmp_path, text, STABILIZED, f"output.probe_every={every}") for every in (0.05, 0.005))
-    for key in ("steps", "stages", "rejected_steps"):
+    for key in ("steps", "stages", "rejected"):
         assert summary(few)[key] == summary(many)[key]
     assert few.temperature.tobytes() == many.temperature.tobytes()
     for name in (folder.PROBES, folder.ENERGY):
@@ -306,7 +306,7 @@ def test_a_source_alone_gives_the_exact_temperature(tmp_path: Path) -> None:
 def test_cpu_kernels_agree(tmp_path: Path, case: str) -> None:
     text = CASES[case]
     one, other = (run(tmp_path, text, STABILIZED, f"solver.kernel={kernel}") for kernel in ("numpy", "numba"))
-    for key in ("steps", "stages", "rejected_steps"):
+    for key in ("steps", "stages", "rejected"):
         assert summary(one)[key] == summary(other)[key]
     np.testing.assert_allclose(one.temperature, other.temperature, rtol=1e-12)
 

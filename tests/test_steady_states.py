@@ -258,7 +258,7 @@ def test_a_tolerance_belongs_to_a_steady_state(tmp_path: Path) -> None:
     text = WALL + "[initial]\ntemperature = 300.0\n"
     said = refusal(tmp_path, "time.method=euler", "time.end=1.0", "time.tolerance=0.1", text=text)
     assert "time.tolerance" in said
-    assert 'method = "steady"' in said
+    assert '"steady"' in said
     said = refusal(tmp_path, "time.method=euler")
     assert "time.end" in said
     assert "initial" in said

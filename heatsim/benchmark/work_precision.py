@@ -281,7 +281,7 @@ def _numbers(run: Path) -> MethodResult:
         kernel=summary["kernel"],
         steps=summary["steps"],
         stages=summary.get("stages"),
-        rejected=summary.get("rejected_steps"),
+        rejected=summary.get("rejected"),
         seconds=summary["stepping_time"],
         cells_per_second=summary["cells_per_second"],
     )

@@ -67,7 +67,7 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
 ) -> int:
-    """Show a run's coefficients c0…c6, time step, memory, disk space and time, without running it."""
+    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan

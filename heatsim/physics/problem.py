@@ -26,6 +26,7 @@ from heatsim.physics.coefficients import (
 )
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.materials import Painted
+from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import Sources
@@ -56,6 +57,7 @@ class HeatProblem:
         timeline: due times and steps.
         precision, rounding, scheme: how steps are summed.
         coefficients: c0…c6 for every dt used, of the same material as the rates.
+        choice: why the method of the scenario was taken, if the scenario left it to "auto"; else None.
     """
 
     scenario: Scenario
@@ -72,10 +74,11 @@ class HeatProblem:
     rounding: Rounding
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
+    choice: MethodChoice | None = None
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "HeatProblem":
-        """Derive everything.
+        """Derive everything. A scenario with the method "auto" becomes one with the method that is chosen here.
 
         Raises:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
@@ -101,14 +104,23 @@ class HeatProblem:
             scheme="increments",
             coefficients={},
         )
-        match scenario.time.method:
-            case "steady":
-                refuse_floating(scenario, SteadyBalance(problem, 0.0))
-                return problem
-            case "stabilized" | "implicit":
-                return problem._with_stages()
-            case _:
-                return problem._with_steps()
+        if scenario.time.method != "auto":
+            return problem.with_method(scenario.time.method)
+        choice = choose_method(problem)
+        return replace(problem, choice=choice).with_method(choice.method)
+
+    def with_method(self, method: str) -> "HeatProblem":
+        """The same problem for a run with another method in time.
+
+        Raises:
+            ScenarioError: as for :meth:`from_scenario`.
+        """
+        scenario = self.scenario.with_method(method)
+        problem = replace(self, scenario=scenario, boundary=replace(self.boundary, scenario=scenario))
+        if scenario.steady:
+            refuse_floating(scenario, SteadyBalance(problem, 0.0))
+            return problem
+        return problem._with_steps() if method == "euler" else problem._with_stages()
 
     def _with_steps(self) -> "HeatProblem":
         """For Euler's method: the steps, and their coefficients."""

@@ -129,11 +129,11 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _describe_steps(summary: Mapping[str, Any]) -> str:
     until = f" to {summary['time']:g} s" if "time" in summary else ""
-    if "stages" not in summary:
+    if summary.get("stages") is None:
         return f"{summary['steps']:,}{until}"
     return (
         f"{summary['steps']:,} {summary['method']} steps{until}, {summary['stages']:,} stages; "
-        f"{summary['rejected_steps']:,} steps rejected at a tolerance of {summary['tolerance']:.3g} K"
+        f"{summary['rejected']:,} steps rejected at a tolerance of {summary['tolerance']:.3g} K"
     )
 
 

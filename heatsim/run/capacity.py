@@ -1,4 +1,4 @@
-"""Check that a run can fit the machine, from the scenario alone, before any cells are painted."""
+"""Check that a run can fit the machine, from the scenario alone, before any work on its cells."""
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
@@ -11,8 +11,8 @@ ADVICE = 'use fewer cells, precision "float32" or a larger machine'
 def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
     """Check that there is memory to paint the cells, and for two fields on the device.
 
-    :class:`heatsim.run.plan.Plan` counts everything, but it needs the painted cells. If nothing is painted, there is
-    nothing to check here.
+    :class:`heatsim.run.plan.Plan` counts everything, but it needs the painted cells and, where the method in time is
+    chosen, the extremes of the initial field.
 
     Args:
         scenario: the scenario to run.
@@ -22,9 +22,7 @@ def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
         CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
         DeviceError: the device of the scenario is not available.
     """
-    if not regions.are_painted(scenario):
-        return
-    painted = regions.ARRAYS * scenario.grid.cell_count
+    painted = regions.ARRAYS * scenario.grid.cell_count * regions.are_painted(scenario)
     needs = [(painted, devices.host_memory(), "the host")]
     if not elsewhere:
         device = devices.choose(scenario.solver.device)

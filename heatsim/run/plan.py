@@ -122,10 +122,11 @@ class Plan:
         check_names(folder)
         free = self.device.free_memory()
         needed = self.device_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
+        less = ', or time.method = "euler", which needs less' if self.problem.timeline.adaptive else ""
         if needed > free:
             raise CapacityError(
                 f"{self.problem.scenario.path}: needs {size(needed)} of memory on {self.device.name}, which has "
-                f"{size(free)} free; {ADVICE}"
+                f"{size(free)} free; {ADVICE}{less}"
             )
         if self.device.backend == "cuda" and self.host_bytes > devices.host_memory():
             raise CapacityError(

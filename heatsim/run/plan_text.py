@@ -7,8 +7,8 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
-from heatsim.run.method_choice import count_work
 from heatsim.run.plan import Plan
+from heatsim.run.plan_methods import describe_methods, duration
 from heatsim.scenario import Contact
 from heatsim.solver.steady_state import METHOD
 
@@ -34,60 +34,16 @@ def _transient(plan: Plan) -> list[str]:
     if problem.scenario.time.method == "implicit":
         kernel = METHOD
     x, y, z = limit.cell
-    unit = "stage" if problem.timeline.adaptive else "step"
-    steps, seconds = _chosen_steps(plan) if problem.timeline.adaptive else _equal_steps(plan)
     return [
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         f"limit        {_limit(limit.dt)}" + (f", set by cell [{x}, {y}, {z}]" if isfinite(limit.dt) else ""),
-        *steps,
+        *describe_methods(plan),
         *_materials(problem),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-        *([f"time         {seconds} of stepping, if a {unit} takes as long as a copy of the field"] if seconds else []),
+        "times        of stepping, if a step or a stage takes as long as a copy of the field",
     ]
-
-
-def _equal_steps(plan: Plan) -> tuple[list[str], str]:
-    """The steps of Euler's method with their coefficients, and the time that they take."""
-    problem, timeline = plan.problem, plan.problem.timeline
-    lines = [
-        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, "
-        f"{len(timeline.dts):,} intervals",
-    ]
-    lengths = timeline.step_lengths
-    for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
-        lines.append(f"dt           {dt!r} s, {steps:,} steps")
-        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
-    if len(lengths) > _LENGTHS_SHOWN:
-        lines.append(f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths")
-    return lines, duration(plan.estimate_seconds())
-
-
-def _chosen_steps(plan: Plan) -> tuple[list[str], str]:
-    """The stages that a method with a tolerance may need, and the time that they take; "" if it is not known."""
-    work, given = count_work(plan.problem), plan.problem.scenario.time.tolerance
-    to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
-    method, (least, most) = plan.problem.scenario.time.method, work.stages
-    stages = (
-        f"stages       about {_rounded(least)} to {_rounded(most)} to t = {plan.problem.scenario.time.end:.6g} s; "
-        f"Euler's method would take about {_rounded(work.euler)} steps"
-    )
-    lines = [
-        f"method       {method} steps, each with an error of at most {to}",
-        *([stages] if method == "stabilized" else []),
-        f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
-    ]
-    if method == "implicit":
-        return lines, ""
-    sweep = plan.seconds_of_sweep()
-    shortest, longest = duration(least * sweep), duration(most * sweep)
-    return lines, shortest if shortest == longest else f"{shortest} to {longest.removeprefix('about ')}"
-
-
-def _rounded(count: int) -> str:
-    """An estimated number with two digits and with thousands separators."""
-    return f"{int(float(f'{count:.2g}')):,}"
 
 
 def _steady(plan: Plan) -> list[str]:
@@ -102,16 +58,6 @@ def _steady(plan: Plan) -> list[str]:
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
         f"time         {duration(plan.estimate_seconds())} of solving, if data move as fast as in a copy",
     ]
-
-
-def duration(seconds: float) -> str:
-    """A time span in the unit that suits it, such as "about 41 min"."""
-    if seconds < 1.0:
-        return "less than 1 s"
-    for unit, length, most in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
-        if seconds / length < most:
-            return f"about {seconds / length:.2g} {unit}"
-    return f"about {seconds / 86400.0:,.0f} days"
 
 
 def _limit(dt: float) -> str:

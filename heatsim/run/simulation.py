@@ -15,6 +15,7 @@ from heatsim.kernels.autotune import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.run.capacity import check_room
@@ -144,7 +145,8 @@ class Simulation:
             simulation.warnings.extend(warnings_on_resume(plan, saved))
         if scenario.steady:
             simulation.warnings.extend(notes_on_steady(scenario))
-        if scenario.time.method == "implicit":
+        simulation.warnings.extend(notes_on_choice(scenario, problem.choice))
+        if problem.scenario.time.method == "implicit":
             simulation.warnings.extend(notes_on_implicit(scenario))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation

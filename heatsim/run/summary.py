@@ -101,7 +101,10 @@ def _equal_steps(state: RunState) -> dict[str, Any]:
     problem, names = state.problem, ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
     lengths = problem.timeline.lengths_until(state.step)
     return {
+        "tolerance": None,
         "steps": state.step,
+        "stages": None,
+        "rejected": None,
         "dt": list(lengths),
         "coefficients": [
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
@@ -115,11 +118,10 @@ def _chosen_steps(state: RunState, method: AdaptiveStepper) -> dict[str, Any]:
     """The steps of a method that chooses them itself."""
     work = method.work
     return {
-        "method": state.problem.scenario.time.method,
         "tolerance": method.tolerance,
         "steps": work.steps,
         "stages": work.stages,
-        "rejected_steps": work.rejected,
+        "rejected": work.rejected,
         **method.counts,
         "cells_per_second": work.stages * state.problem.grid.cell_count / max(state.wall_time, 1e-9),
     }

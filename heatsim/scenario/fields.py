@@ -238,7 +238,8 @@ TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt), DURATION
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
 Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
 Method = Annotated[
-    Literal["euler", "stabilized", "implicit", "steady"], choice("euler", "stabilized", "implicit", "steady")
+    Literal["auto", "euler", "stabilized", "implicit", "steady"],
+    choice("auto", "euler", "stabilized", "implicit", "steady"),
 ]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.

@@ -176,6 +176,10 @@ class Scenario(BaseModel):
         # A scenario with mistakes may have no table [time].
         return bool(self.time) and self.time.method == "steady"
 
+    def with_method(self, method: str) -> "Scenario":
+        """The same scenario with another method in time."""
+        return self.model_copy(update={"time": self.time.with_method(method)})
+
     @property
     def switching_times(self) -> tuple[float, ...]:
         """The times in s between 0 and the end at which a source is switched on or off, in ascending order."""

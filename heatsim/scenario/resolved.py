@@ -33,6 +33,7 @@ EMPTY: Named[Any] = Named(())
 # Keys without meaning for a method. In a steady state no time passes.
 _LENGTHS_OF_STEPS = tuple(("time", key) for key in KEYS_OF_EULER)
 KEYS_WITHOUT_MEANING = {
+    "auto": _LENGTHS_OF_STEPS,
     "euler": (),
     "stabilized": _LENGTHS_OF_STEPS,
     "implicit": _LENGTHS_OF_STEPS,

@@ -17,7 +17,7 @@ from heatsim.scenario.fields import STRICT, Fraction, Method, TemperatureRate, T
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 from heatsim.scenario.quantities import DURATION
 
-# The keys of [time] that set the length of steps. Only "euler" has them.
+# The keys of [time] that set the length of steps. Only "euler" has them, and one of them makes it the default.
 KEYS_OF_EULER = ("dt", "safety")
 # The methods whose steps follow a tolerance.
 ADAPTIVE = ("stabilized", "implicit")
@@ -43,6 +43,8 @@ def _read_end(value: object, info: ValidationInfo) -> float:
 class Time(BaseModel):
     """The method in time, the duration in s, and what decides the length of the steps.
 
+    - "auto": the cheapest of the three methods below, by its work; see heatsim/physics/method_choice.py. It is the
+      default unless ``dt`` or ``safety`` is set.
     - "euler": explicit steps of ``dt`` s; with "auto", ``safety`` is the fraction of the stability limit that they use.
     - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the local error of a step in K.
     - "implicit": the same, with steps that no limit bounds: each solves systems of equations.
@@ -54,9 +56,11 @@ class Time(BaseModel):
     model_config = STRICT
 
     method: Method = Field(
-        default="euler",
-        description="`euler`: explicit steps; `stabilized`: long steps whose error is controlled; `implicit`: the same "
-        "by solving equations, for thin layers and long times; `steady`: the steady state alone",
+        default="auto",
+        description="`auto`: the cheapest of the next three, by their work; `euler`: explicit steps; "
+        "`stabilized`: long steps whose error is controlled; `implicit`: the same by solving equations, for thin "
+        "layers and long times; `steady`: the steady state alone",
+        json_schema_extra={"default": "`auto`; with `dt` or `safety`: `euler`"},
     )
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(
         default_factory=not_given,
@@ -66,8 +70,8 @@ class Time(BaseModel):
     )
     tolerance: Tolerance | None = Field(
         default=None,
-        description="With `stabilized` and `implicit` the error that one step may have, by default 0.02 % of the range "
-        "of temperatures; with `steady` the largest error, by default 0.01 % of the range; both at least 1 mK",
+        description="With `auto`, `stabilized` and `implicit` the error that one step may have, by default 0.02 % of "
+        "the range of temperatures; with `steady` the largest error, by default 0.01 %; both at least 1 mK",
     )
     dt: TimeStep = Field(
         default="auto", description="Time step of `euler`; it must divide each interval between output times"
@@ -84,8 +88,8 @@ class Time(BaseModel):
     def _check_tolerance(cls, tolerance: float | None, info: ValidationInfo) -> float | None:
         if tolerance is not None and (info.data or {}).get("method") == "euler":
             message = (
-                'with method = "euler", whose steps have a fixed length; leave it out, or write method = "stabilized", '
-                'method = "implicit" or method = "steady"'
+                'with method = "euler", whose steps have a fixed length; leave it out, or write method = "auto", '
+                '"stabilized", "implicit" or "steady", without dt and safety'
             )
             raise ValueError(f"got {tolerance!r} {message}")
         return tolerance
@@ -93,10 +97,12 @@ class Time(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_keys_of_euler(cls, table: Any, validate: ModelWrapValidatorHandler["Time"]) -> "Time":
-        """Refuse what sets the length of a step if the method chooses it itself."""
+        """Choose "euler" where the length of its steps is set; refuse this if the method chooses it itself."""
         faults = []
+        if isinstance(table, Mapping) and "method" not in table and any(key in table for key in KEYS_OF_EULER):
+            table = {**table, "method": "euler"}
         method = table.get("method") if isinstance(table, Mapping) else None
-        if method in ADAPTIVE:
+        if method in ("auto", *ADAPTIVE):
             faults = [
                 fault(
                     f'got {show(table[key])} with method = "{method}", whose steps follow time.tolerance; leave '
@@ -107,3 +113,10 @@ class Time(BaseModel):
                 if key in table
             ]
         return validate_beside(faults, validate, table)
+
+    def with_method(self, method: str) -> "Time":
+        """The same times with another method; "euler" has no tolerance, other methods have nothing of its steps."""
+        own = type(self).model_fields
+        unused = ("tolerance",) if method == "euler" else KEYS_OF_EULER
+        defaults = {key: own[key].get_default() for key in unused} if method != self.method else {}
+        return self.model_copy(update={"method": method, **defaults})

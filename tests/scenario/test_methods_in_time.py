@@ -22,7 +22,7 @@ def test_a_tolerance_is_a_temperature_difference(tmp_path):
         assert "temperature difference" in message
 
 
-@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
+@pytest.mark.parametrize("method", ["auto", "euler", "stabilized", "implicit", "steady"])
 def test_the_resolved_scenario_has_what_the_method_uses(method, tmp_path):
     """It is read as an equal scenario, and so is its own resolved scenario."""
     scenario = load(write(tmp_path), [f"time.method={method}"])
@@ -31,6 +31,7 @@ def test_the_resolved_scenario_has_what_the_method_uses(method, tmp_path):
     assert (
         tomllib.loads(text)["time"]
         == {
+            "auto": {"method": "auto", "end": 60.0},
             "euler": {"method": "euler", "end": 60.0, "dt": "auto", "safety": 0.9},
             "stabilized": {"method": "stabilized", "end": 60.0},
             "implicit": {"method": "implicit", "end": 60.0},
@@ -56,15 +57,21 @@ def test_the_resolved_scenario_keeps_a_tolerance(tmp_path):
     [
         ("time.dt=0.1", "time.dt", ["got 0.1", 'method = "stabilized"', "time.tolerance", "leave dt out", '"euler"']),
         ("time.safety=0.5", "time.safety", ["got 0.5", "time.tolerance", "leave safety out", '"euler"']),
-        (
-            "solver.rounding=stochastic",
-            "solver.rounding",
-            ['got "stochastic"', 'time.method = "stabilized"', "leave it out", '"euler"'],
-        ),
     ],
 )
+@pytest.mark.parametrize("method", ["auto", "stabilized", "implicit"])
+def test_lengths_of_steps_are_refused_by_other_methods(method, override, key, words, tmp_path):
+    refused_with(method, override, key, words, tmp_path)
+
+
 @pytest.mark.parametrize("method", ["stabilized", "implicit"])
-def test_settings_of_other_methods_are_refused(method, override, key, words, tmp_path):
+def test_stochastic_rounding_is_refused_by_other_methods(method, tmp_path):
+    words = ['got "stochastic"', 'time.method = "stabilized"', "leave it out", '"euler"']
+    refused_with(method, "solver.rounding=stochastic", "solver.rounding", words, tmp_path)
+    assert load(write(tmp_path), ["solver.rounding=stochastic"]).time.method == "auto"
+
+
+def refused_with(method, override, key, words, tmp_path):
     path = write(tmp_path, ("end = 60.0", f'end = 60.0\nmethod = "{method}"'))
     ((found, message),) = mistakes_of(path, [override])
     assert found == key
@@ -86,9 +93,10 @@ def test_mistakes_of_both_kinds_are_reported_together(tmp_path):
 
 
 def test_euler_has_no_tolerance(tmp_path):
-    ((key, message),) = mistakes_of(write(tmp_path), ["time.tolerance=0.1"])
-    assert key == "time.tolerance"
-    assert 'method = "stabilized", method = "implicit" or method = "steady"' in message
+    for euler in ("time.method=euler", "time.safety=0.8"):
+        ((key, message),) = mistakes_of(write(tmp_path), [euler, "time.tolerance=0.1"])
+        assert key == "time.tolerance"
+        assert 'write method = "auto", "stabilized", "implicit" or "steady", without dt and safety' in message
 
 
 def test_an_unknown_method_is_refused_with_the_nearest_name(tmp_path):

@@ -24,7 +24,7 @@ def test_every_default_is_filled_in_and_auto_stays_auto(tmp_path):
     assert tables["title"] == "rod"
     assert tables["domain"] == {"size": [0.1, 0.2, 0.3], "cells": [4, 5, 6], "origin": [0.0, 0.0, 0.0]}
     assert tables["material"]["conductivity"] == [237.0, 237.0, 237.0]
-    assert tables["time"] == {"method": "euler", "end": 60.0, "dt": "auto", "safety": 0.9}
+    assert tables["time"] == {"method": "auto", "end": 60.0}
     assert set(tables["boundaries"]) == {"default", *FACES, "void"}
     assert tables["boundaries"]["x_min"] == {"type": "temperature", "value": 293.15}
     assert tables["solver"] == {"device": "auto", "kernel": "auto", "precision": "float32", "rounding": "nearest"}

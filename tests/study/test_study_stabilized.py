@@ -23,5 +23,5 @@ def test_runs_of_a_study_are_those_of_heatsim_run(tmp_path: Path) -> None:
     for name in (folder.PROBES, folder.ENERGY):
         assert (member / name).read_bytes() == (tmp_path / "single" / name).read_bytes()
     found, expected = (json.loads((at / folder.SUMMARY).read_text()) for at in (member, tmp_path / "single"))
-    for key in ("method", "tolerance", "steps", "stages", "rejected_steps", "temperature"):
+    for key in ("method", "tolerance", "steps", "stages", "rejected", "temperature"):
         assert found[key] == expected[key]

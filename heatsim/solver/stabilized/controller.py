@@ -6,7 +6,7 @@ was accepted too, the controller expects C to change by the same factor once mor
 in ten rejected.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil, isfinite, sqrt
 from typing import TypedDict
 
@@ -21,9 +21,6 @@ _TRUST = 1.3
 _ERROR_FLOOR = 1e-4
 # Rounding of times must not leave a tiny last step.
 _ROUNDING = 1e-9
-
-DEFAULT_PART = 2e-4  # of the range of temperatures
-LEAST_DEFAULT = 1e-3  # K
 
 
 class SavedController(TypedDict):
@@ -131,34 +128,3 @@ class Controller:
         numbers = (saved["h"], saved["previous_h"], saved["previous_error"], saved["restart"])
         h, previous_h, error, restart = (None if x < 0 else float(x) for x in numbers)
         return cls(h, previous_h, error, bool(saved["rejected"]), restart, bool(saved["first"]))
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """The error that a step may have, in K.
-
-    Attributes:
-        given: set by the user in K, or None for the default.
-        span: between the extremes of initial and boundary temperatures, in K.
-        low, high: extremes of the field so far, in K.
-    """
-
-    given: float | None
-    span: float
-    low: float
-    high: float
-
-    @property
-    def kelvin(self) -> float:
-        """The given one, or 0.02 % of the larger range, at least 1 mK."""
-        if self.given is not None:
-            return self.given
-        return max(DEFAULT_PART * max(self.span, self.high - self.low), LEAST_DEFAULT)
-
-    def widened(self, low: float, high: float) -> "Tolerance":
-        """With a field that has these extremes."""
-        return replace(self, low=min(self.low, low), high=max(self.high, high))
-
-    def to_dict(self) -> dict[str, float]:
-        """The range of the field so far, for a checkpoint."""
-        return {key: value for key, value in asdict(self).items() if key in ("low", "high")}

@@ -11,7 +11,8 @@ from typing import TypedDict
 
 from heatsim.errors import NotFiniteError, RunError
 from heatsim.physics.stage_times import Side
-from heatsim.solver.stabilized.controller import Controller, SavedController, Tolerance
+from heatsim.physics.tolerance import Tolerance
+from heatsim.solver.stabilized.controller import Controller, SavedController
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 

@@ -11,20 +11,17 @@ from typing import Any, Protocol
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.autotune import Choice
-from heatsim.physics.energy_bound import UNIT_ROUNDOFF
 from heatsim.physics.jumps import find_jumps
 from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
+from heatsim.physics.tolerance import Tolerance, least_tolerance
 from heatsim.solver.field import Field
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.stabilized.controller import Tolerance
 from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, Work
 from heatsim.solver.stabilized.substeps import StepInterrupted, Substeps
 
 _METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
-# The least tolerance in units of the rounding of a temperature.
-_ROUNDING_UNITS = 16.0
 
 
 class RunSubsteps(Substeps, Protocol):
@@ -190,7 +187,7 @@ class AdaptiveStepper:
         """
         tolerance, reference = self.method.tolerance, self._reference
         largest = max(abs(tolerance.low - reference), abs(tolerance.high - reference))
-        least = _ROUNDING_UNITS * UNIT_ROUNDOFF[self._problem.precision] * largest
+        least = least_tolerance(self._problem.precision, largest)
         if tolerance.kelvin < least:
             message = (
                 f"got {tolerance.kelvin!r} K; {self._problem.precision} resolves errors of {least:.2g} K or more where "

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from reference_substeps import Block, ReferenceSubsteps, classical_runge_kutta
 
-from heatsim.solver.stabilized.controller import Controller, Tolerance
+from heatsim.physics.tolerance import Tolerance
+from heatsim.solver.stabilized.controller import Controller
 from heatsim.solver.stabilized.method import AdaptiveMethod, Step
 
 HOUR = 3600.0

@@ -12,7 +12,7 @@ from reference_substeps import Block, ReferenceSubsteps, Sums, classical_runge_k
 
 from heatsim.errors import NotFiniteError, RunError
 from heatsim.physics.stage_times import Side
-from heatsim.solver.stabilized.controller import Tolerance
+from heatsim.physics.tolerance import Tolerance
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.method import AdaptiveMethod, Step
 from heatsim.solver.stabilized.substeps import Measure, StepInterrupted

@@ -5,7 +5,8 @@ from math import inf, nan
 
 import pytest
 
-from heatsim.solver.stabilized.controller import Controller, Tolerance
+from heatsim.physics.tolerance import Tolerance
+from heatsim.solver.stabilized.controller import Controller
 
 
 def test_the_first_step_expects_a_tenth_of_the_change_that_the_tolerance_allows():

@@ -1,0 +1,96 @@
+"""The lines of a plan on methods in time: what each needs, which one the run has, and why."""
+
+from heatsim.errors import ScenarioError
+from heatsim.physics.method_choice import MethodChoice, WorkEstimate, choose_method, count_work
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import size
+from heatsim.run.plan import Plan
+
+_LENGTHS_SHOWN = 4
+
+
+def describe_methods(plan: Plan) -> list[str]:
+    """The method of a run in which time passes, the methods that fit it, and the steps of its own."""
+    problem, method = plan.problem, plan.problem.scenario.time.method
+    choice = problem.choice or choose_method(problem)
+    adaptive = problem.timeline.adaptive
+    work = count_work(problem) if choice.work is None and adaptive else choice.work
+    lines = [f"method       {method}; {_why(choice, method, problem.choice is not None)}"]
+    sweep = plan.seconds_of_sweep()
+    for name in ("euler", "stabilized", "implicit") if work else ("euler",):
+        try:
+            fitting = plan if name == method else Plan.of(problem.with_method(name))
+        except ScenarioError:
+            continue
+        count, most = _count(fitting.problem, name, work)
+        memory = f"{size(fitting.device_bytes)} on the device"
+        # An application of the operator moves much more than a copy of the field, by how much depends on the grid.
+        seconds = [] if name == "implicit" else [between(most[0] * sweep, most[1] * sweep)]
+        lines.append(f"{name:<12} {'; '.join([count, memory, *seconds])}")
+    return lines + (_chosen_steps(problem, work) if adaptive and work else _equal_steps(problem))
+
+
+def _why(choice: MethodChoice, method: str, automatic: bool) -> str:
+    """Which method "auto" takes, and why."""
+    if automatic:
+        return f"auto takes it {choice.reason}"
+    taken = "it too" if choice.method == method else choice.method
+    return f"auto would take {taken} {choice.reason}"
+
+
+def _count(problem: HeatProblem, method: str, work: WorkEstimate | None) -> tuple[str, tuple[int, int]]:
+    """What a method needs as text, and the least and the most of it."""
+    if method == "euler" or work is None:
+        steps = problem.timeline.last_step
+        return f"{steps:,} steps", (steps, steps)
+    if method == "stabilized":
+        return f"about {_rounded(work.stages)} stages", work.stages
+    return f"about {_rounded(work.applications)} applications of the operator", work.applications
+
+
+def _equal_steps(problem: HeatProblem) -> list[str]:
+    """The steps of Euler's method with their coefficients."""
+    timeline = problem.timeline
+    lines = [
+        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, "
+        f"{len(timeline.dts):,} intervals",
+    ]
+    lengths = timeline.step_lengths
+    for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
+        lines.append(f"dt           {dt!r} s, {steps:,} steps")
+        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
+    if len(lengths) > _LENGTHS_SHOWN:
+        lines.append(f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths")
+    return lines
+
+
+def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:
+    """What decides the steps of a method with a tolerance."""
+    given = problem.scenario.time.tolerance
+    to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
+    return [
+        f"steps        to t = {problem.scenario.time.end:.6g} s, each with an error of at most {to}",
+        f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
+    ]
+
+
+def between(shortest: float, longest: float) -> str:
+    """A range of time spans in s as text."""
+    least, most = duration(shortest), duration(longest)
+    return least if least == most else f"{least} to {most.removeprefix('about ')}"
+
+
+def duration(seconds: float) -> str:
+    """A time span in the unit that suits it, such as "about 41 min"."""
+    if seconds < 1.0:
+        return "less than 1 s"
+    for unit, length, most in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
+        if seconds / length < most:
+            return f"about {seconds / length:.2g} {unit}"
+    return f"about {seconds / 86400.0:,.0f} days"
+
+
+def _rounded(counts: tuple[int, int]) -> str:
+    """A range of estimated numbers, with two digits and with thousands separators."""
+    least, most = (f"{int(float(f'{count:.2g}')):,}" for count in counts)
+    return f"{least} to {most}"

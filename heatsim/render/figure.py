@@ -12,6 +12,7 @@ from heatsim.storage.disk import reason
 
 WIDTH, HEIGHT = 1600, 1200
 _DPI = 100
+_COMPRESSION = 3  # of PNG, 0 to 9; the default, 6, takes 1.4 times as long for files a fifth smaller
 _TEXT_SIZES = {"font.size": 14.0, "axes.titlesize": 15.0, "axes.labelsize": 14.0}
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -40,7 +41,7 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
         text.set_fontsize(20.0 * larger * min(1.0, 0.94 * width / text.get_window_extent().width))
         yield figure
         try:
-            figure.savefig(path)
+            figure.savefig(path, pil_kwargs={"compress_level": _COMPRESSION})
         except OSError as error:
             raise StorageError(f"{path}: could not be written: {reason(error)}") from error
 

@@ -81,13 +81,12 @@ class BackgroundRenderer:
 
 def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure  # noqa: F401
-
     import heatsim.render
+    from heatsim.render.figure import warm_up
 
     directory, *in_three_dimensions = sys.argv[1:]
     folder, views = Path(directory), bool(in_three_dimensions)
+    warm_up()
     if views:
         import pyvista.plotting  # noqa: F401
     # Each byte of the pipe is the number of a picture. A read takes one byte, so each picture is drawn once.
@@ -155,4 +154,5 @@ def _test_opengl() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # The interpreter and VTK would take a quarter of a second to clean up.
+    os._exit(main())

@@ -112,7 +112,8 @@ def draw_some(folder: Path, numbers: Iterable[int]) -> None:
     """
     with ExitStack() as stack:
         found = _find_pictures(folder, stack)
-        pictures = [*found.views, *found.flat, *found.curves]
+        # Isosurfaces, the last view, take longest.
+        pictures = [*reversed(found.views), *found.flat, *found.curves]
         for number in takewhile(lambda number: number < len(pictures), numbers):
             _draw(pictures[number], folder)
 

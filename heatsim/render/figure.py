@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -44,6 +45,19 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
             figure.savefig(path, pil_kwargs={"compress_level": _COMPRESSION})
         except OSError as error:
             raise StorageError(f"{path}: could not be written: {reason(error)}") from error
+
+
+def warm_up() -> None:
+    """Draw a small figure in memory: Matplotlib loads fonts and modules when it first needs them."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(2.0, 2.0))
+        figure.add_subplot().plot([0.0, 1.0], label="0.5")
+        figure.legend(title="−1 K")
+        add_colour_bar(figure, TemperatureScale(0.0, 1.0), (10.0, 10.0, 20.0, 100.0))
+        figure.savefig(BytesIO(), format="png")
 
 
 def title_of(title: str, remark: str) -> str:

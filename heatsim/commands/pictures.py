@@ -1,26 +1,26 @@
 """Pictures drawn by processes that get ready while a run is still calculating.
 
-Importing Matplotlib and VTK takes longer than many a run. A process imports both, forks into one process for each core
-(four at most), and tests OpenGL in each. A line on its standard input starts them: each takes the next picture that
-none has taken yet, until all are drawn. The process ends with 0 if all are. Where anything fails,
-:func:`heatsim.render.render` draws in the process of the run, and reports the reason.
+Importing Matplotlib and VTK takes longer than many a run. A process imports both and forks into one process for each
+core, four at most. A line on its standard input starts them: each takes the next picture that none has taken yet, until
+all are drawn. The process ends with 0 if all are. Where anything fails, :func:`heatsim.render.render` draws in the
+process of the run, and reports the reason.
 """
 
 import faulthandler
+import gc
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
-from heatsim.device import usable_cores
-from heatsim.errors import HeatsimError
-
 _MOST_WORKERS = 4
+_LONGEST = 120.0  # s
 _MOST_PICTURES = 256  # the numbers that fit a byte; a run has 12 at most
 
 
@@ -59,13 +59,6 @@ class BackgroundRenderer:
             self._kill()
         self._process.communicate()
 
-    def _kill(self) -> None:
-        """End the process and those that it forked."""
-        if hasattr(os, "killpg"):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
-
     def render(self) -> None:
         """Draw the pictures, once the run has written its files.
 
@@ -74,21 +67,35 @@ class BackgroundRenderer:
         """
         self._process.communicate(b"draw\n")
         if self._process.returncode != 0:
+            self._kill()
             from heatsim.render import render
 
             render(self._folder)
 
+    def _kill(self) -> None:
+        """End the process, and those that it forked, if there still are any."""
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
+
 
 def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
+    # The process is too short for the search for cycles to pay.
+    gc.disable()
     import heatsim.render
     from heatsim.render.figure import warm_up
+    from heatsim.render.opengl import prefer_egl
 
     directory, *in_three_dimensions = sys.argv[1:]
-    folder, views = Path(directory), bool(in_three_dimensions)
+    folder = Path(directory)
     warm_up()
-    if views:
+    if in_three_dimensions:
         import pyvista.plotting  # noqa: F401
+
+        prefer_egl()
     # Each byte of the pipe is the number of a picture. A read takes one byte, so each picture is drawn once.
     taken, given = os.pipe()
     children = []
@@ -96,43 +103,43 @@ def main() -> int:
         child = os.fork()
         if child == 0:
             os.close(given)
-            _end_with(lambda: _draw(folder, views, taken))
+            _end_with(lambda: _draw(folder, taken))
         children.append(child)
-    if views:
-        _test_opengl()
-    try:
-        if sys.stdin.readline():
-            heatsim.render.clear(folder)
-            os.write(given, bytes(range(_MOST_PICTURES)))
-        os.close(given)
-        heatsim.render.draw_some(folder, _taken(taken))
-    except HeatsimError:
-        return 1
+    if sys.stdin.readline():
+        heatsim.render.clear(folder)
+        os.write(given, bytes(range(_MOST_PICTURES)))
+    os.close(given)
+    _draw(folder, taken)
     return int(any(os.waitpid(child, 0)[1] for child in children))
 
 
 def _workers() -> int:
     """The number of processes that draw."""
+    from heatsim.device import usable_cores
+
     return min(usable_cores(), _MOST_WORKERS) if sys.platform == "linux" else 1
 
 
-def _end_with(work: Callable[[], None]) -> NoReturn:
-    """Do the work of a forked process, and end it: with 0 if all went well."""
+def _end_with(work: Callable[[], object]) -> NoReturn:
+    """Do the work of a process, and end it: with 0, or what the work returns, if all went well.
+
+    The interpreter and VTK would take a quarter of a second to clean up.
+    """
     code = 1
     try:
-        work()
-        code = 0
+        code = int(bool(work()))
     finally:
         os._exit(code)
 
 
-def _draw(folder: Path, views: bool, pipe: int) -> None:
+def _draw(folder: Path, pipe: int) -> None:
     """Draw the pictures that this process takes."""
     from heatsim.render import draw_some
 
-    if views:
-        _test_opengl()
-    if (first := next(numbers := _taken(pipe), None)) is not None:
+    numbers = _taken(pipe)
+    if (first := next(numbers, None)) is not None:
+        # A broken driver of OpenGL may hang instead of failing.
+        faulthandler.dump_traceback_later(_LONGEST, exit=True)
         draw_some(folder, chain([first], numbers))
 
 
@@ -142,17 +149,5 @@ def _taken(pipe: int) -> Iterator[int]:
         yield number[0]
 
 
-def _test_opengl() -> None:
-    """End the process if it cannot draw 3-D views."""
-    from heatsim.render.opengl import TRIAL_SECONDS, prefer_egl, try_opengl
-
-    prefer_egl()
-    # A broken driver may hang instead of failing.
-    faulthandler.dump_traceback_later(TRIAL_SECONDS, exit=True)
-    try_opengl()
-    faulthandler.cancel_dump_traceback_later()
-
-
 if __name__ == "__main__":
-    # The interpreter and VTK would take a quarter of a second to clean up.
-    os._exit(main())
+    _end_with(main)

@@ -56,7 +56,7 @@ class _Pictures:
     curves: Sequence[_Picture]
 
 
-def render(folder: Path, *, tried: bool = False) -> list[Path]:
+def render(folder: Path) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
 
     A 3-D grid gives ``slices_t….png`` at up to four times, and ``isosurface.png`` or, with void in the box,
@@ -65,7 +65,6 @@ def render(folder: Path, *, tried: bool = False) -> list[Path]:
 
     Args:
         folder: the output folder of a run.
-        tried: 3-D views have been drawn in this process before; otherwise another process tries first.
 
     Returns:
         The paths of the pictures.
@@ -78,7 +77,7 @@ def render(folder: Path, *, tried: bool = False) -> list[Path]:
     clear(folder)
     with ExitStack() as stack:
         found = _find_pictures(folder, stack)
-        trial = stack.enter_context(start_trial()) if found.views and not tried else None
+        trial = stack.enter_context(start_trial()) if found.views else None
         drawn = [_draw(picture, folder) for picture in (*found.flat, *found.curves)]
         try:
             if trial is not None:

@@ -57,6 +57,15 @@ class Stability:
         """The limit for the largest h of each condition during the run."""
         return self.limit_for(self._films)
 
+    @property
+    def setter(self) -> str:
+        """The cell that sets the limit, and its material if there are several."""
+        x, y, z = self.limit.cell
+        several = len(self.materials.palette) > 1
+        return f"cell [{x}, {y}, {z}]" + (
+            f', material "{self.materials.substance_at(x, y, z).name}"' if several else ""
+        )
+
     def check(self, dt: float) -> None:
         """Compare a time step in s with the limit.
 
@@ -64,12 +73,10 @@ class Stability:
             ScenarioError: it is longer; says which cell sets the limit.
         """
         if dt > self.limit.dt * _TOLERANCE:
-            x, y, z = self.limit.cell
-            setter = f"set by cell [{x}, {y}, {z}]"
-            if len(self.materials.palette) > 1:
-                setter += f', material "{self.materials.substance_at(x, y, z).name}"'
-            advice = 'use at most that, "auto", or coarser cells'
-            raise self._error(f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s ({setter}); {advice}")
+            raise self._error(
+                f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s (set by {self.setter}); use at most "
+                'that, "auto", or coarser cells'
+            )
 
     def check_rows(self, dt: float, rows: Array, time: float) -> None:
         """See that no film coefficient in some steps is too large for their length: one that could not be foreseen.

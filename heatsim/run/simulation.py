@@ -86,15 +86,12 @@ class Simulation:
 
     @classmethod
     def from_model(cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False) -> "Simulation":
-        """A simulation of a scenario that has been read already.
+        """A simulation of a scenario that has been read already. Errors are those of :meth:`from_scenario`.
 
         Args:
             scenario: from :func:`heatsim.scenario.load`.
             output: the output folder.
             overwrite: as for :meth:`from_scenario`.
-
-        Raises:
-            ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
         return cls._assemble(scenario, Path(output), overwrite=overwrite)
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from heatsim.errors import ScenarioError
-from heatsim.physics.method_choice import MethodChoice, WorkEstimate, choose_method, count_work
+from heatsim.physics.method_choice import MethodChoice, choose_method
+from heatsim.physics.method_work import WorkEstimate, count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
@@ -21,7 +22,7 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
     problem, method = plan.problem, plan.problem.scenario.time.method
     choice = problem.choice or choose_method(problem)
     adaptive = problem.timeline.adaptive
-    work = count_work(problem) if choice.work is None and adaptive else choice.work
+    work = count_work(problem, first_tolerance(problem)) if choice.work is None and adaptive else choice.work
     lines = [f"method       {method}; {_why(choice, method, problem.choice is not None)}"]
     for name in ("euler", "stabilized", "implicit") if work else ("euler",):
         try:

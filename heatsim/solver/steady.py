@@ -39,7 +39,7 @@ LOOK = 0.01
 INEXACT = 0.01
 # The smallest share of an error that z is believed to show.
 SMALLEST_SHARE = 0.005
-MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
+MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
 
 
 @dataclass
@@ -117,7 +117,9 @@ class Search:
         raise NotConvergedError(
             f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one left "
             f"corrections of {progress.correction:.3g} K. There is none if sources take out more heat than surfaces "
-            "can supply. Otherwise begin closer to it with initial.temperature, or allow a larger time.tolerance"
+            "can supply. It is hard to find where a conductivity jumps within a few kelvins next to another material: "
+            "make the jump smoother. Otherwise begin closer to it with initial.temperature, or allow a larger "
+            "time.tolerance"
         )
 
     def newton_step(self) -> bool:

@@ -72,6 +72,31 @@ def test_conductivities_that_jump_have_a_steady_state(seed: int) -> None:
     assert abs(flows.imbalance) <= 1e-8 * flows.turnover
 
 
+@pytest.mark.parametrize("n", [8, 16])
+def test_conductivities_that_rise_beside_others_that_fall(n: int) -> None:
+    """Nothing jumps here, but k differs 20 times along the interface, in opposite directions on both sides."""
+
+    def between(first: float, last: float) -> dict[str, Any]:
+        table = {"temperatures": [300.0, 800.0], "values": [first, last]}
+        return {"conductivity": table, "density": 1000.0, "specific_heat": 500.0}
+
+    document = {
+        "domain": {"size": [0.1, 0.1, 0.1], "cells": [n, n, n], "material": "rising"},
+        "materials": {"rising": between(10.0, 200.0), "falling": between(300.0, 20.0)},
+        "regions": [{"name": "block", "material": "falling", "box": {"min": [0, 0, 0], "max": [0.05, 0.07, 0.05]}}],
+        "boundaries": {
+            "x_min": {"type": "temperature", "value": 300.0},
+            "z_max": {"type": "convection", "coefficient": 500.0, "ambient": 800.0},
+        },
+        "time": {"method": "steady"},
+    }
+    problem = HeatProblem.from_scenario(parse(document, "rising.toml"))
+    T, _, progress = solved(problem, None)
+    known, _, _ = solved(problem, 1e-8)
+    assert np.abs(T - known).max() <= progress.tolerance
+    assert progress.newton_steps <= 25
+
+
 def test_acceleration_solves_linear_equations_that_the_iteration_alone_does_not() -> None:
     """x ← x + (b − A·x) diverges for eigenvalues −1, 3 and 5; for n of them n + 1 steps find the solution."""
     A, b = np.diag([-1.0, 3.0, 5.0]) + np.diag([0.5, 0.5], 1), np.array([1.0, 2.0, 3.0])

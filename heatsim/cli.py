@@ -53,7 +53,10 @@ def _main(words: Sequence[str]) -> int:
     except CycloptsError as error:
         print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as error:
+        # cyclopts turns Ctrl-C into SystemExit(130).
+        if isinstance(error, SystemExit) and error.code != 130:
+            raise
         print("heatsim: interrupted", file=sys.stderr)
         return 130
 

@@ -79,7 +79,7 @@ def choose(requested: str) -> Device:
     Raises:
         DeviceError: "cuda" was requested and does not work; the message gives the reason.
     """
-    if requested == "cpu":
+    if requested == "cpu" or (requested == "auto" and not _driver_installed()):
         return _cpu()
     try:
         return _cuda()
@@ -124,6 +124,18 @@ def _cpu() -> Device:
     except OSError:
         pass
     return Device("cpu", np, f"{model}, {usable_cores()} cores")
+
+
+def _driver_installed() -> bool:
+    """Whether the library of the NVIDIA driver can be loaded. If not, importing CuPy (0.1 s) would find no GPU."""
+    import ctypes
+    import sys
+
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -62,7 +63,9 @@ class _Cache(FunctionCache):
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for a signature; None if there is no valid one."""
         try:
-            return super().load_overload(signature, target)
+            rtsys.initialize(target)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(signature, target)
         except Exception as error:  # damaged bytes can raise anything in pickle or numba
             _tell(f"cached code in {self.cache_path} is damaged ({_reason(error)}); compiling it again")
             self._forget()

@@ -271,3 +271,14 @@ def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "heatsim: stdout: No space left on device\n"
+
+
+def test_ctrl_c_outside_a_run_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def press(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("heatsim.scenario.load", press)
+    assert main(["plan", str(runs.write(tmp_path))]) == 130
+    assert capsys.readouterr() == ("", "heatsim: interrupted\n")

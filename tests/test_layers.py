@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import runs
 
 import heatsim
 
@@ -45,15 +46,15 @@ HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
     *("pyarrow", "pandas", "distributed", "dask"),
 )
-# Compiled modules are imported by a function when a numba kernel is wanted.
+# Modules that a function imports when it needs them: compiled kernels, and an artist of Matplotlib.
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
         *("multigrid/cpu_sweeps", "reductions/cpu_step_error"),
-        *("cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
+        *("cpu/plan", "cpu/march", "cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
         *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),
     )
-} | {("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba")}
+} | {("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba"), ("render/raster.py", "matplotlib")}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -124,6 +125,28 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "cyclopts" in loaded
     assert not loaded & {*HEAVY, "numpy", "h5py", "pydantic"}
+
+
+def test_a_run_without_pictures_imports_nothing_that_draws(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path)
+    script = f"""
+import ctypes, sys
+library = ctypes.CDLL
+def without_driver(name, *arguments, **options):
+    if name and "cuda" in str(name):
+        raise OSError(name)
+    return library(name, *arguments, **options)
+ctypes.CDLL = without_driver
+from heatsim.cli import main
+assert main(["run", {str(scenario)!r}, "--output", {str(tmp_path / "run")!r}, "--quiet"]) == 0
+print(*sorted({{name.split(".")[0] for name in sys.modules}}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=runs.environment(), capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert loaded & set(HEAVY) <= {"numba", "pint"}
+    assert "rich" not in loaded
 
 
 def test_the_package_offers_what_it_says() -> None:

@@ -2,17 +2,23 @@
 
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from PIL import Image
 from run_folders import gaussian, uniform, write_run
 
 from heatsim.commands.pictures import BackgroundRenderer
+from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.render import render
+from heatsim.render.raster import Raster
 from heatsim.render.scales import (
     ENERGIES,
     LENGTHS,
@@ -221,14 +227,53 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
     folder = tmp_path / "run"
     with BackgroundRenderer(folder, in_three_dimensions=True) as pictures:
         write_run(folder, BLOCK, probes=())
-        # It needs no help.
-        monkeypatch.delattr("heatsim.render.render")
-        pictures.render()
-    assert {path.name for path in (folder / "figures").iterdir()} >= {
-        "slices_t0000.png",
-        "isosurface.png",
-        "energy.png",
-    }
+        with monkeypatch.context() as alone:
+            # It needs no help.
+            alone.delattr("heatsim.render.render")
+            pictures.render()
+        assert not processes_with(folder)
+    found = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
+    assert found.keys() >= {"slices_t0000.png", "isosurface.png", "energy.png"}
+    assert found == {path.name: path.read_bytes() for path in render(folder)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_is_left_behind_of_a_run_that_fails(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    deadline = time.monotonic() + 60.0
+    with BackgroundRenderer(folder, in_three_dimensions=False):
+        while len(processes_with(folder)) < min(usable_cores(), 4) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(processes_with(folder)) == min(usable_cores(), 4)
+    while processes_with(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes_with(folder)
+
+
+def processes_with(argument: Path) -> list[str]:
+    """The numbers of the running processes that have this argument."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(argument).encode() in (process / "cmdline").read_bytes().split(b"\0"):
+                found.append(process.name)
+    return found
+
+
+def test_a_raster_gives_the_pixels_of_an_image_of_the_figure() -> None:
+    image = np.random.default_rng(1).integers(0, 256, (40, 30, 3), dtype=np.uint8)
+    drawn = []
+    for raster in (False, True):
+        figure = Figure(figsize=(0.5, 0.6), dpi=100)
+        if raster:
+            figure.add_artist(Raster(image, 5, 7))
+        else:
+            figure.figimage(image, 5, 7, origin="upper")
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        drawn.append(np.array(canvas.buffer_rgba()))
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    np.testing.assert_array_equal(drawn[1][60 - 7 - 40 : 60 - 7, 5:35, :3], image)
 
 
 def test_pictures_are_drawn_here_if_the_process_beside_the_run_crashes(

@@ -72,12 +72,13 @@ def plan(
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
     from heatsim.run.plan_text import describe
+    from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
 
     read = load(scenario, all_overrides(overrides, device, kernel, precision))
     check_room(read)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    print(describe(planned))
+    print(describe(planned, None if read.steady else measure_steps(planned.problem)))
     planned.check_capacity(output or Path("outputs") / scenario.stem)
     return 0
 

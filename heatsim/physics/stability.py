@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types, link_weights
-from heatsim.physics.boundary import FILM, FREE, Boundary
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, CellTypes
+from heatsim.physics.surface_balance import FILM, FREE
 
 Array = NDArray[np.float64]
 
@@ -56,6 +57,15 @@ class Stability:
         """The limit for the largest h of each condition during the run."""
         return self.limit_for(self._films)
 
+    @property
+    def setter(self) -> str:
+        """The cell that sets the limit, and its material if there are several."""
+        x, y, z = self.limit.cell
+        several = len(self.materials.palette) > 1
+        return f"cell [{x}, {y}, {z}]" + (
+            f', material "{self.materials.substance_at(x, y, z).name}"' if several else ""
+        )
+
     def check(self, dt: float) -> None:
         """Compare a time step in s with the limit.
 
@@ -63,12 +73,10 @@ class Stability:
             ScenarioError: it is longer; says which cell sets the limit.
         """
         if dt > self.limit.dt * _TOLERANCE:
-            x, y, z = self.limit.cell
-            setter = f"set by cell [{x}, {y}, {z}]"
-            if len(self.materials.palette) > 1:
-                setter += f', material "{self.materials.substance_at(x, y, z).name}"'
-            advice = 'use at most that, "auto", or coarser cells'
-            raise self._error(f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s ({setter}); {advice}")
+            raise self._error(
+                f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s (set by {self.setter}); use at most "
+                'that, "auto", or coarser cells'
+            )
 
     def check_rows(self, dt: float, rows: Array, time: float) -> None:
         """See that no film coefficient in some steps is too large for their length: one that could not be foreseen.
@@ -227,16 +235,13 @@ class Stability:
 
     @cached_property
     def _link_factors(self) -> Array:
-        """What links of weighted cells are multiplied with."""
+        """Factors of the links of weighted cells."""
         return link_weights.link_factors(self.materials)
 
     def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
-        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        """Factors of cells' void surfaces and of their links, shape (n, 6) each."""
         areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
-        exposure = self.materials.exposure
-        if exposure is not None:
-            place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
-            listed = exposure.cells[place] == cells
-            areas[listed] = exposure.area[place[listed]]
-            factors[listed] = self._link_factors[place[listed]]
+        listed, places = self.materials.weighted_surfaces.find(cells)
+        areas[listed] = self.materials.weighted_surfaces.area[places]
+        factors[listed] = self._link_factors[places]
         return areas, factors

@@ -1,8 +1,11 @@
 """Pictures of a run's output, drawn from its folder, without a display."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +39,24 @@ _OWN_PICTURES = (
 )
 
 
-def render(folder: Path, *, tried: bool = False) -> list[Path]:
+@dataclass(frozen=True)
+class _Picture:
+    """A picture to draw: the name of its file, and a function that draws it into a file."""
+
+    name: str
+    draw: Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class _Pictures:
+    """All pictures of a run: 3-D views, which need OpenGL, pictures of flat grids, and curves."""
+
+    views: Sequence[_Picture]
+    flat: Sequence[_Picture]
+    curves: Sequence[_Picture]
+
+
+def render(folder: Path) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``, replacing its earlier pictures.
 
     A 3-D grid gives ``slices_t….png`` at up to four times, and ``isosurface.png`` or, with void in the box,
@@ -45,7 +65,6 @@ def render(folder: Path, *, tried: bool = False) -> list[Path]:
 
     Args:
         folder: the output folder of a run.
-        tried: 3-D views have been drawn in this process before; otherwise another process tries first.
 
     Returns:
         The paths of the pictures.
@@ -55,35 +74,79 @@ def render(folder: Path, *, tried: bool = False) -> list[Path]:
         InputError: 3-D views cannot be drawn on this machine; all other pictures are drawn.
         StorageError: a file cannot be read, or a picture cannot be written.
     """
-    run_folder.require_run(folder)
-    title, steady = _read_title(folder)
-    figures = folder / run_folder.FIGURES
-    clear_pictures(figures, _OWN_PICTURES)
+    clear(folder)
     with ExitStack() as stack:
-        fields = folder / run_folder.FIELDS
-        reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
-        if reader is None or len(reader) == 0:
-            drawn = list(_draw_tables(folder, figures, title, steady))
-        elif len(wide_axes(reader.grid)) < 3:
-            drawn = [
-                *_draw_flat(reader, figures, title, _moments(reader, steady)),
-                *_draw_tables(folder, figures, title, steady),
-            ]
+        found = _find_pictures(folder, stack)
+        trial = stack.enter_context(start_trial()) if found.views else None
+        drawn = [_draw(picture, folder) for picture in (*found.flat, *found.curves)]
+        try:
+            if trial is not None:
+                finish_trial(trial)
+        except InputError as error:
+            names = " and ".join(path.name for path in drawn) or "nothing"
+            raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error
+        return [*(_draw(picture, folder) for picture in found.views), *drawn]
+
+
+def clear(folder: Path) -> None:
+    """Remove the pictures of a run.
+
+    Raises:
+        FolderError: the folder is not that of a run.
+        StorageError: a picture cannot be removed.
+    """
+    run_folder.require_run(folder)
+    clear_pictures(folder / run_folder.FIGURES, _OWN_PICTURES)
+
+
+def draw_some(folder: Path, numbers: Iterable[int]) -> None:
+    """Draw some of a run's pictures, as one of several processes that draw them together.
+
+    Args:
+        folder: the output folder of a run, without pictures (:func:`clear`).
+        numbers: of the pictures, which count from 0; a number for which there is no picture ends the work.
+
+    Raises:
+        FolderError, StorageError: as for :func:`render`.
+    """
+    with ExitStack() as stack:
+        found = _find_pictures(folder, stack)
+        # Isosurfaces, the last view, take longest.
+        pictures = [*reversed(found.views), *found.flat, *found.curves]
+        for number in takewhile(lambda number: number < len(pictures), numbers):
+            _draw(pictures[number], folder)
+
+
+def _draw(picture: _Picture, folder: Path) -> Path:
+    path = folder / run_folder.FIGURES / picture.name
+    picture.draw(path)
+    return path
+
+
+def _find_pictures(folder: Path, stack: ExitStack) -> _Pictures:
+    """The pictures that the files of a run allow; ``stack`` closes the files.
+
+    Raises:
+        FolderError: there are none, or scenario.toml cannot be read.
+        StorageError: a file cannot be read.
+    """
+    title, steady = _read_title(folder)
+    fields = folder / run_folder.FIELDS
+    reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
+    views: list[_Picture] = []
+    flat: list[_Picture] = []
+    if reader is not None and len(reader) > 0:
+        moments = _moments(reader, steady)
+        if len(wide_axes(reader.grid)) == 3:
+            views = _Body(reader, title, moments, stack).pictures()
         else:
-            trial = None if tried else stack.enter_context(start_trial())
-            drawn = list(_draw_tables(folder, figures, title, steady))
-            try:
-                if trial is not None:
-                    finish_trial(trial)
-            except InputError as error:
-                names = " and ".join(path.name for path in drawn) or "nothing"
-                raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error
-            drawn = [*_draw_body(reader, figures, title, _moments(reader, steady)), *drawn]
-    if not drawn:
+            flat = _flat_pictures(reader, title, moments)
+    found = _Pictures(views, flat, _curves(folder, title, steady))
+    if not (found.views or found.flat or found.curves):
         raise FolderError(
             f"{folder}: there are no fields, probes or energy rows to draw; continue with `{resume_command(folder)}`"
         )
-    return drawn
+    return found
 
 
 def _read_title(folder: Path) -> tuple[str, bool]:
@@ -114,42 +177,58 @@ def _moments(reader: FieldReader, steady: bool) -> list[str]:
     return [f"t = {format_time(float(time), unit)}" for time in reader.times]
 
 
-def _draw_body(reader: FieldReader, figures: Path, title: str, moments: Sequence[str]) -> Iterator[Path]:
-    scale = _scale_of_all(reader)
-    in_void = VOID in reader.materials
-    *_, width, height = pictures.VIEW
-    view = View.fitting(width, height, pictures.VIEW_MARGIN, drawn_size(reader.grid))
-    with Scene(reader.grid, view) as scene:
-        for index in choose_times(len(reader), _MOST_PICTURES):
-            path = figures / _name("slices", index, len(reader))
-            sections = read_sections(reader, index)
-            over = title_of(title, moments[index])
-            image = scene.slices(sections, scale)
-            pictures.draw_slices(path, over, reader.grid, scale, sections, view, image)
-            yield path
+class _Body:
+    """The 3-D views of a run, which share a scale and a scene."""
+
+    def __init__(self, reader: FieldReader, title: str, moments: Sequence[str], stack: ExitStack) -> None:
+        self._reader, self._title, self._moments, self._stack = reader, title, moments, stack
+
+    def pictures(self) -> list[_Picture]:
+        """Sections at up to four times; the surface then if there is void, else isosurfaces at the end."""
+        in_void = VOID in self._reader.materials
+        found = []
+        for index in choose_times(len(self._reader), _MOST_PICTURES):
+            found.append(_Picture(_name("slices", index, len(self._reader)), partial(self._draw_slices, index)))
             if in_void:
-                path = figures / _name("surface", index, len(reader))
-                image = scene.surface(read_samples(reader, index), scale)
-                pictures.draw_surface(path, over, reader.grid, scale, view, image)
-                yield path
-        if not in_void:
-            path = figures / "isosurface.png"
-            _draw_isosurfaces(reader, scene, view, path, title_of(title, moments[-1]))
-            yield path
+                found.append(_Picture(_name("surface", index, len(self._reader)), partial(self._draw_surface, index)))
+        return found if in_void else [*found, _Picture("isosurface.png", self._draw_isosurfaces)]
 
+    @cached_property
+    def _scale(self) -> TemperatureScale:
+        return _scale_of_all(self._reader)
 
-def _draw_isosurfaces(reader: FieldReader, scene: Scene, view: View, path: Path, over: str) -> None:
-    """Draw the last field with a scale for its range alone, which may be a small part of the common one."""
-    last = len(reader) - 1
-    low, high = reader.range(last)
-    scale = TemperatureScale.spanning(low, high, reader.dtype)
-    bottom, top = scale.limits
-    inside = {} if scale.uniform else ticks(bottom, top, 7)
-    levels = {level: text for level, text in inside.items() if bottom < level < top}
-    colours = [_hexadecimal(fraction) for fraction in np.linspace(0.2, 0.9, len(levels))] or [_hexadecimal(0.5)]
-    image = scene.isosurfaces(read_samples(reader, last), scale, list(levels), colours)
-    remark = f"Temperatures from {low:.9g} K to {high:.9g} K."
-    pictures.draw_isosurfaces(path, over, reader.grid, scale, levels, colours, view, image, remark)
+    @cached_property
+    def _view(self) -> View:
+        *_, width, height = pictures.VIEW
+        return View.fitting(width, height, pictures.VIEW_MARGIN, drawn_size(self._reader.grid))
+
+    @cached_property
+    def _scene(self) -> Scene:
+        return self._stack.enter_context(Scene(self._reader.grid, self._view))
+
+    def _draw_slices(self, index: int, path: Path) -> None:
+        sections = read_sections(self._reader, index)
+        image = self._scene.slices(sections, self._scale)
+        over = title_of(self._title, self._moments[index])
+        pictures.draw_slices(path, over, self._reader.grid, self._scale, sections, self._view, image)
+
+    def _draw_surface(self, index: int, path: Path) -> None:
+        image = self._scene.surface(read_samples(self._reader, index), self._scale)
+        over = title_of(self._title, self._moments[index])
+        pictures.draw_surface(path, over, self._reader.grid, self._scale, self._view, image)
+
+    def _draw_isosurfaces(self, path: Path) -> None:
+        """Draw the last field with a scale for its range alone, which may be a small part of the common one."""
+        reader, last = self._reader, len(self._reader) - 1
+        low, high = reader.range(last)
+        scale = TemperatureScale.spanning(low, high, reader.dtype)
+        bottom, top = scale.limits
+        inside = {} if scale.uniform else ticks(bottom, top, 7)
+        levels = {level: text for level, text in inside.items() if bottom < level < top}
+        colours = [_hexadecimal(fraction) for fraction in np.linspace(0.2, 0.9, len(levels))] or [_hexadecimal(0.5)]
+        image = self._scene.isosurfaces(read_samples(reader, last), scale, list(levels), colours)
+        over, remark = title_of(self._title, self._moments[-1]), f"Temperatures from {low:.9g} K to {high:.9g} K."
+        pictures.draw_isosurfaces(path, over, reader.grid, scale, levels, colours, self._view, image, remark)
 
 
 def _hexadecimal(fraction: float) -> str:
@@ -158,53 +237,61 @@ def _hexadecimal(fraction: float) -> str:
     return str(to_hex(colour_map()(fraction)))
 
 
-def _draw_flat(reader: FieldReader, figures: Path, title: str, moments: Sequence[str]) -> Iterator[Path]:
+def _flat_pictures(reader: FieldReader, title: str, moments: Sequence[str]) -> list[_Picture]:
+    """Pictures of a plane at up to four times, of a line, or of one cell."""
+    grid, axes = reader.grid, wide_axes(reader.grid)
     scale = _scale_of_all(reader)
-    axes = wide_axes(reader.grid)
-    if len(axes) == 2:
-        for index in choose_times(len(reader), _MOST_PICTURES):
-            path = figures / _name("plane", index, len(reader))
-            over = title_of(title, moments[index])
-            pictures.draw_plane(path, over, reader.grid, scale, reader.read(index).squeeze())
-            yield path
-        return
-    path = figures / "profile.png"
-    if len(axes) == 1:
+
+    def draw_plane(index: int, path: Path) -> None:
+        over = title_of(title, moments[index])
+        pictures.draw_plane(path, over, grid, scale, reader.read(index).squeeze())
+
+    def draw_line(path: Path) -> None:
         chosen = choose_times(len(reader), _MOST_PROFILES)
         profiles = [(moments[index].removeprefix("t = "), reader.read(index).reshape(-1)) for index in chosen]
-        pictures.draw_profile(
-            path, title_of(title, "temperature along the line"), reader.grid, axes[0], scale, profiles
-        )
-    else:
+        pictures.draw_profile(path, title_of(title, "temperature along the line"), grid, axes[0], scale, profiles)
+
+    def draw_cell(path: Path) -> None:
         values = np.array([reader.read(index).item() for index in range(len(reader))])
         curves.draw_temperatures(path, title_of(title, "the one cell"), reader.times, {"cell": values})
-    yield path
+
+    if len(axes) == 2:
+        return [
+            _Picture(_name("plane", index, len(reader)), partial(draw_plane, index))
+            for index in choose_times(len(reader), _MOST_PICTURES)
+        ]
+    return [_Picture("profile.png", draw_line if axes else draw_cell)]
 
 
-def _draw_tables(folder: Path, figures: Path, title: str, steady: bool) -> Iterator[Path]:
+def _curves(folder: Path, title: str, steady: bool) -> list[_Picture]:
+    """Pictures of the tables of a run: the probes and the energy balance over time, or the steady heat flows."""
     if steady:
-        yield from _draw_flows(folder, figures, title)
-        return
+        return _flows(folder, title)
+    found = []
     probes = _read_columns(folder / run_folder.PROBES)
     if len(probes) > 1 and len(probes["time"]):
         times = probes.pop("time")
-        curves.draw_temperatures(figures / "probes.png", title_of(title, "probes"), times, probes)
-        yield figures / "probes.png"
+        draw: Callable[[Path], None] = partial(
+            curves.draw_temperatures, title=title_of(title, "probes"), times=times, curves=probes
+        )
+        found.append(_Picture("probes.png", draw))
     energy = _read_columns(folder / run_folder.ENERGY, ("time", "stored", "sources", *FACES, "residual"))
     if energy and len(energy["time"]):
         bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
         bound = bound if isinstance(bound, float) else None
-        curves.draw_energy(figures / "energy.png", title_of(title, "energy balance"), energy, bound)
-        yield figures / "energy.png"
+        draw = partial(curves.draw_energy, title=title_of(title, "energy balance"), columns=energy, bound=bound)
+        found.append(_Picture("energy.png", draw))
+    return found
 
 
-def _draw_flows(folder: Path, figures: Path, title: str) -> Iterator[Path]:
+def _flows(folder: Path, title: str) -> list[_Picture]:
     flows = _read_columns(folder / run_folder.ENERGY)
-    if flows and len(flows["time"]):
-        watts = {name.removesuffix(" (W)"): float(heat[-1]) for name, heat in flows.items() if name.endswith(" (W)")}
-        imbalance = watts.pop("imbalance")
-        curves.draw_flows(figures / "energy.png", title_of(title, "heat flows"), watts, imbalance)
-        yield figures / "energy.png"
+    if not flows or not len(flows["time"]):
+        return []
+    watts = {name.removesuffix(" (W)"): float(heat[-1]) for name, heat in flows.items() if name.endswith(" (W)")}
+    imbalance = watts.pop("imbalance")
+    over = title_of(title, "heat flows")
+    return [_Picture("energy.png", partial(curves.draw_flows, title=over, flows=watts, imbalance=imbalance))]
 
 
 def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:

@@ -37,8 +37,10 @@ def _ends(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
 
 def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> None:
     """Draw a 3-D view with ticks along the three edges of the box that bound its outline."""
+    from heatsim.render.raster import Raster
+
     axes = add_axes(figure, *VIEW)
-    figure.figimage(image, *VIEW[:2], origin="upper", zorder=-1)
+    figure.add_artist(Raster(image, *VIEW[:2]))
     axes.set_xlim(0, view.width)
     axes.set_ylim(0, view.height)
     axes.set_axis_off()

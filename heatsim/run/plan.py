@@ -18,8 +18,6 @@ from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
 from heatsim.storage.folder import bytes_on_disk, check_names
 
-# Minimum number of values per cell that a step moves between the processor and its memory: one read, one write.
-_VALUES_MOVED = 2
 _BYTES_PER_NUMBER = 25  # in a CSV file, at most
 # Space that HDF5 uses or reserves for its own structures, per file and per time in the file.
 _BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
@@ -120,6 +118,23 @@ class Plan:
             FolderError: the system does not allow this name of the folder.
         """
         check_names(folder)
+        self.check_memory()
+        existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
+        free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
+        if self.disk_bytes > free + there:
+            held = f" in addition to the {size(there)} of the run in that folder" if there else ""
+            raise CapacityError(
+                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
+                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free{held}; make output.every "
+                "longer, use fewer cells or choose another --output"
+            )
+
+    def check_memory(self) -> None:
+        """Check that the run fits the memory of the device and the host.
+
+        Raises:
+            CapacityError: it does not fit; the message says what is free and what helps.
+        """
         free = self.device.free_memory()
         needed = self.device_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
         less = ', or time.method = "euler", which needs less' if self.problem.timeline.adaptive else ""
@@ -133,26 +148,10 @@ class Plan:
                 f"{self.problem.scenario.path}: also needs {size(self.host_bytes)} of host memory, of which "
                 f"{size(devices.host_memory())} are free; {ADVICE}"
             )
-        existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
-        free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
-        if self.disk_bytes > free + there:
-            held = f" in addition to the {size(there)} of the run in that folder" if there else ""
-            raise CapacityError(
-                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
-                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free{held}; make output.every "
-                "longer, use fewer cells or choose another --output"
-            )
 
     def estimate_seconds(self) -> float:
-        """Time of stepping or solving in s, if the kernel moves data as fast as a copy on the device, measured now."""
-        if self.problem.scenario.steady:
-            return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
-        return self.problem.timeline.last_step * self.seconds_of_sweep()
-
-    def seconds_of_sweep(self) -> float:
-        """Time in s of one step or stage, at the speed of a copy on the device."""
-        itemsize = 4 if self.problem.precision == "float32" else 8
-        return self.problem.grid.cell_count * itemsize * _VALUES_MOVED / _copy_bandwidth(self.device)
+        """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""
+        return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
 
 
 def _copy_bandwidth(device: devices.Device) -> float:

@@ -1,5 +1,7 @@
 """The lines of a plan on methods in time: what each needs, which one the run has, and why."""
 
+from collections.abc import Mapping
+
 from heatsim.errors import ScenarioError
 from heatsim.physics.method_choice import MethodChoice, WorkEstimate, choose_method, count_work
 from heatsim.physics.problem import HeatProblem
@@ -9,14 +11,18 @@ from heatsim.run.plan import Plan
 _LENGTHS_SHOWN = 4
 
 
-def describe_methods(plan: Plan) -> list[str]:
-    """The method of a run in which time passes, the methods that fit it, and the steps of its own."""
+def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
+    """The method of a run in which time passes, the methods that fit it, and the steps of its own.
+
+    Args:
+        plan: of the run.
+        seconds: of a step, a stage or an application of the operator of each method, where measured.
+    """
     problem, method = plan.problem, plan.problem.scenario.time.method
     choice = problem.choice or choose_method(problem)
     adaptive = problem.timeline.adaptive
     work = count_work(problem) if choice.work is None and adaptive else choice.work
     lines = [f"method       {method}; {_why(choice, method, problem.choice is not None)}"]
-    sweep = plan.seconds_of_sweep()
     for name in ("euler", "stabilized", "implicit") if work else ("euler",):
         try:
             fitting = plan if name == method else Plan.of(problem.with_method(name))
@@ -24,9 +30,9 @@ def describe_methods(plan: Plan) -> list[str]:
             continue
         count, most = _count(fitting.problem, name, work)
         memory = f"{size(fitting.device_bytes)} on the device"
-        # An application of the operator moves much more than a copy of the field, by how much depends on the grid.
-        seconds = [] if name == "implicit" else [between(most[0] * sweep, most[1] * sweep)]
-        lines.append(f"{name:<12} {'; '.join([count, memory, *seconds])}")
+        each = seconds.get(name)
+        time = [] if each is None else [between(most[0] * each, most[1] * each)]
+        lines.append(f"{name:<12} {'; '.join([count, memory, *time])}")
     return lines + (_chosen_steps(problem, work) if adaptive and work else _equal_steps(problem))
 
 

@@ -1,6 +1,6 @@
 """The plan of a run as text for a terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from heatsim.physics.cell_types import CellTypes
@@ -16,33 +16,37 @@ _LENGTHS_SHOWN = 4
 _MANY_STEPS = 10_000
 
 
-def describe(plan: Plan) -> str:
-    """The plan as lines of text."""
+def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:
+    """The plan as lines of text.
+
+    Args:
+        plan: of the run.
+        seconds: what :func:`heatsim.run.step_times.measure_steps` found; None to leave times out.
+    """
     problem = plan.problem
     cells = " × ".join(str(n) for n in problem.grid.cells)
     spacing = " × ".join(f"{d:.4g}" for d in problem.grid.spacing)
     lines = [problem.scenario.title, f"grid         {cells} cells of {spacing} m"]
-    lines += _steady(plan) if problem.scenario.steady else _transient(plan)
+    lines += _steady(plan) if problem.scenario.steady else _transient(plan, seconds or {})
     note = rounding_note(problem)
     return "\n".join(lines + ([f"float32      {note}"] if note else []))
 
 
-def _transient(plan: Plan) -> list[str]:
+def _transient(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
     """Steps or stages, materials and needs of a run in time."""
     problem, limit = plan.problem, plan.problem.limit
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
     if problem.scenario.time.method == "implicit":
         kernel = METHOD
-    x, y, z = limit.cell
     return [
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
-        f"limit        {_limit(limit.dt)}" + (f", set by cell [{x}, {y}, {z}]" if isfinite(limit.dt) else ""),
-        *describe_methods(plan),
+        f"limit        {_limit(limit.dt)}" + (f", set by {_setter(problem)}" if isfinite(limit.dt) else ""),
+        *describe_methods(plan, seconds),
         *_materials(problem),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
-        "times        of stepping, if a step or a stage takes as long as a copy of the field",
+        *(["times        of stepping, from steps and stages timed now"] if seconds else []),
     ]
 
 
@@ -58,6 +62,14 @@ def _steady(plan: Plan) -> list[str]:
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
         f"time         {duration(plan.estimate_seconds())} of solving, if data move as fast as in a copy",
     ]
+
+
+def _setter(problem: HeatProblem) -> str:
+    """The cell that sets the stability limit, with its material and region."""
+    x, y, z = problem.limit.cell
+    owner = 0 if problem.parts is None else int(problem.parts.owner[z, y, x])
+    region = f', region "{problem.scenario.regions[owner - 1].name}"' if owner else ""
+    return problem.stability.setter + region
 
 
 def _limit(dt: float) -> str:

@@ -1,6 +1,8 @@
 """Damaged files in numba's cache, and folders that cannot be written to: compiled again, said in one line."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import numba
 import pytest
+import runs
 
 from heatsim import numba_cache
 
@@ -106,3 +109,23 @@ def test_what_is_kept_is_called_like_what_numba_keeps(tmp_path: Path, start: Cal
     start(tmp_path / "cache")
     names = sorted(path.name.split("-")[0] for path in (tmp_path / "cache").rglob("*.nb?"))
     assert names == ["functions.thrice"] * 2 + ["functions.twice"] * 3
+
+
+def test_code_from_the_cache_needs_no_compiler(tmp_path: Path) -> None:
+    module = "from heatsim.numba_cache import kept\n\n\n@kept(nogil=True)\ndef twice(x):\n    return 2.0 * x\n"
+    (tmp_path / "functions.py").write_text(module)
+    script = """
+import sys
+from functions import twice
+assert twice(3.0) == 6.0
+print(sum(twice.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
+"""
+    environment = runs.environment()
+    environment["PYTHONPATH"] = os.pathsep.join((str(tmp_path), environment["PYTHONPATH"]))
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    said = [
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    # numba imports the types that it can compile, a third of a second, when it compiles.
+    assert [done.stdout for done in said] == ["0 True\n", "1 False\n"]

@@ -353,12 +353,12 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     """Members are stepped with the coefficients of other members."""
     row, rows = launches.row, 0
 
-    def mixed_up(turn: launches.MemberSteps, *arguments: Any) -> tuple[Any, ...]:
+    def mixed_up(member: launches.MemberSteps, *arguments: Any) -> tuple[Any, ...]:
         nonlocal rows
         rows += 1
-        halved = turn.coefficients.copy()
+        halved = member.coefficients.copy()
         halved["c"] *= 0.5
-        return row(replace(turn, coefficients=halved) if rows % 3 == 2 else turn, *arguments)
+        return row(replace(member, coefficients=halved) if rows % 3 == 2 else member, *arguments)
 
     monkeypatch.setattr(launches, "row", mixed_up)
     path = tmp_path / "ensembles.json"

@@ -85,9 +85,9 @@ def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: p
     members = simulations(tmp_path)
     advance = EnsembleStepper.advance
 
-    def spoil(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
-        advance(stepper, turns)
-        for member, _ in turns:
+    def spoil(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        advance(stepper, batch)
+        for member, _ in batch:
             if member.problem is members[1].plan.problem and member.step > 5:
                 member.field.deviation[2, 1, 3] = np.nan
 
@@ -99,6 +99,24 @@ def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: p
     assert "is not from a heatsim run" in str(ended[2]) or "not from" in str(ended[2])
     assert [ended[number] for number in (0, 3, 4)] == [None, None, None]
     monkeypatch.undo()
+
+
+def test_a_file_that_is_removed_at_the_end_fails_its_own_run_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs end together; each waits for its own files."""
+    members = simulations(tmp_path)
+    advance = EnsembleStepper.advance
+
+    def remove(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        advance(stepper, turns)
+        (members[3].folder / "energy.csv").unlink(missing_ok=True)
+
+    monkeypatch.setattr(EnsembleStepper, "advance", remove)
+    ended = together(members)
+    assert "energy.csv: was removed" in str(ended.pop(3))
+    assert ended == dict.fromkeys((0, 1, 2, 4))
+    assert [(member.folder / "summary.json").exists() for member in members] == [True, True, True, False, True]
 
 
 def test_a_face_that_cannot_be_used_ends_its_own_run_only(tmp_path: Path) -> None:
@@ -118,12 +136,12 @@ def interrupted(members: Sequence[Simulation], after: int, monkeypatch: pytest.M
     """Run together; a signal comes in a round after so many."""
     advance, rounds = EnsembleStepper.advance, 0
 
-    def advance_and_stop(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+    def advance_and_stop(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
         nonlocal rounds
-        advance(stepper, turns)
+        advance(stepper, batch)
         rounds += 1
         if rounds == after:
-            runs.interrupt(turns[0][0])
+            runs.interrupt(batch[0][0])
 
     with monkeypatch.context() as patch:
         patch.setattr(EnsembleStepper, "advance", advance_and_stop)
@@ -164,9 +182,9 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     rounds: list[list[int]] = []
     advance = EnsembleStepper.advance
 
-    def count(stepper: EnsembleStepper, turns: Sequence[tuple[Stepper, MemberSteps]]) -> None:
-        rounds.append([turn.steps for _, turn in turns])
-        advance(stepper, turns)
+    def count(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        rounds.append([own.steps for _, own in batch])
+        advance(stepper, batch)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
     monkeypatch.setattr(time_loop.Batch, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))

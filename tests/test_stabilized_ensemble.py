@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_runs_that_fail_drop_out_and_the_others_go_on(tmp_path: Path, monkeypatc
             methods[1].substeps._last.T[2, 1, 3] = np.nan
         return advance(ensemble, numbers)
 
-    def refuse(kernels: StageKernels, stages: StageTimes, increments: StageTimes) -> StageValues:
+    def refuse(kernels: StageKernels, stages: StageTimes, increments: StageTimes) -> StageValues[Any]:
         if kernels is methods[3].substeps.kernels and methods[3].work.steps == 3:
             raise ScenarioError("x.toml", [Mistake("boundaries.y_min", "too hot")])
         return evaluate(kernels, stages, increments)

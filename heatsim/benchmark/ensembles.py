@@ -159,11 +159,11 @@ class _Ensemble:
         sweeps = np.zeros(1, dtype=structs.sweep_dtype(precision))
         sweeps["f"], sweeps["g"] = self.case.f, self.case.g
         coefficients = np.array((self.case.c,), dtype=structs.coefficients_dtype(precision))
-        turns = []
+        members = []
         for field, ledger in zip(self.fields, self._ledgers, strict=True):
             pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
-            turns.append(MemberSteps(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
-        for field, (T, T_new) in zip(self.fields, self._launches.advance(turns), strict=True):
+            members.append(MemberSteps(field.deviation, field.spare, coefficients, pointers, sweeps, steps))
+        for field, (T, T_new) in zip(self.fields, self._launches.advance(members), strict=True):
             field.deviation, field.spare = T, T_new
             field.changed()
 
@@ -185,9 +185,9 @@ def _choose(device: Device, cells: tuple[int, int, int], members: int, precision
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(precision))
     no_ledger, no_sweeps = np.zeros((), dtype=structs.LEDGER), np.zeros(0, dtype=structs.sweep_dtype(precision))
     fields = [_field(device, case, precision, number) for number in range(members)]
-    turns = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
+    resting = [MemberSteps(field.deviation, field.spare, coefficients, no_ledger, no_sweeps, 0) for field in fields]
     task = Task(device, case.grid, case.periodic, precision, SCHEME, members)
-    return autotune.choose_for_members(task, inf, turns)
+    return autotune.choose_for_members(task, inf, resting)
 
 
 def _fault(device: Device, shape: Shape, cells: tuple[int, int, int], precision: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Work and precision of the methods in time on a scenario of the user: how large the error is, and what it costs.
+"""Measure the error of the methods in time on a user's scenario, and the time that they take.
 
-The reference is a run in float64 whose steps may have a hundredth of the error of the tightest ones measured. The
-method is of second order, so the error of its whole run falls as the tolerance to the power 2/3: the reference has
-about a twentieth of the smallest error of "stabilized". It has the grid of the scenario: errors are those in time and
-of rounding, without the error in space.
+The reference is a run in float64 with a hundredth of the smallest tolerance measured. The method is of second order, so
+the error of a whole run falls as the tolerance to the power 2/3: the reference has about a twentieth of the smallest
+error of "stabilized". It uses the grid of the scenario, so errors are those in time and of rounding, without the error
+in space.
 """
 
 import time

@@ -135,9 +135,9 @@ def choose(
     return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
 
 
-def choose_for_members(task: Task, steps: float, turns: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
-    """The same for an ensemble. Only fields and coefficients of ``turns`` are used; T_new is overwritten."""
-    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, turns), timer or seconds)
+def choose_for_members(task: Task, steps: float, members: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
+    """The same for an ensemble. Only fields and coefficients are used; each T_new is overwritten."""
+    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, members), timer or seconds)
 
 
 def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
@@ -251,14 +251,14 @@ def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[A
     return sweep
 
 
-def _sweep_of_members(task: Task, shape: Shape, turns: Sequence[MemberSteps]) -> Callable[[], None]:
+def _sweep_of_members(task: Task, shape: Shape, members: Sequence[MemberSteps]) -> Callable[[], None]:
     """A function that queues a sweep of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
         *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False),
         members=task.members or 1,
     )
-    return trial(kernel, launches, task.device, turns)
+    return trial(kernel, launches, task.device, members)
 
 
 def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:

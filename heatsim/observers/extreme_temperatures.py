@@ -10,6 +10,8 @@ from heatsim.observers.state import Record, RunState
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
 
+Temperatures = NDArray[np.float64]
+
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
@@ -35,17 +37,19 @@ class ExtremeTemperatures(Observer):
         self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = [material for _, material in state.problem.scenario.palette]
         self._ends = [_ends(palette[cell_type.material]) for cell_type in materials.types]
+        self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         found, count = state.field.statistics(), len(self._ends)
-        low, high = (self._temperatures(state, np.full(count, end)) for end in (found.lowest, found.highest))
+        low = self._temperatures(state, np.full(count, found.lowest))
+        high = self._temperatures(state, np.full(count, found.highest)) if self._limited else low
         known = np.inf if state.lowest is None else state.lowest.temperature
         if low.min() < known or any(
             ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
             for cell_type, ends in enumerate(self._ends)
         ):
-            self._look(state, known)
+            self._look(state, known, low, high)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
@@ -53,10 +57,12 @@ class ExtremeTemperatures(Observer):
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
         return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
 
-    def _look(self, state: RunState, known: float) -> None:
-        lows, highs = state.statistics.extremes_by_type()
-        low, high = self._temperatures(state, lows), self._temperatures(state, highs)
-        present = np.isfinite(lows)
+    def _look(self, state: RunState, known: float, low: Temperatures, high: Temperatures) -> None:
+        """Update the records. ``low`` and ``high`` bound the temperatures in K of each cell type."""
+        present = np.ones(len(low), dtype=bool)
+        if not state.problem.materials.uniform:
+            lows, highs = state.statistics.extremes_by_type()
+            low, high, present = self._temperatures(state, lows), self._temperatures(state, highs), np.isfinite(lows)
         coldest = int(np.argmin(np.where(present, low, np.inf)))
         if low[coldest] < known:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))

@@ -1,9 +1,6 @@
 """Boundary conditions: on faces of the box, on patches and on surfaces towards void.
 
-A condition is six numbers, which may vary in time: film h, ambient T∞, flux q, emission εσ, surroundings T_sur, free.
-The half cell behind the surface has the conductance K = 2k/d. The surface temperature T_s satisfies
-
-    h·(T∞ − T_s) + q + εσ·(T_sur⁴ − T_s⁴) = K·(T_s − T)          T: of the cell, d/2 behind the surface
+A condition is six numbers, which may vary in time:
 
                               film  ambient  flux  emission  surroundings  free
     held temperature            1   its value   0      0          0          0      free = 0 removes the right-hand side
@@ -12,13 +9,13 @@ The half cell behind the surface has the conductance K = 2k/d. The surface tempe
     given flux                  0      0        q      0          0          1
     insulated, periodic         0      0        0      0          0          1      the kernel wraps the index
 
-The film and the half cell are in series (Incropera, *Fundamentals of Heat and Mass Transfer*, §3.1). Without radiation
-the balance is linear, and one step gives the cell f − g·(T − T_ref): :func:`linear_terms`.
+They enter the balance of heat at the surface: :mod:`heatsim.physics.surface_balance`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +24,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, SURROUNDINGS
 from heatsim.scenario import Constant, Scenario, TimeFunction
 from heatsim.scenario.boundaries import Convection, Face, Flux, Insulated, Periodic, Radiation, Temperature, radiates
 
@@ -34,14 +32,9 @@ Array = NDArray[np.float64]
 Condition = Face  # of patches and surfaces towards void too
 
 STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
-# The numbers of a condition, in the order of struct Condition.
-FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
 # A byte holds a condition's number on a face with patches; one number says that several conditions share a cell.
 MAXIMUM_PATCHES = 248
 NOTHING = Constant(0.0)
-NEWTON_STEPS = 16  # at the most
-# A change that is smaller, relative to the rise, leaves an error whose square is below rounding.
-TOLERANCES = {"float32": 1e-4, "float64": 1e-8}
 
 
 @dataclass(frozen=True)
@@ -49,8 +42,8 @@ class Boundary:
     """All boundary conditions of a scenario.
 
     Attributes:
-        scenario: whose they are.
-        keys: where each stands in the scenario.
+        scenario: the scenario.
+        keys: the key of each condition in the scenario.
         conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
@@ -68,7 +61,7 @@ class Boundary:
         """Read the conditions of a scenario.
 
         Raises:
-            ScenarioError: more patches than can be told apart.
+            ScenarioError: there are too many patches.
         """
         if len(scenario.patches) > MAXIMUM_PATCHES:
             message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
@@ -160,10 +153,10 @@ class Boundary:
         Args:
             times: in s.
             reference: the temperature in K that deviations are counted from.
-            means: if it is there, a given flux counts with its mean over the intervals of these stages.
+            means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.
 
         Raises:
-            ScenarioError: a value is not finite, or negative where that makes no sense.
+            ScenarioError: a value is not finite, or is negative but must not be.
         """
         rows, physical = self._evaluate(times, reference, means)
         for number, of_condition in enumerate(physical.T):
@@ -183,23 +176,50 @@ class Boundary:
 
     def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
-        rows = np.zeros((len(times), len(self.conditions), 6))
-        physical = np.ones(rows.shape[:2], dtype=bool)
-        for number, condition in enumerate(self.conditions):
-            row = rows[:, number]
-            functions = time_functions(condition)
-            film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
-            row[:, FREE] = not isinstance(condition, Temperature)
-            row[:, FILM] = film
-            row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings) - reference
-            row[:, FLUX] = flux
-            if means is not None and functions.flux != NOTHING:
-                row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
-            row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
-            row[:, SURROUNDINGS] = surroundings - reference
-            physical[:, number] = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
-            physical[:, number] &= (film >= 0.0) & (emissivity >= 0.0)
+        constant, constant_physical = self._constants
+        rows = np.repeat(constant[np.newaxis], len(times), axis=0)
+        physical = np.repeat(constant_physical[np.newaxis], len(times), axis=0)
+        for number in self._varying:
+            row, physical[:, number] = self._numbers_of(number, times, means)
+            rows[:, number] = row
+        rows[..., AMBIENT] -= reference
+        rows[..., SURROUNDINGS] -= reference
         return rows, physical
+
+    @cached_property
+    def _varying(self) -> tuple[int, ...]:
+        """The numbers of the conditions that vary in time."""
+        return tuple(
+            number
+            for number, condition in enumerate(self.conditions)
+            if not all(function.constant for function in time_functions(condition))
+        )
+
+    @cached_property
+    def _constants(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The numbers of the constant conditions, shape (conditions, 6), and which are finite and physical."""
+        rows = np.zeros((len(self.conditions), 6))
+        physical = np.ones(len(self.conditions), dtype=bool)
+        for number in set(range(len(self.conditions))).difference(self._varying):
+            row, physical[number : number + 1] = self._numbers_of(number, np.zeros(1), None)
+            rows[number] = row[0]
+        return rows, physical
+
+    def _numbers_of(self, number: int, times: Array, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
+        """The six numbers of a condition, temperatures in K, shape (times, 6), and when they are physical."""
+        condition, row = self.conditions[number], np.zeros((len(times), 6))
+        functions = time_functions(condition)
+        film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
+        row[:, FREE] = not isinstance(condition, Temperature)
+        row[:, FILM] = film
+        row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings)
+        row[:, FLUX] = flux
+        if means is not None and functions.flux != NOTHING:
+            row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
+        row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
+        row[:, SURROUNDINGS] = surroundings
+        physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
+        return row, physical & (film >= 0.0) & (emissivity >= 0.0)
 
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
@@ -251,76 +271,3 @@ def time_functions(condition: Condition) -> Functions:
             return Functions(emissivity=condition.emissivity, surroundings=condition.ambient)
         case Insulated() | Periodic():
             return Functions()
-
-
-def linear_terms(
-    rows: Array, conductance: float, share: Array, rounded_share: Array, precision: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The terms f (K) and g of a condition that does not radiate: a step gives its cell f − g·(T − T_ref).
-
-        g = round(share_r·h/(free·K + h))      f = g·(T∞ − T_ref) + share·free·q/(free·K + h)
-
-    With c = k·dt/(ρ·cp·d²) these are 2c for a held temperature, c·h/(k/d + h/2) for convection, c·q·d/k for a flux.
-    f is made from the rounded g, so that f/g is the ambient temperature to within one rounding. The heat of a given
-    flux does not depend on the rounded coefficient, so it is made with the exact one.
-
-    Args:
-        rows: the six numbers of the condition at n times, shape (n, 6), or (1, 6) where they do not change.
-        conductance: K = 2k/d of the half cell in W/(m² K).
-        share: 2c of n steps, exact; shape (n,) or ().
-        rounded_share: the same from the coefficient that kernels use.
-        precision: of the terms.
-
-    Returns:
-        f and g, each of shape (n,).
-    """
-    film, ambient, flux, _, _, free = rows.T
-    losses = free * conductance + film
-    g = (rounded_share * film / losses).astype(precision)
-    f = g.astype(np.float64) * ambient + share * free * flux / losses
-    return f.astype(precision), g
-
-
-def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:
-    """Surface minus cell in K, as the kernels find it; see composite/composite.cuh.
-
-    Args:
-        row: the six numbers of the condition; each may be an array of the cells' shape.
-        conductance: 2k/d of the cells in W/(m² K).
-        reference: the temperature in K from which T and the row's temperatures count.
-        T: deviations of the cells in K.
-        beam: flux of a beam in W/m².
-        xp: NumPy, or CuPy, of whose arrays ``T`` and what has its shape are; of the row only numbers with CuPy.
-    """
-    film, ambient, flux, emission, surroundings, free = row
-    number = T.dtype.type
-    zero, four, six = number(0.0), number(4.0), number(6.0)
-    to_ambient, flux = ambient - T, free * (flux + beam)
-    linear = film * to_ambient + flux
-    losses = free * conductance + film
-    radiating = emission > zero
-    if not np.any(radiating):
-        return xp.asarray(linear / losses)
-
-    to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference
-    tolerance = number(TOLERANCES[T.dtype.name])
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        exchange = emission * ((a + b) * (a * a + b * b))
-        driving = exchange * to_surroundings + linear
-        slope = four * emission * (a * a * a) + losses
-        step = driving / slope
-        second = emission * step * (step * (four * a + step) + six * a * a) / slope
-        settled = ~radiating | ((xp.abs(second) <= tolerance) & (xp.minimum(a, a + step) > zero))
-        hottest = xp.sqrt(xp.sqrt((b * b) * (b * b) + xp.maximum(flux, zero) / emission)) - reference
-        most = xp.where(radiating, xp.maximum(xp.maximum(to_ambient, zero), hottest - T), number(xp.inf))
-        rise = xp.where(settled, step - step * second, xp.minimum(driving / (losses + exchange), most))
-    for _ in range(NEWTON_STEPS):
-        if settled.all():
-            break
-        a = xp.maximum(T + rise + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
-        change = excess / (four * emission * (a * a * a) + losses)
-        rise = xp.where(settled, rise, xp.minimum(rise + change, most))
-        settled |= xp.abs(change) <= tolerance * xp.abs(rise)
-    return xp.asarray(rise)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, void_surfaces, voxel_areas
+from heatsim.physics import cell_faces, voxel_areas
 from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.cell_types import (
     CELL_TYPE,
@@ -19,6 +19,7 @@ from heatsim.physics.cell_types import (
     TooManyCellTypesError,
     planes_at_once,
 )
+from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, find_weighted
 
 Contacts = Mapping[frozenset[int], float]
 
@@ -52,13 +53,13 @@ def build(
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts = contacts or {}
     cells, types, counts = _in_order(grid, *_map(grid, len(palette), material, heated, void), void)
-    exposure, areas = None, dict[frozenset[int], float]()
+    surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
         if material is not None:
             if surfaces is None:
                 faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
                 surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            exposure = void_surfaces.expose(grid, surfaces, material, void)
+            surfaces_of_cells = find_weighted(grid, surfaces, material, void)
             areas = cell_faces.total_areas(grid, surfaces, material)
         _mark_interior(cells, periodic)
 
@@ -75,7 +76,7 @@ def build(
         heat_capacity=np.array([palette[cell_type.material].heat_capacity for cell_type in types]),
         resistance=resistance,
         void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
-        exposure=exposure,
+        weighted_surfaces=surfaces_of_cells,
         surface_areas=areas,
     )
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.enthalpy import EnthalpyTable, constant
-from heatsim.physics.void_surfaces import Exposure
+from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces
 
 Array = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class CellTypes:
         heat_capacity: in J/(m³ K), 0 for void; shape (types,).
         resistance: contact resistances in m² K/W, shape (types, types).
         void: the index of void among the cell types; None if there is no void.
-        exposure: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
+        weighted_surfaces: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
     """
 
@@ -94,7 +94,7 @@ class CellTypes:
     heat_capacity: Array
     resistance: Array
     void: int | None = None
-    exposure: Exposure | None = None
+    weighted_surfaces: WeightedSurfaces = NO_WEIGHTED_SURFACES
     surface_areas: Mapping[frozenset[int], float] = field(default_factory=dict)
 
     @property
@@ -131,7 +131,7 @@ class CellTypes:
             of: a method of EnthalpyTable that returns the quantity, such as ``EnthalpyTable.content_at``.
             cell_types: the types of the cells.
             deviation: T − T_ref in K, of the same shape.
-            xp: NumPy, or CuPy, of whose arrays both are.
+            xp: NumPy or CuPy, the library of both arrays.
         """
         tables = list(dict.fromkeys(self.enthalpies))
         if len(tables) == 1:
@@ -178,7 +178,7 @@ class CellTypes:
         x, y, z = (k / capacity / d**2 for k, d in zip(conductivity, self.grid.spacing, strict=True))
         return x, y, z
 
-    @property
+    @cached_property
     def cell_heat_capacity(self) -> Array:
         """ρ·cp·V of a cell of each type in J/K, shape (types,)."""
         return self.heat_capacity * self.grid.cell_volume
@@ -186,12 +186,12 @@ class CellTypes:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return self.cells.nbytes + (0 if self.exposure is None else self.exposure.nbytes)
+        return self.cells.nbytes + self.weighted_surfaces.nbytes
 
     @property
     def exposed_cells(self) -> int:
         """Number of sums that a ledger needs for heat through void surfaces; 0 if they let no heat through."""
-        return len(self.exposure.cells) if self.exposure is not None and self.exposure.void else 0
+        return len(self.weighted_surfaces.cells) if self.weighted_surfaces.void else 0
 
     def types_of(self, index: Any) -> NDArray[np.intp]:
         """The types of the cells at an index [z, y, x]."""

@@ -96,7 +96,7 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
     of_increments = 6.0 + faces
     if not problem.linear:
         of_increments += 2.0 if materials.uniform else 5.0
-        of_increments += 4.0 if materials.exposure is not None and materials.exposure.contacts else 0.0
+        of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0
     of_sum = np.abs(1.0 - sigma) + sigma
     return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
 
@@ -179,10 +179,11 @@ class EnergyBound:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
         materials, ends = self._problem.materials, np.array([low, high])
-        largest = [
-            np.abs(enthalpy.content_at(ends) if materials.varies else ends).max() for enthalpy in materials.enthalpies
-        ]
-        return float((materials.counts * materials.cell_heat_capacity) @ np.array(largest))
+        if materials.varies:
+            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
+        else:
+            largest = np.full(len(materials.enthalpies), np.abs(ends).max())
+        return float((materials.counts * materials.cell_heat_capacity) @ largest)
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
@@ -197,10 +198,11 @@ class EnergyBound:
             for number in conditions.on_face(face):
                 count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
                 found.append((conditions.conditions[number], count * across[axis], best[axis]))
-        if materials.exposed_cells and materials.exposure is not None:
+        if materials.exposed_cells:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            _, around = types_around(materials, materials.exposure.cells)
-            largest = np.where(around == materials.void, np.maximum(materials.exposure.area, 1.0), 0.0)
+            surfaces = materials.weighted_surfaces
+            _, around = types_around(materials, surfaces.cells)
+            largest = np.where(around == materials.void, np.maximum(surfaces.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
             found.append((conditions.conditions[-1], area, max(best)))
         return found
@@ -230,10 +232,16 @@ class EnergyBound:
         difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
         return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
 
+    @cached_property
+    def _brings(self) -> bool:
+        """Whether there are sources, beams or fluxes."""
+        fluxes = [time_functions(condition).flux for condition, _, _ in self._areas]
+        return bool(self._problem.scenario.sources) or any(flux != NOTHING for flux in fluxes)
+
     def _given(self, first: int, last: int) -> float:
         """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
         timeline, total, step = self._problem.timeline, 0.0, first
-        while step < last:
+        while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
             times, dt = timeline.step_times(step, until), timeline.dt(step)
             total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt

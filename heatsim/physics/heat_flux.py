@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.boundary import AMBIENT, FREE, surface_rise
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factor
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_balance import AMBIENT, FREE, surface_rise
 
 Array = NDArray[np.float64]
 # Types of cells and their temperatures in K, of equal shapes.
@@ -68,10 +68,10 @@ def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) ->
     """Ratio of smooth to voxel area of contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
     nx, ny, _ = problem.grid.cells
     ratios = np.ones((last - first, ny, nx))
-    exposure = problem.materials.exposure
-    if exposure is not None and exposure.contacts:
-        here = slice(*np.searchsorted(exposure.cells, (first * ny * nx, last * ny * nx)))
-        ratios.reshape(-1)[exposure.cells[here] - first * ny * nx] = exposure.area[here, direction]
+    surfaces = problem.materials.weighted_surfaces
+    if surfaces.contacts:
+        here = slice(*np.searchsorted(surfaces.cells, (first * ny * nx, last * ny * nx)))
+        ratios.reshape(-1)[surfaces.cells[here] - first * ny * nx] = surfaces.area[here, direction]
     return ratios
 
 

@@ -73,6 +73,27 @@ def locate(grid: Grid, periodic: bool, axis: int, coordinate: float) -> Position
     return Position((lower, min(lower + 1, n - 1)), s - lower, None)
 
 
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """The interpolation of pairs of values along one axis.
+
+    Attributes:
+        axis: 0, 1 or 2.
+        known: whether the first and the second value are known; None if all are.
+        share: the weight of the second value within one material.
+        side: the side of the interface on which the point lies, 0 or 1.
+        cell_types: of the first and the second value.
+        contact: contact resistances in m² K/W between them; None if all cells are of one type.
+    """
+
+    axis: int
+    known: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
+    share: Array
+    side: NDArray[np.intp]
+    cell_types: tuple[NDArray[np.intp], NDArray[np.intp]]
+    contact: Array | None
+
+
 class Interpolation:
     """Temperatures at points.
 
@@ -107,7 +128,7 @@ class Interpolation:
             for at in positions
             if at.face is not None
         ]
-        self._mixed = bool((self._cell_types != self._cell_types[:, :1, :1, :1]).any())
+        self._steps = self._along_axes()
 
     def of(self, temperatures: Array, surface: Surfaces) -> list[float]:
         """Temperatures in K at the points.
@@ -116,26 +137,35 @@ class Interpolation:
             temperatures: temperatures of ``cells`` in K.
             surface: returns the temperature of a face from that of the cell at it.
         """
-        values, known, cell_types, places = temperatures, self._known, self._cell_types, self._places
-        for axis in range(3):  # along x, then y, then z: the last index each time
-            pair = (cell_types[..., 0], cell_types[..., 1])
-            first = np.where(known[..., 0], values[..., 0], values[..., 1])
-            second = np.where(known[..., 1], values[..., 1], values[..., 0])
-            side = self._sides[:, axis].reshape(-1, *[1] * (first.ndim - 1))
-            share = self._shares[:, axis].reshape(side.shape)
-            if self._mixed:
-                contact = self._contact(axis, pair, places[..., 0])
-                share = self._along(axis, share, side, pair, contact, (first, second))
+        values = temperatures
+        for step in self._steps:
+            first, second = values[..., 0], values[..., 1]
+            if step.known is not None:
+                first, second = np.where(step.known[0], first, second), np.where(step.known[1], second, first)
+            share = step.share if step.contact is None else self._share(step, step.contact, (first, second))
             values = first + share * (second - first)
-            # Continue with the point's own side; if that is void, with the other side.
-            own = np.where(side == 1, known[..., 1], ~known[..., 0])
-            cell_types, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
-            places = np.where(own, places[..., 1], places[..., 0])
         found = [float(value) for value in values.reshape(-1)]
         for number, face, weight in self._at_faces:
             outside = float(surface(face, self._own_cell(number), self._points[number], np.asarray(found[number])))
             found[number] = outside + weight * (found[number] - outside)
         return found
+
+    def _along_axes(self) -> list[_Step]:
+        """The interpolations along x, then y, then z: along the last index of the values each time."""
+        known, cell_types, places, steps = self._known, self._cell_types, self._places, []
+        mixed = bool((cell_types != cell_types[:, :1, :1, :1]).any())
+        for axis in range(3):
+            pair = (cell_types[..., 0], cell_types[..., 1])
+            side = self._sides[:, axis].reshape(-1, *[1] * (pair[0].ndim - 1))
+            share = self._shares[:, axis].reshape(side.shape)
+            contact = self._contact(axis, pair, places[..., 0]) if mixed else None
+            both = None if known.all() else (known[..., 0], known[..., 1])
+            steps.append(_Step(axis, both, share, side, pair, contact))
+            # Continue with the point's own side; if that is void, with the other side.
+            own = np.where(side == 1, known[..., 1], ~known[..., 0])
+            cell_types, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
+            places = np.where(own, places[..., 1], places[..., 0])
+        return steps
 
     def _own_cell(self, number: int) -> tuple[int, int, int]:
         x, y, z = (
@@ -149,24 +179,14 @@ class Interpolation:
         """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
         materials = self._problem.materials
         contact = materials.resistance[cell_types]
-        if materials.exposure is None:
-            return contact
-        ratio = materials.exposure.ratios(lower, 2 * axis + 1)
+        ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(contact > 0.0, contact / ratio, 0.0)
 
-    def _along(
-        self,
-        axis: int,
-        s: Array,
-        side: NDArray[np.intp],
-        cell_types: tuple[NDArray[np.intp], NDArray[np.intp]],
-        contact: Array,
-        temperatures: tuple[Array, Array],
-    ) -> Array:
+    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, Array]) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them."""
-        materials = self._problem.materials
-        own, other = (materials.half[axis, cell_type] for cell_type in cell_types)
+        materials, cell_types, s = self._problem.materials, step.cell_types, step.share
+        own, other = (materials.half[step.axis, cell_type] for cell_type in cell_types)
         material = np.array([cell_type.material for cell_type in materials.types])
         alike = (material[cell_types[0]] == material[cell_types[1]]) & (contact == 0.0)
         if materials.varies:
@@ -178,7 +198,7 @@ class Interpolation:
         whole = np.where(resisting, own + contact + other, 1.0)
         before = 2.0 * np.minimum(s, 0.5) * np.where(resisting, own, 0.0) / whole
         behind = 1.0 - 2.0 * (1.0 - np.maximum(s, 0.5)) * np.where(resisting, other, 0.0) / whole
-        return np.asarray(np.where(alike | ~resisting, s, np.where(side == 1, behind, before)))
+        return np.asarray(np.where(alike | ~resisting, s, np.where(step.side == 1, behind, before)))
 
 
 def _cell_types(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

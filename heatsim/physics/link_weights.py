@@ -20,17 +20,17 @@ def contact_share(materials: CellTypes) -> Array:
 
 
 def surface_weights(materials: CellTypes) -> Array:
-    """The weights of weighted surfaces for kernels, shape (n, 6), in the order of ``exposure.cells``.
+    """The weights of weighted surfaces for kernels, shape (n, 6), in the order of ``weighted_surfaces.cells``.
 
     - Void surface: 1/ratio of smooth to voxel area, a factor of the half cell's conductance; 0 if no smooth surface
       belongs to the face.
     - Contact: the factor of the link; or, if conductivities vary with temperature, 1/ratio, a factor of the resistance.
     """
-    assert materials.exposure is not None
-    own, around = types_around(materials, materials.exposure.cells)
+    surfaces = materials.weighted_surfaces
+    own, around = types_around(materials, surfaces.cells)
     contact = materials.resistance[own[:, None], around] > 0.0
     with np.errstate(divide="ignore"):
-        inverse = np.where((materials.exposure.area == 0.0) & ~contact, 0.0, 1.0 / materials.exposure.area)
+        inverse = np.where((surfaces.area == 0.0) & ~contact, 0.0, 1.0 / surfaces.area)
     return np.asarray(inverse if materials.varies else np.where(contact, link_factors(materials), inverse))
 
 
@@ -69,7 +69,7 @@ def link_factor(
 
 
 def link_factors(materials: CellTypes) -> Array:
-    """:func:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``exposure.cells``."""
-    assert materials.exposure is not None
-    own, around = types_around(materials, materials.exposure.cells)
-    return link_factor(materials, np.arange(6) // 2, own[:, None], around, materials.exposure.area)
+    """:func:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``weighted_surfaces.cells``."""
+    surfaces = materials.weighted_surfaces
+    own, around = types_around(materials, surfaces.cells)
+    return link_factor(materials, np.arange(6) // 2, own[:, None], around, surfaces.area)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import time_steps
-from heatsim.physics.boundary import AMBIENT, Boundary, linear_terms
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import (
     Coefficients,
@@ -33,6 +33,7 @@ from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.surface_balance import AMBIENT, linear_terms
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
 
@@ -41,10 +42,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HeatProblem:
-    """What the kernels and observers need to know of a scenario.
+    """Everything that kernels and observers need from a scenario.
 
     Attributes:
-        scenario: where it came from.
+        scenario: the scenario.
         grid: the cells.
         materials: the cell types; a body of one material has one.
         boundary: the conditions on faces, patches and surfaces towards void.
@@ -186,7 +187,7 @@ class HeatProblem:
             reference: the temperature in K that deviations are counted from.
 
         Returns:
-            f (K) and g, each of shape (n, 6) in the run's precision; see :func:`heatsim.physics.boundary.linear_terms`.
+            f (K) and g, each of shape (n, 6) in the run's precision; see :mod:`heatsim.physics.surface_balance`.
 
         Raises:
             ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.

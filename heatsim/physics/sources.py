@@ -31,7 +31,7 @@ _erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
 
 @dataclass(frozen=True, eq=False)
 class BeamRows:
-    """What a beam brings to its face in n steps: the flux at cell (u, v) is u-weight times v-weight, in W/m².
+    """The flux of a beam on its face in n steps, in W/m²: u-weight times v-weight at cell (u, v).
 
     Attributes:
         face: its number.
@@ -49,8 +49,8 @@ class Sources:
     """The sources of a scenario on a grid.
 
     Attributes:
-        scenario: whose they are.
-        materials: the cell types, which know the sources by their place among those without a beam.
+        scenario: the scenario.
+        materials: the cell types; the sources that they name count those without a beam.
     """
 
     scenario: Scenario
@@ -79,9 +79,9 @@ class Sources:
         """What steps of ``dt`` seconds give to the cells of each type, in K, shape (times, types).
 
         Args:
-            times: in s, from which on the sources are averaged.
+            times: starts in s of the intervals over which the sources are averaged.
             dt: in s.
-            lengths: of the intervals in s over which they are averaged; None for ``dt``.
+            lengths: of these intervals in s; None for ``dt``.
 
         Raises:
             ScenarioError: a value of ``scale`` is not finite.

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_types, link_weights
-from heatsim.physics.boundary import FILM, FREE, Boundary
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, CellTypes
+from heatsim.physics.surface_balance import FILM, FREE
 
 Array = NDArray[np.float64]
 
@@ -234,16 +235,13 @@ class Stability:
 
     @cached_property
     def _link_factors(self) -> Array:
-        """What links of weighted cells are multiplied with."""
+        """Factors of the links of weighted cells."""
         return link_weights.link_factors(self.materials)
 
     def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
-        """What cells' surfaces towards void and their links are multiplied with, shape (n, 6) each."""
+        """Factors of cells' void surfaces and of their links, shape (n, 6) each."""
         areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
-        exposure = self.materials.exposure
-        if exposure is not None:
-            place = np.minimum(np.searchsorted(exposure.cells, cells), len(exposure.cells) - 1)
-            listed = exposure.cells[place] == cells
-            areas[listed] = exposure.area[place[listed]]
-            factors[listed] = self._link_factors[place[listed]]
+        listed, places = self.materials.weighted_surfaces.find(cells)
+        areas[listed] = self.materials.weighted_surfaces.area[places]
+        factors[listed] = self._link_factors[places]
         return areas, factors

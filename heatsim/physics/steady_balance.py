@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import AMBIENT
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.rows import Rows
-from heatsim.physics.steady_surfaces import VOID, Balanced, SteadySurface, at_stage, find_surfaces
+from heatsim.physics.steady_surfaces import VOID, Balanced, at_stage, find_surfaces
 from heatsim.physics.steady_varying import Linearised, content_slopes, contents, linearise, moved, temperatures
+from heatsim.physics.surface_balance import AMBIENT
+from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.physics.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -33,12 +34,12 @@ class SteadyBalance:
     """The balance of a body at t = 0, or at a stage of a step.
 
     Attributes:
-        xp: NumPy, or CuPy, of whose arrays everything that is kept for cells is.
+        xp: NumPy or CuPy, the library of all arrays of cells.
         materials: the cell types.
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
-        cell_sources: heat set free in a cell of each type in W, shape (types,).
-        surfaces: faces that exchange heat, then what borders on void.
+        cell_sources: power of the sources in a cell of each type in W, shape (types,).
+        surfaces: faces that exchange heat, then void surfaces.
     """
 
     def __init__(
@@ -94,13 +95,12 @@ class SteadyBalance:
             else 0.
         """
         xp, materials, volume = self.xp, self.materials, self.materials.grid.cell_volume
-        found, exposure = [], materials.exposure
-        weighted = exposure is not None and exposure.contacts
-        factors = xp.asarray(link_factors(materials).astype(precision)) if weighted else None
+        found, surfaces = [], materials.weighted_surfaces
+        factors = xp.asarray(link_factors(materials).astype(precision))
         for axis, d in enumerate(materials.grid.spacing):
             link = self._between(2 - axis, (materials.link[axis] * (volume / d / scale)).astype(precision))
-            if exposure is not None and factors is not None:
-                link.reshape(-1)[xp.asarray(exposure.cells)] *= factors[:, 2 * axis]
+            if surfaces.contacts:
+                link.reshape(-1)[xp.asarray(surfaces.cells)] *= factors[:, 2 * axis]
             first = xp.moveaxis(link, 2 - axis, 0)
             if not self.periodic[axis] or len(first) == 1:
                 first[0] = 0.0
@@ -169,7 +169,7 @@ class SteadyBalance:
         """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
 
         Returns:
-            The offset and the factor, numbers of the host, and the sum, a number of the device.
+            The offset and the factor, as Python numbers, and the sum, a number on the device.
         """
         if self.is_linear(surface) and surface.alike:
             heat, slope = surface.linear_terms()

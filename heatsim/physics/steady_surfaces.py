@@ -1,12 +1,4 @@
-"""Surfaces that exchange heat: faces of the box, and what borders on void, at one moment.
-
-By the balance of :mod:`heatsim.physics.boundary`, and with its derivative by the temperature T of the cell behind,
-
-    exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
-
-Where a surface is larger than the smooth one that it stands for, K is weighted as in
-:mod:`heatsim.physics.link_weights`. All arrays are the device's.
-"""
+"""The surfaces of a body that exchange heat at one moment: faces of the box, and void surfaces."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
-from heatsim.physics.boundary import EMISSION, FILM, FLUX, Boundary, surface_rise
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
+from heatsim.physics.surface_balance import EMISSION, FILM, FLUX
+from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Insulated, Periodic, radiates
 
@@ -29,7 +23,7 @@ VOID = "void"
 
 
 class Balanced(Protocol):
-    """What a balance needs to know of a problem; the attributes of :class:`heatsim.physics.problem.HeatProblem`."""
+    """The data of a problem that a balance needs; attributes of :class:`heatsim.physics.problem.HeatProblem`."""
 
     @property
     def materials(self) -> CellTypes: ...  # noqa: D102
@@ -45,118 +39,20 @@ class Balanced(Protocol):
     def periodic(self) -> tuple[bool, bool, bool]: ...  # noqa: D102
 
 
-@dataclass(frozen=True, eq=False)
-class SteadySurface:
-    """The cells behind a surface that have one condition; no cell occurs twice.
-
-    Attributes:
-        xp: NumPy, or CuPy.
-        name: the face's, or "void".
-        number: of the condition.
-        grounded: whether what passes depends on the temperature of the cell.
-        radiates: whether the condition radiates.
-        face: number of the face, −1 towards void.
-        cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
-            box; arrays and numbers of the cells have the shape that these give.
-        places: where they stand in the flattened map of the face, or among the exposed cells; shape (n,). None with
-            slices.
-        parts: the numbers that cells shared by several conditions have among these, −1 for others; shape (n,). None if
-            no cell is shared.
-        cell_types: what they are, shape (n,), or one number where all are equal.
-        area: in m², shape (n,), or one number where all are equal.
-        half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
-        weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
-        condition: its six numbers, on the host.
-        beam: flux of beams in W/m²; shape (n,), or a number.
-        reference: the temperature in K that deviations are counted from.
-    """
-
-    xp: Any
-    name: str
-    number: int
-    grounded: bool
-    radiates: bool
-    face: int
-    cells: Any
-    places: Any
-    parts: Any
-    cell_types: Any
-    area: Any
-    half: Any
-    weight: Any
-    condition: tuple[float, ...]
-    beam: Any
-    reference: float
-
-    def of(self, values: Any) -> Any:
-        """The numbers of the cells out of an array of shape (nz, ny, nx): a view of it where they are a whole face."""
-        return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
-
-    def put(self, numbers: Any, to: Any) -> None:
-        """Set the numbers of the cells in an array of shape (nz, ny, nx)."""
-        if isinstance(self.cells, tuple):
-            to[self.cells] = numbers
-        else:
-            to.reshape(-1)[self.cells] = numbers
-
-    def add(self, numbers: Any, to: Any) -> None:
-        """Add to the numbers of the cells in an array of shape (nz, ny, nx)."""
-        values = self.of(to)
-        values += numbers
-        # A GPU is spared the copy of a view to itself.
-        if not isinstance(self.cells, tuple):
-            self.put(values, to)
-
-    @property
-    def alike(self) -> bool:
-        """Whether the same numbers hold for all cells."""
-        return all(isinstance(number, float) for number in (self.area, self.half, self.weight, self.beam))
-
-    def linear_terms(self) -> tuple[Any, Any]:
-        """Heat in W into each cell at T = 0, and what each kelvin of T takes off it in W/K, where nothing radiates.
-
-        Returns:
-            Numbers of the host where the cells are alike.
-        """
-        if not self.alike:
-            return self.exchange(np.float64(0.0))
-        heat, slope = replace(self, xp=np).exchange(np.float64(0.0))
-        return float(heat), float(slope)
-
-    def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
-        """Heat into each cell in W, that of beams included, and its slope in W/K.
-
-        Args:
-            T: of the cells, as deviations in K.
-            conducting: their conductivities over those at the reference temperature.
-            below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
-                heat through a held face where the conductivity varies.
-        """
-        xp, (film, _, _, emission, _, free) = self.xp, self.condition
-        half = self.half * conducting
-        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam, xp)
-        if self.radiates:
-            film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
-        passing = half * rise
-        if below_held is not None and free == 0.0:
-            passing = self.half * below_held
-        return self.area * passing, self.area * half * film / (free * half * self.weight + film)
-
-
 def find_surfaces(
     xp: Any, body: Balanced, types: Any, reference: float, *, changing: bool = False
 ) -> tuple[SteadySurface, ...]:
-    """The surfaces of a body that let heat through, face by face in the order of FACES, then what borders on void.
+    """The surfaces of a body that let heat through, face by face in the order of FACES, then void surfaces.
 
     Args:
         xp: NumPy, or CuPy.
         body: its conditions and beams are taken at t = 0.
-        types: the bytes of its cells, flattened, on the device; not looked at if it is uniform.
+        types: the bytes of its cells, flattened, on the device; not read if the body is uniform.
         reference: the temperature in K that deviations are counted from.
-        changing: whether surfaces count that let nothing through at t = 0 but may do so later.
+        changing: whether to include surfaces that let nothing through at t = 0 but may do so later.
 
     Raises:
-        ScenarioError: a value is not finite then.
+        ScenarioError: a value is not finite at t = 0.
     """
     return tuple(_Finder(xp, body, types, reference, changing).find())
 
@@ -170,7 +66,7 @@ def at_stage(
         surfaces: those of :func:`find_surfaces`.
         grid: the cells.
         conditions: the six numbers of every condition, shape (conditions, 6).
-        beams: what each beam brings, in rows of which the first counts.
+        beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
     for face in {beam.face for beam in beams}:
@@ -188,7 +84,7 @@ def at_stage(
 
 
 class _Finder:
-    """Looks for the surfaces of a body; see :func:`find_surfaces`."""
+    """Finds the surfaces of a body; see :func:`find_surfaces`."""
 
     def __init__(self, xp: Any, body: Balanced, types: Any, reference: float, changing: bool) -> None:
         self._xp, self._body, self._types, self._reference = xp, body, types, reference
@@ -233,14 +129,14 @@ class _Finder:
 
     def _towards_void(self) -> Iterator[SteadySurface]:
         xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
-        if condition is None or materials.exposure is None or not materials.exposed_cells:
+        if condition is None or not materials.exposed_cells:
             return
-        exposed = xp.asarray(materials.exposure.cells)
+        exposed = xp.asarray(materials.weighted_surfaces.cells)
         own = self._types[exposed] & CELL_TYPE
         for side in range(6):
             axis = side // 2
             n, stride = materials.grid.cells[axis], int(np.prod(materials.grid.cells[:axis]))
-            ratios, place = xp.asarray(materials.exposure.area[:, side]), exposed // stride % n
+            ratios, place = xp.asarray(materials.weighted_surfaces.area[:, side]), exposed // stride % n
             beyond = place + 1 if side % 2 else place - 1
             around = self._types[exposed + (beyond % n - place) * stride] & CELL_TYPE
             passes = (own != materials.void) & (around == materials.void) & (ratios > 0.0)
@@ -314,7 +210,7 @@ def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
 
 
 def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
-    """What beams bring to the cells of a face in W/m²."""
+    """The flux of beams at the cells of a face in W/m²."""
     flux = np.zeros(shape)
     for beam in beams:
         (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)

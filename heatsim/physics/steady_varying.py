@@ -6,9 +6,9 @@ not symmetric then, so a symmetric one takes its place, with the unknown v of
 
     δφ = w·v,      w: the mean of k(T)/k over all cells of the material
 
-Within a material that is exact. Between two, and at surfaces, δT = (w·k/k(T))·v is taken for v, so that constants stay
-constants. The residual is exact, so the solution is, and each step leaves a part of the error that is as large as k(T)
-is uneven along an interface.
+Within a material this is exact. Between two materials, and at surfaces, v approximates δT = (w·k/k(T))·v; constants
+remain constants. The residual is exact, so the solution is exact too. Each step leaves a part of the error, which is
+large where k(T) varies much along an interface.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
     Args:
         xp: NumPy, or CuPy.
         materials: the cell types.
-        types: the bytes of its cells, on the device; not looked at if it is uniform.
+        types: the bytes of its cells, on the device; not read if the body is uniform.
         periodic: which axes wrap.
         T: float64, on the device.
     """
@@ -56,7 +56,7 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
     material, weight = xp.asarray(owners)[cell_types], xp.zeros(T.shape)
     for owner, count in enumerate(np.bincount(owners, materials.counts).tolist()):
         if count:
-            # A GPU counts cells of few materials slowly by bincount: all threads add to the same numbers.
+            # With few materials bincount is slow on a GPU: all threads add to the same numbers.
             own = material == owner
             weight += own * ((own * conducting).sum() / count)
     gain, links = xp.zeros(T.shape), []
@@ -112,10 +112,11 @@ def _cell_types(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int
 
 def _ratios(xp: Any, materials: CellTypes, axis: int) -> Any:
     """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted."""
-    if materials.exposure is None or not materials.exposure.contacts:
+    surfaces = materials.weighted_surfaces
+    if not surfaces.contacts:
         return 1.0
     ratios = xp.ones(materials.grid.shape)
-    # What has no smooth surface is no contact, so its resistance is 0.
-    area = materials.exposure.area[:, 2 * axis]
-    ratios.reshape(-1)[xp.asarray(materials.exposure.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
+    # A face without a smooth surface is no contact: its resistance is 0.
+    area = surfaces.area[:, 2 * axis]
+    ratios.reshape(-1)[xp.asarray(surfaces.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
     return ratios

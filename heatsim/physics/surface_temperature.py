@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary, surface_rise
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_balance import surface_rise
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -26,8 +28,15 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
     If a condition is not finite at this time, neither is the temperature of the surface.
     """
     time, materials = problem.timeline.time(step), problem.materials
-    rows = problem.boundary.unchecked_rows(time, 0.0)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+
+    found: list[tuple[Array, list[BeamRows]]] = []
+
+    def acting() -> tuple[Array, list[BeamRows]]:
+        """The numbers of the conditions, and the beams; found when the first surface needs them."""
+        if not found:
+            beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+            found.append((problem.boundary.unchecked_rows(time, 0.0), beams))
+        return found[0]
 
     def surface(face: int, cell: Cell, point: Point, temperatures: Array) -> Array:
         axis, cell_type = face // 2, materials.type_at(*cell)
@@ -35,6 +44,7 @@ def surfaces_at(problem: HeatProblem, step: int) -> Surfaces:
             return temperatures
         u, v = (cell[other] for other in face_axes(FACES[face]))
         flux = 0.0
+        rows, beams = acting()
         for beam in beams:
             weight_u, weight_v = beam.weights[0][0], beam.weights[1][0]
             i, j = (int(at) - int(first) for at, first in zip((u, v), beam.first[0], strict=True))

@@ -217,7 +217,7 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         for face in faces if number != conditions.void else range(6):
             at = divmod(face, 2)
-            largest = 1.0 if number != conditions.void or materials.exposure is None else materials.exposure.most[face]
+            largest = materials.weighted_surfaces.most[face] if number == conditions.void else 1.0
             inwards[at] = max(inwards[at], largest * float(values.max()))
             outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)

@@ -111,10 +111,18 @@ class Timeline:
         return float(self.times[i] + (step - self.steps[i]) * self.dts[i])
 
     def step_times(self, first: int, last: int) -> NDArray[np.float64]:
-        """Times in s at which steps ``first`` … ``last`` − 1 start, all of one interval."""
-        i = self.interval(first)
-        times: NDArray[np.float64] = self.times[i] + (np.arange(first, last) - int(self.steps[i])) * self.dts[i]
+        """Times in s at which steps ``first`` … ``last`` − 1 start."""
+        steps = np.arange(first, last)
+        i = np.minimum(np.searchsorted(self.steps, steps, side="right") - 1, len(self.dts) - 1)
+        times: NDArray[np.float64] = self.times[i] + (steps - self.steps[i]) * self.dts[i]
         return times
+
+    def end_of_length(self, step: int, most: int) -> int:
+        """Number of steps, at most ``most``, until a step has another length than the step after ``step`` steps."""
+        i = self.interval(step)
+        others = np.flatnonzero(self.dts[i : i + most - step] != self.dts[i])
+        end = self.steps[i + int(others[0])] if len(others) else self.steps[min(i + most - step, len(self.dts))]
+        return min(int(end), most)
 
     def steps_at(self, every: float) -> NDArray[np.int64]:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""

@@ -3,9 +3,12 @@
 The same launches do the steps of all runs. :mod:`heatsim.run.ensemble_rounds` says what a run does in a round.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from heatsim.errors import Interrupted
 from heatsim.observers.observer import Observer
@@ -13,6 +16,13 @@ from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
 from heatsim.run.time_loop import TimeLoop
+from heatsim.storage.folder import write_summary
+
+# Folders of runs in which files are brought to the disk at the same time.
+_FOLDERS_AT_ONCE = 16
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,13 @@ def run_together(
                 yield Ended(number, simulation.interrupted_early())
             return
         runs: dict[int, _Run] = {}
-        for number, (simulation, stepper) in enumerate(zip(simulations, steppers, strict=True)):
-            stack = everything.enter_context(ExitStack())
+        stacks = [everything.enter_context(ExitStack()) for _ in simulations]
+        taken = _at_a_time(
+            [partial(simulation.take_folder, stack) for simulation, stack in zip(simulations, stacks, strict=True)]
+        )
+        for number, (simulation, stepper, stack) in enumerate(zip(simulations, steppers, stacks, strict=True)):
             try:
+                taken[number].result()
                 loop = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
                 runs[number] = _Run(simulation, loop, stack)
             except Exception as error:
@@ -75,14 +89,40 @@ def run_together(
 
 
 def _over(runs: dict[int, _Run]) -> Iterator[Ended]:
-    """End the runs that have done their last step."""
-    for number, run in list(runs.items()):
-        if run.loop.finished:
-            try:
-                run.simulation.end(run.loop)
-                yield _drop(runs, number, None)
-            except Exception as error:
-                yield _drop(runs, number, error)
+    """End the runs that have done their last step, some at a time: while one waits for the disk, others write."""
+    over = [number for number, run in runs.items() if run.loop.finished]
+    for first in range(0, len(over), _FOLDERS_AT_ONCE):
+        some = {number: runs[number] for number in over[first : first + _FOLDERS_AT_ONCE]}
+        finished, failed = _of_each(lambda run: run.loop.finish(), some)
+        summaries, unwritten = _of_each(_summary, {number: some[number] for number in finished})
+        written = dict(zip(summaries, _at_a_time(list(summaries.values())), strict=True))
+        _, unsaved = _of_each(lambda future: future.result(), written)
+        errors = failed | unwritten | unsaved
+        for number in some:
+            yield _drop(runs, number, errors.get(number))
+
+
+def _summary(run: _Run) -> Callable[[], None]:
+    """Writes summary.json of a run."""
+    return partial(write_summary, run.simulation.folder, run.simulation.summary(run.loop))
+
+
+def _of_each(work: Callable[[T], U], each: Mapping[int, T]) -> tuple[dict[int, U], Failures]:
+    """The results of a work by the numbers of the runs, and the errors of the runs for which it failed."""
+    done: dict[int, U] = {}
+    failed: Failures = {}
+    for number, one in each.items():
+        try:
+            done[number] = work(one)
+        except Exception as error:
+            failed[number] = error
+    return done, failed
+
+
+def _at_a_time(works: Sequence[Callable[[], None]]) -> "list[Future[None]]":
+    """Do works that mostly wait for the disk in several threads; returns when all are done."""
+    with ThreadPoolExecutor(_FOLDERS_AT_ONCE, "heatsim-folders") as threads:
+        return [threads.submit(work) for work in works]
 
 
 def _interrupt(runs: dict[int, _Run]) -> Iterator[Ended]:

@@ -1,4 +1,4 @@
-"""What the runs of an ensemble do in a round.
+"""The rounds of an ensemble: how far each run goes in a round.
 
 Euler's method: in each round a run does its own steps up to its next due step. If that is far away, the run does a part
 of them:
@@ -10,7 +10,7 @@ of them:
 
 So runs with rows at the same times read their fields in the same round, although their numbers of steps differ.
 
-Stabilized steps: in each round a run tries one step, and then has all rows that are due in it.
+Stabilized steps: in each round a run tries one step; then its observers handle the due times within the step.
 """
 
 import time
@@ -29,7 +29,7 @@ from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 
-# Steps of a run in a round / steps of the run that is due first, at most.
+# Largest ratio of the steps of a run in a round to those of the run that is due first.
 _FARTHEST = 2
 
 # By the numbers of the runs.
@@ -42,27 +42,29 @@ class Rounds(ABC):
     Args:
         plan: of one of the runs; device, kernel, grid and arithmetic are those of all.
         steppers: of each run.
-        stopped: says whether a signal came.
+        stopped: returns whether a signal came.
     """
+
+    _together: EnsembleStepper | StabilizedEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
 
     @property
-    @abstractmethod
     def choice(self) -> Choice:
-        """The kernel and its launch shape."""
+        """The kernel of the steps or stages, and its launch shape."""
+        return self._together.choice
 
-    @abstractmethod
     def prepare(self) -> None:
         """Find the fastest kernel and compile it."""
+        self._together.prepare()
 
     @abstractmethod
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do one round, and call the observers of runs at due times. Returns the errors of runs that failed."""
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
-        """Call the observers of some runs; those that are due have their data found by the same launches."""
+        """Call the observers of some runs. The same launches find the data for all runs that are due."""
         _look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
@@ -86,48 +88,43 @@ def _look_ahead(loops: Sequence[TimeLoop]) -> None:
 class EulerRounds(Rounds):
     """Rounds of runs whose steps have lengths known beforehand."""
 
+    _together: EnsembleStepper
+
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
         self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
         self._batch = Batch()
 
-    @property
-    def choice(self) -> Choice:
-        """The kernel of the steps."""
-        return self._together.choice
-
-    def prepare(self) -> None:
-        """Find the fastest kernel and compile it."""
-        self._together.prepare()
-
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do steps of each run up to its next due step, or a part of them."""
         nearest = min(loop.steps_to_due for loop in loops.values())
         most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
         started = time.perf_counter()
-        turns: dict[int, MemberSteps] = {}
+        members: dict[int, MemberSteps] = {}
         failed: Failures = {}
         for number, loop in loops.items():
             stepper = self._steppers[number]
             try:
-                turns[number] = stepper.turn(min(loop.steps_to_due, stepper.steps_to_carry, most))
+                members[number] = stepper.member_steps(min(loop.steps_to_due, stepper.steps_to_carry, most))
             except Exception as error:
                 failed[number] = error
-        if not turns:
+        if not members:
             return failed
-        self._together.advance([(self._steppers[number], turn) for number, turn in turns.items()])
+        self._together.advance([(self._steppers[number], own) for number, own in members.items()])
         self._device.synchronise()
         seconds = time.perf_counter() - started
-        lengths = [turn.steps for turn in turns.values()]
+        lengths = [own.steps for own in members.values()]
         self._batch.took(max(lengths), seconds)
-        for number, turn in turns.items():
-            loops[number].stepped(self._steppers[number].step, seconds * turn.steps / sum(lengths))
-        return failed | self._look({number: loops[number] for number in turns})
+        for number, own in members.items():
+            loops[number].stepped(self._steppers[number].step, seconds * own.steps / sum(lengths))
+        return failed | self._look({number: loops[number] for number in members})
 
 
 class StabilizedRounds(Rounds):
     """Rounds of runs of the method "stabilized"."""
+
+    _together: StabilizedEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
@@ -136,17 +133,8 @@ class StabilizedRounds(Rounds):
             stepper.stopped = stopped
         self._together = StabilizedEnsemble(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
 
-    @property
-    def choice(self) -> Choice:
-        """The kernel of the stages."""
-        return self._together.choice
-
-    def prepare(self) -> None:
-        """Find the fastest kernel and compile it."""
-        self._together.prepare()
-
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
-        """Try one step of each run, and have its rows in the step written."""
+        """Try one step of each run, and write its rows that are due within the step."""
         started = time.perf_counter()
         failed = self._together.advance([number for number in loops if not self._steppers[number].at_due])
         running = {number: loop for number, loop in loops.items() if number not in failed}

@@ -7,10 +7,13 @@ import numpy as np
 from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
 from heatsim.physics.initial import InitialField
+from heatsim.physics.method_choice import notes_on_choice
+from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
+from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
@@ -90,6 +93,23 @@ def find_steady_state(state: RunState, stop: Stop) -> None:
     except Interrupted as error:
         raise Interrupted(f"{error}; start it over with `{resume_command(state.folder)}`") from None
     state.initial_heat = state.statistics.heat()
+
+
+def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint | None) -> list[str]:
+    """Messages for the user about the method and, for a resumed run, the device.
+
+    Args:
+        plan: the problem and the device.
+        scenario: as the user gave it: its method may be "auto".
+        saved: the checkpoint, if the run resumes.
+    """
+    notes = [] if saved is None else warnings_on_resume(plan, saved)
+    if scenario.steady:
+        notes.extend(notes_on_steady(scenario))
+    notes.extend(notes_on_choice(scenario, plan.problem.choice))
+    if plan.problem.scenario.time.method == "implicit":
+        notes.extend(notes_on_implicit(scenario))
+    return notes
 
 
 def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:

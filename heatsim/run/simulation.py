@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,9 @@ from heatsim.kernels.autotune import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.run.capacity import check_room
-from heatsim.run.initial_state import find_steady_state, initial_state, saved_state, warnings_on_resume
+from heatsim.run.initial_state import find_steady_state, initial_state, notes_at_start, saved_state
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
@@ -30,7 +28,7 @@ from heatsim.scenario import Scenario, load, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder, tables, traces
+from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 
 
@@ -141,13 +139,7 @@ class Simulation:
             _overwrite=overwrite,
             _resuming=resuming,
         )
-        if saved is not None:
-            simulation.warnings.extend(warnings_on_resume(plan, saved))
-        if scenario.steady:
-            simulation.warnings.extend(notes_on_steady(scenario))
-        simulation.warnings.extend(notes_on_choice(scenario, problem.choice))
-        if problem.scenario.time.method == "implicit":
-            simulation.warnings.extend(notes_on_implicit(scenario))
+        simulation.warnings.extend(notes_at_start(plan, scenario, saved))
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
@@ -193,12 +185,14 @@ class Simulation:
             stepper, batch = self.stepper(), Batch()
             if self.state.method is not None:
                 self.state.method.stopped = lambda: wanted.requested
+            self.take_folder(stack)
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
                 if wanted.requested:
                     self.interrupt(loop)
                 loop.advance(stepper, batch)
-            self.end(loop)
+            loop.finish()
+            folder.write_summary(self.folder, self.summary(loop))
 
     def stepper(self) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step."""
@@ -211,30 +205,12 @@ class Simulation:
             arrays=self.state.arrays,
         )
 
-    def begin(
-        self,
-        stack: ExitStack,
-        stepper: Stepper | AdaptiveStepper,
-        stop: Stop,
-        *,
-        progress: bool = False,
-        watchers: Sequence[Observer] = (),
-        choice: Choice | None = None,
-    ) -> TimeLoop:
-        """Open all files of the run. :meth:`run` calls it for a single run, :mod:`heatsim.run.ensemble` for several.
-
-        Args:
-            stack: closes everything when it is closed.
-            stepper: from :meth:`stepper`.
-            stop: ends the wait for the compiler.
-            progress: as for :meth:`run`.
-            watchers: as for :meth:`run`.
-            choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
+    def take_folder(self, stack: ExitStack) -> None:
+        """Claim the run's folder until ``stack`` is closed; write a new run's scenario there. Works in any thread.
 
         Raises:
             FolderError: the folder cannot be used.
-            NotFiniteError, StorageError: the run failed at once.
-            Interrupted: a stop was requested while the kernel was compiled.
+            StorageError: the disk refused.
         """
         scenario = self.plan.problem.scenario
         if self.step != (self._saved["step"] if self._saved else 0):
@@ -248,6 +224,32 @@ class Simulation:
         if not self._resuming:
             write_resolved(scenario, self.folder)
             self._resuming = True
+
+    def begin(
+        self,
+        stack: ExitStack,
+        stepper: Stepper | AdaptiveStepper,
+        stop: Stop,
+        *,
+        progress: bool = False,
+        watchers: Sequence[Observer] = (),
+        choice: Choice | None = None,
+    ) -> TimeLoop:
+        """Open all files of the run, after :meth:`take_folder`. :mod:`heatsim.run.ensemble` calls it for several runs.
+
+        Args:
+            stack: closes everything when it is closed.
+            stepper: from :meth:`stepper`.
+            stop: ends the wait for the compiler.
+            progress: as for :meth:`run`.
+            watchers: as for :meth:`run`.
+            choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
+
+        Raises:
+            NotFiniteError, StorageError: the run failed at once.
+            Interrupted: a stop was requested while the kernel was compiled.
+        """
+        scenario = self.plan.problem.scenario
         if scenario.steady:
             with self.timing.timed("stepping"):
                 find_steady_state(self.state, stop)
@@ -290,11 +292,12 @@ class Simulation:
             f"continue with `{resume_command(self.folder)}`"
         )
 
-    def end(self, loop: TimeLoop) -> None:
-        """Write the last checkpoint and the summary, after the last step."""
+    def summary(self, loop: TimeLoop) -> dict[str, Any]:
+        """The content of summary.json, when the last checkpoint is on the disk; ``loop`` was told to finish.
+
+        Raises:
+            StorageError: the disk refused the last files.
+        """
         self.warnings += loop.end() + temperature_warnings(self.state)
         folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
-        summary = summarise(self.plan, self.state, self.timing, self._choice)
-        written_tables = [name for name in loop.files if Path(name).suffix == ".csv"]
-        summary["checksums"] = {name: tables.checksum(self.folder / name) for name in written_tables}
-        folder.write_summary(self.folder, summary)
+        return summarise(self.plan, self.state, self.timing, self._choice, loop.files)

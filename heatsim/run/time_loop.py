@@ -79,7 +79,7 @@ class TimeLoop:
         self.state = state
         self.timing = timing
         self._observers = observers
-        self._due = [observer.due(state) for observer in observers]
+        self._due = Schedule([observer.due(state) for observer in observers])
         with self._observing():
             with understanding(state.folder) if saved is not None else nullcontext():
                 for observer in observers:
@@ -155,12 +155,17 @@ class TimeLoop:
             self.state.writer.wait()
         return {**saved, **checkpoints.records()}
 
-    def end(self) -> list[str]:
-        """Tell the observers that the run is complete. Returns a warning if they took longer than the steps."""
-        now, begun = replace(self.timing), self._begun
+    def finish(self) -> None:
+        """Tell the observers that the run is complete; their last writes may go on. Call :meth:`end` afterwards."""
+        self._ended = replace(self.timing)
         with self._observing():
             for observer in self._observers:
                 observer.finish(self.state)
+
+    def end(self) -> list[str]:
+        """Wait for the last writes. Returns a warning if the observers took longer than the steps."""
+        now, begun = self._ended, self._begun
+        with self._observing():
             self.state.writer.wait()
         observing = now.observing - begun.observing + now.waiting - begun.waiting
         stepping = now.stepping - begun.stepping
@@ -183,15 +188,36 @@ class TimeLoop:
             self.timing.observing += time.perf_counter() - started - waited
 
     def _find_next(self) -> None:
-        self._next = min(_next_after(self.state.step, steps) for steps in self._due)
+        self._next = self._due.next_after(self.state.step)
 
     def _notify(self) -> None:
-        for observer, steps in zip(self._observers, self._due, strict=True):
-            if self.state.stopped or _next_after(self.state.step - 1, steps) == self.state.step:
+        due = self._due.at(self.state.step)
+        for number, observer in enumerate(self._observers):
+            if due[number] or self.state.stopped:
                 observer.handle(self.state)
 
 
-def _next_after(step: int, due: NDArray[np.int64]) -> int:
-    """The first due step after ``step``; a very large number if there is none."""
-    i = int(np.searchsorted(due, step, side="right"))
-    return int(due[i]) if i < len(due) else 1 << 62
+class Schedule:
+    """The steps at which observers are due.
+
+    Args:
+        steps: of each observer, ascending.
+    """
+
+    def __init__(self, steps: Sequence[NDArray[np.int64]]) -> None:
+        self._steps = np.unique(np.concatenate(steps))
+        self._due = np.array([np.isin(self._steps, of_one) for of_one in steps])
+        self._none = (False,) * len(steps)
+
+    def next_after(self, step: int) -> int:
+        """The first step after ``step`` at which an observer is due; a very large number if there is none."""
+        i = int(np.searchsorted(self._steps, step, side="right"))
+        return int(self._steps[i]) if i < len(self._steps) else 1 << 62
+
+    def at(self, step: int) -> Sequence[bool]:
+        """Whether each observer is due after ``step`` steps."""
+        i = int(np.searchsorted(self._steps, step))
+        if i == len(self._steps) or self._steps[i] != step:
+            return self._none
+        due: list[bool] = self._due[:, i].tolist()
+        return due

@@ -181,15 +181,17 @@ class Table(TimeFunction):
     repeat: bool = False
     _nodes: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _heights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _constant: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_nodes", np.array(self.times, dtype=np.float64))
         object.__setattr__(self, "_heights", np.array(self.values, dtype=np.float64))
+        object.__setattr__(self, "_constant", len(set(self.values)) == 1)
 
     @property
     def constant(self) -> bool:
         """Whether all values are equal."""
-        return len(set(self.values)) == 1
+        return self._constant
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values interpolated in the table."""

@@ -14,16 +14,16 @@ from heatsim.solver.steady_equations import LinearSystem
 
 
 class ConjugateGradients:
-    """The vectors of an iteration, and what is done to them.
+    """The vectors of an iteration and the operations on them.
 
     Attributes:
         cycle: MG for the operator.
-        z: MG(r), float32: nearly the error that x has left.
+        z: MG(r), float32: approximates the error of x.
         scalars: the numbers of the iteration, on the device; see :mod:`heatsim.kernels.multigrid.sweeps`.
     """
 
     def __init__(self, xp: Any, sweeps: LevelSweeps, system: LinearSystem) -> None:
-        """Make vectors and coarse levels.
+        """Allocate vectors and coarse levels.
 
         Args:
             xp: NumPy, or CuPy.
@@ -36,16 +36,16 @@ class ConjugateGradients:
         self.scalars = sweeps.scalars()
 
     def begin(self, b: Any) -> None:
-        """Make r from x, and z; :meth:`turn` follows."""
+        """Calculate r from x, and z; :meth:`set_first_direction` follows."""
         self._sweeps.residual(self._operator, self._x, b, self._r)
         self._precondition()
 
-    def turn(self) -> None:
-        """Take z for the first direction."""
+    def set_first_direction(self) -> None:
+        """Take z as the first direction."""
         self._p[...] = self.z
 
     def step(self) -> None:
-        """One step, the next direction included; nothing here waits for the device."""
+        """Do a step and find the next direction, without waiting for the device."""
         sweeps, scalars = self._sweeps, self.scalars
         sweeps.apply(self._operator, self._p, self._Ap, scalars)
         sweeps.advance(self._x, self._p, self._r, self._Ap, scalars)
@@ -57,6 +57,6 @@ class ConjugateGradients:
         self._x += self.z
 
     def _precondition(self) -> None:
-        """Make z = MG(r), and r·z."""
+        """Calculate z = MG(r), and r·z."""
         self.cycle.solve(self._r, self.z, self._Ap)
         self._sweeps.inner(self._r, self.z, self.scalars)

@@ -4,16 +4,22 @@ from copy import copy
 
 import numpy as np
 
+from heatsim.errors import ScenarioError
 from heatsim.kernels.autotune import Choice, Shape
-from heatsim.kernels.cpu.composite_body import Entries, StepRow
+from heatsim.kernels.cpu.composite_body import Entries, StepRows
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
 
+# Steps for which conditions and sources are evaluated at a time, over several due times.
+_STEPS_AT_ONCE = 256
+
 
 class CpuStepper(Stepper):
     """Steps of one problem on one field with a CPU kernel."""
+
+    _evaluated: tuple[int, int, StepRows] | None = None
 
     @property
     def choice(self) -> Choice:
@@ -57,16 +63,22 @@ class CpuStepper(Stepper):
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
-        rows = arguments.rows(first, until)
-        tables = arguments.tables(timeline.dt(first))
-        kernel, arrays = COMPOSITE_KERNELS[self._spec.name], arguments.arrays
-        changing = max(len(rows.conditions), len(rows.heat), *(len(beam.first) for beam in rows.beams), 1) > 1
-        row: StepRow | None = None
-        for step in range(first, until):
-            if row is None or changing:
-                row = arrays.row(rows, step - first, problem.grid)
-            kernel(
-                *(field.deviation, field.spare, problem.periodic, arrays.body, tables, row),
-                *(step & 0xFFFFFFFF, arguments.entries, problem.scheme),
-            )
-            field.swap()
+        field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
+            *(field.deviation, field.spare, problem.periodic, arguments.arrays.body),
+            *(arguments.tables(timeline.dt(first)), self._steps(arguments, first, until), first & 0xFFFFFFFF),
+            *(arguments.entries, problem.scheme),
+        )
+
+    def _steps(self, arguments: GeneralArguments, first: int, until: int) -> StepRows:
+        """The data of steps ``first`` … ``until`` − 1, evaluated for many steps at a time."""
+        if self._evaluated is None or not self._evaluated[0] <= first < until <= self._evaluated[1]:
+            end = max(until, self.problem.timeline.end_of_length(first, first + _STEPS_AT_ONCE))
+            end = min(end, first + max(arguments.steps_per_table, until - first))
+            try:
+                rows = arguments.rows(first, end)
+            except ScenarioError:  # perhaps at a step that comes later: then the run gets that far
+                end = until
+                rows = arguments.rows(first, end)
+            self._evaluated = (first, end, arguments.arrays.steps(rows, end - first))
+        start, _, steps = self._evaluated
+        return steps[first - start : until - start]

@@ -19,6 +19,11 @@ class CudaStepper(Stepper):
         """The kernel that does nearly all steps, and its launch shape. Trying out writes to the spare buffer."""
         return self._kernels.prepared.choice
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the ledger sums anything."""
+        return self._ledger.recorded
+
     def _prepare(self) -> None:
         _ = self._kernels.prepared
 
@@ -35,7 +40,7 @@ class CudaStepper(Stepper):
         problem, arguments, step = self.problem, self.arguments, self.step
         wanted = Wanted(
             *(self._spec, self._tuned, arguments.variant, problem.timeline.last_step - step),
-            isinstance(arguments, LinearArguments) and arguments.recorded,
+            self.recorded,
         )
         return CudaKernels(
             problem, self.field, wanted, lambda: arguments.coefficients(problem.timeline.dt(step)), self._trial_steps
@@ -48,13 +53,13 @@ class CudaStepper(Stepper):
         sweeps = arguments.arrays.sweeps(arguments.rows(0, 1), 0, count)
         return TrialSteps(arguments.coefficients(self.problem.timeline.dt(0)), sweeps)
 
-    # What an ensemble needs of its members.
+    # For ensembles.
 
-    def turn(self, steps: int) -> MemberSteps:
-        """What the next steps need, for launches that step several fields.
+    def member_steps(self, steps: int) -> MemberSteps:
+        """The next steps, for launches that step several fields.
 
         Args:
-            steps: all before the next due time, ``steps_to_carry`` at most.
+            steps: their number, at most ``steps_to_carry``; none lies beyond the next due time.
 
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.

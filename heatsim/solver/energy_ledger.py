@@ -20,9 +20,10 @@ from heatsim.device import Device
 from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import statistics_of_each
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.heat_sums import HeatSums, Layout
+from heatsim.solver.heat_sums import HeatSums, SumLayout
 
-# Sums are carried over after each multiple of so many steps of the run, wherever it was interrupted.
+# Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
+# interruption changes no bit.
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
@@ -58,7 +59,7 @@ class Ledger:
     Attributes:
         faces: six device arrays of float64; those of x faces are [z, y], of y faces [z, x], of z faces [y, x]. Faces
             that exchange nothing, and all of them when the ledger is off, have empty arrays.
-        beams: the same for what beams gave to the cells of each face; faces without a beam have empty arrays.
+        beams: the same for the heat of beams; faces without a beam have empty arrays.
         exposed: the same for the surfaces of each exposed cell towards void.
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
     """
@@ -66,7 +67,7 @@ class Ledger:
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
         """Sums of zero; empty ones unless ``enabled``."""
         shapes = shapes_of_sums(problem) if enabled else {}
-        self._layout = Layout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
+        self._layout = SumLayout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
         self._values: Any = device.xp.zeros(self._layout.size)
         empty = {name: device.xp.zeros(shape) for name, shape in _NAMES.items()}
         self._sums = empty | self._layout.views(self._values)
@@ -101,21 +102,22 @@ class Ledger:
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
         """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
         device = ledgers[0]._device
-        parts = [part for ledger in ledgers for parts in ledger._face_parts() for part in parts]
+        of_ledgers = [ledger._face_parts() for ledger in ledgers]
+        parts = [part for of_faces in of_ledgers for of_face in of_faces for part in of_face]
         if device.backend == "cpu":
             found = iter([(float(part.sum()), float(np.abs(part).sum())) for part in parts])
         else:
             statistics = statistics_of_each(device, parts)
             found = iter([(of_part.total, of_part.absolute_total) for of_part in statistics])
-        for ledger in ledgers:
-            sums = [[next(found) for _ in parts] for parts in ledger._face_parts()]
+        for ledger, of_faces in zip(ledgers, of_ledgers, strict=True):
+            sums = [[next(found) for _ in of_face] for of_face in of_faces]
             ledger._totals = [
                 (sum((total for total, _ in of_face), 0.0), sum((magnitude for _, magnitude in of_face), 0.0))
                 for of_face in sums
             ]
 
     def take(self, sources: float = 0.0) -> HeatSums:
-        """The sums that kernels have entered, which begin at 0 again, with the heat of sources in J."""
+        """Return the sums that kernels have entered, with the heat of sources in J, and set them to 0."""
         self.changed()
         taken = HeatSums(self._layout, self._values.copy(), sources)
         self._values.fill(0.0)
@@ -132,12 +134,12 @@ class Ledger:
         return HeatSums(self._layout, self._values.copy(), self._sources_heat)
 
     def changed(self) -> None:
-        """To be called by whoever has added to the sums: what was found out about them is forgotten."""
+        """Discard what was derived from the sums. Call this after every change of the sums."""
         self._totals = None
         self._heats = None
 
     def carry(self) -> None:
-        """Carry the sums over; on a GPU that is queued behind the steps that have been."""
+        """Carry the sums over; on a GPU this is queued behind the steps so far."""
         if self._carried is None:
             self._carried = self._values.copy()
         else:
@@ -149,9 +151,10 @@ class Ledger:
         capacities = problem.materials.cell_heat_capacity
         through, patches = [], dict.fromkeys(range(6, 6 + len(problem.scenario.patches)), 0.0)
         beams = magnitude = 0.0
+        totals = self._totals_of_faces()
         for face in range(6):
             if problem.materials.uniform and not boundary.maps[face].size:
-                heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
+                heat, its_magnitude = (total * float(capacities[0]) for total in totals[face])
                 per_cell = capacities[:1]
             else:
                 per_cell = capacities[problem.materials.types_on_face(face)]
@@ -160,9 +163,9 @@ class Ledger:
             magnitude += its_magnitude
             if self.beams[face].size:
                 beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
-        void, exposure = 0.0, problem.materials.exposure
-        if exposure is not None and self.exposed.size:
-            cells = np.unravel_index(exposure.cells, problem.grid.shape)
+        void = 0.0
+        if self.exposed.size:
+            cells = np.unravel_index(problem.materials.weighted_surfaces.cells, problem.grid.shape)
             of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())
@@ -209,7 +212,7 @@ class Ledger:
         return self._sources_heat
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
-        """Sums that are not those of this ledger as :meth:`save` gives its own."""
+        """Other sums in the form in which :meth:`save` gives those of this ledger."""
         saved = {name: self._device.to_host(values) for name, values in sums.surfaces.items()}
         return saved | {"ledger_sources": np.array([0.0, sums.sources])}
 
@@ -222,7 +225,7 @@ class Ledger:
         return saved
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what :meth:`save` gave."""
+        """Set the sums to those that :meth:`save` gave."""
         self.changed()
         for name, sums in self._sums.items():
             if sums.size:
@@ -250,7 +253,7 @@ class Ledger:
         return {} if self._carried is None else self._layout.views(self._carried)
 
     def _per_cell(self, name: str) -> Array:
-        """What has been entered for each cell since the start, on the host."""
+        """The sum of each cell since the start, on the host."""
         entered: Array = self._device.to_host(self._sums[name])
         carried = self._carried_sums()
         return entered + self._device.to_host(carried[name]) if name in carried else entered

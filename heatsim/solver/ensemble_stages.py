@@ -80,11 +80,11 @@ class EnsembleStages:
 
     def _advance(self, runs: Mapping[int, StageRun]) -> dict[int, tuple[Any, Any, float]]:
         """Do stages of some members by the same launches; returns the replies."""
-        turns = {number: self._members[number].member_steps(run) for number, run in runs.items()}
-        buffers = {number: (turn.T, turn.T_new) for number, turn in turns.items()}
+        members = {number: self._members[number].member_steps(run) for number, run in runs.items()}
+        buffers = {number: (member.T, member.T_new) for number, member in members.items()}
         first, most = 0, self._most_stages
-        while left := {number: turn for number, turn in turns.items() if turn.steps > first}:
-            parts = [_part(turn, buffers[number], slice(first, first + most)) for number, turn in left.items()]
+        while left := {number: member for number, member in members.items() if member.steps > first}:
+            parts = [_part(member, buffers[number], slice(first, first + most)) for number, member in left.items()]
             buffers |= zip(left, self._launches.advance(parts), strict=True)
             first += most
         return {number: (T, T_new, 0.0) for number, (T, T_new) in buffers.items()}
@@ -109,7 +109,7 @@ class EnsembleStages:
         return max(1, _BYTES_PER_TABLE // (size * len(self._members)))
 
 
-def _part(turn: MemberSteps, buffers: tuple[Any, Any], some: slice) -> MemberSteps:
+def _part(member: MemberSteps, buffers: tuple[Any, Any], some: slice) -> MemberSteps:
     """Some of the steps of a member, whose field is now in the first of two buffers."""
-    sweeps = turn.sweeps[some]
-    return MemberSteps(*buffers, turn.coefficients, turn.ledger, sweeps, len(sweeps))
+    sweeps = member.sweeps[some]
+    return MemberSteps(*buffers, member.coefficients, member.ledger, sweeps, len(sweeps))

@@ -10,7 +10,7 @@ from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.kernel_arguments import STEPS_PER_TABLE, LinearArguments
+from heatsim.solver.kernel_arguments import STEPS_PER_TABLE
 
 # Bytes of step data that are prepared and sent to the device together.
 _BYTES_PER_TABLE = 1 << 26
@@ -42,11 +42,11 @@ class EnsembleStepper:
         """Find the fastest kernel and compile it."""
         _ = self._launches
 
-    def advance(self, turns: Sequence[tuple[CudaStepper, MemberSteps]]) -> None:
+    def advance(self, members: Sequence[tuple[CudaStepper, MemberSteps]]) -> None:
         """Queue steps of members. They may still be running when this returns."""
-        buffers = self._launches.advance([turn for _, turn in turns])
-        for (member, turn), (T, T_new) in zip(turns, buffers, strict=True):
-            member.take(turn.steps, T, T_new)
+        buffers = self._launches.advance([own for _, own in members])
+        for (stepper, own), (T, T_new) in zip(members, buffers, strict=True):
+            stepper.take(own.steps, T, T_new)
 
     @cached_property
     def choice(self) -> Choice:
@@ -61,9 +61,7 @@ class EnsembleStepper:
     @cached_property
     def _launches(self) -> EnsembleLaunches:
         task, shape = self._task, self.choice.shape
-        recorded = any(
-            isinstance(of, LinearArguments) and of.recorded for of in (member.arguments for member in self._members)
-        )
+        recorded = any(member.recorded for member in self._members)
         return EnsembleLaunches(
             *(task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, len(self._members)),
             recorded,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
+from heatsim.kernels.reductions.find import first_of_each
 from heatsim.kernels.reductions.fused import Statistics, statistics, statistics_of_each
 from heatsim.kernels.reductions.gather import gather
 from heatsim.physics.enthalpy import Thermometer
@@ -76,6 +77,7 @@ class Field:
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
+        self._coldest: int | None = None
         self._points: list[Points] = []
 
     @property
@@ -99,6 +101,7 @@ class Field:
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = None
+        self._coldest = None
         for points in self._points:
             points.found = None
 
@@ -173,6 +176,12 @@ class Field:
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
+    def coldest(self) -> int:
+        """The index in the flattened field of the first cell with the lowest value; stored until the field changes."""
+        if self._coldest is None:
+            (self._coldest,) = first_of_each(self.device, [self.deviation], [self.statistics().lowest])
+        return self._coldest
+
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""
         self._points.append(Points(self, x, y, z))
@@ -186,6 +195,9 @@ class Field:
         for field, its in zip(fields, found, strict=True):
             field._statistics = its
         if device.backend == "cuda":
+            cells = first_of_each(device, [field.deviation for field in fields], [its.lowest for its in found])
+            for field, cell in zip(fields, cells, strict=True):
+                field._coldest = cell
             wanted = [(field, points) for field in fields for points in field._points]
             values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
             for (_, points), its_values in zip(wanted, values, strict=True):

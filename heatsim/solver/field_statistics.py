@@ -73,10 +73,7 @@ class FieldStatistics:
         return total / count + field.reference
 
     def extremes_by_type(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest value in the buffer for each cell type; inf and −inf for void."""
-        if self._materials.uniform:
-            found = self._field.statistics()
-            return np.array([found.lowest]), np.array([found.highest])
+        """The lowest and the highest value in the buffer for each of several cell types; inf and −inf for void."""
         count = len(self._materials.types)
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
         for planes in _slabs(self._field.deviation):
@@ -89,14 +86,18 @@ class FieldStatistics:
 
     def lowest_cell(self, cell_type: int) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the lowest value in the buffer."""
+        number = self._field.coldest() if self._materials.uniform else self._coldest_of(cell_type)
+        nx, ny, _ = self._field.grid.cells
+        return number % nx, number // nx % ny, number // (nx * ny)
+
+    def _coldest_of(self, cell_type: int) -> int:
         best, number = np.inf, 0
         for planes in _slabs(self._field.deviation):
             slab = self._of_type(planes, cell_type, np.inf).reshape(-1)
             place = int(slab.argmin())
             if float(slab[place]) < best:
                 best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
-        nx, ny, _ = self._field.grid.cells
-        return number % nx, number // nx % ny, number // (nx * ny)
+        return number
 
     def _extremes(self) -> Extremes:
         """The lowest and highest T − T_ref in K, without void."""
@@ -117,8 +118,6 @@ class FieldStatistics:
     def _of_type(self, planes: slice, cell_type: int, fill: float) -> Any:
         """Some planes with ``fill`` in cells of other types."""
         slab = self._field.deviation[planes]
-        if self._materials.uniform:
-            return slab
         return self._field.device.xp.where(self._cell_types(planes) == cell_type, slab, slab.dtype.type(fill))
 
     def _cell_types(self, planes: slice) -> Any:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-# Parts begin at multiples of this many float64: of 256 bytes, as arrays of their own do.
+# Parts begin at multiples of this many float64: of 256 bytes, as separate arrays do.
 _ALIGNMENT = 32
 
 
 @dataclass(frozen=True)
-class Layout:
+class SumLayout:
     """Where the sums lie in the array.
 
     Attributes:
@@ -59,7 +59,7 @@ class HeatSums:
         sources: heat of sources in the body in J, or their power in W.
     """
 
-    layout: Layout
+    layout: SumLayout
     values: Any
     sources: float = 0.0
 
@@ -69,13 +69,13 @@ class HeatSums:
         return self.layout.views(self.values)
 
     @classmethod
-    def zeros(cls, xp: Any, layout: Layout, sources: float = 0.0) -> "HeatSums":
+    def zeros(cls, xp: Any, layout: SumLayout, sources: float = 0.0) -> "HeatSums":
         """Sums of zero on a device; ``xp`` is NumPy or CuPy."""
         return cls(layout, xp.zeros(layout.size, dtype=np.float64), sources)
 
     @classmethod
     def combined(cls, terms: "Iterable[tuple[float, HeatSums]]") -> "HeatSums":
-        """Σ weight·sums. Terms with weight 0 are left out; one at least is not."""
+        """Σ weight·sums. Terms with weight 0 are left out; at least one other is needed."""
         used = [(weight, sums) for weight, sums in terms if weight != 0.0]
         values = sum(weight * sums.values for weight, sums in used)
         return cls(used[0][1].layout, values, float(sum(weight * sums.sources for weight, sums in used)))

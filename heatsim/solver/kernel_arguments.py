@@ -53,11 +53,6 @@ class LinearArguments:
         """Struct Coefficients for steps of ``dt`` seconds."""
         return structs.coefficients_struct(self._problem.coefficients[dt], self._problem.precision)
 
-    @property
-    def recorded(self) -> bool:
-        """Whether the ledger sums the heat through some face."""
-        return any(sums.size for sums in self._ledger.faces)
-
     @cached_property
     def ledger(self) -> NDArray[Any]:
         """Struct Ledger."""
@@ -90,16 +85,6 @@ class LinearArguments:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
         return self.on_device(self.host_sweeps(first, until))
-
-    @cached_property
-    def no_ledger(self) -> NDArray[Any]:
-        """Struct Ledger for stages whose heat is not recorded."""
-        return np.zeros((), dtype=structs.LEDGER)
-
-    @cached_property
-    def no_coefficients(self) -> NDArray[Any]:
-        """Struct Coefficients for stages, which have their own in struct Sweep."""
-        return np.zeros((), dtype=structs.coefficients_dtype(self._problem.precision))
 
     def stage_scheme(self, stages: StageTimes) -> Scheme:
         """How stages that belong to one step are summed: seven terms, unless their rounding changes the diffusivity."""
@@ -151,7 +136,7 @@ class GeneralArguments:
             varying=materials.varies,
             heated=materials.first_heated < len(materials.types),
             mixed=bool(len(problem.boundary.mixed.places)),
-            contacts=materials.exposure is not None and materials.exposure.contacts,
+            contacts=materials.weighted_surfaces.contacts,
         )
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
@@ -174,7 +159,7 @@ class GeneralArguments:
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
     def rows(self, first: int, until: int) -> Rows:
-        """What changes in steps ``first`` … ``until`` − 1.
+        """What changes in steps ``first`` … ``until`` − 1, all of one length.
 
         Raises:
             ScenarioError: a condition or source at one of the steps cannot be used.

@@ -12,8 +12,6 @@ from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
-from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.physics.coefficients import derive
@@ -24,7 +22,8 @@ from heatsim.solver.corrected_trial import TrialSteps
 from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.kernel_arguments import GeneralArguments
+from heatsim.solver.stage_arguments import make_stage_arguments
 from heatsim.solver.stage_work import IncrementRun, Result, StageRun, StageValues, Work
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.
@@ -57,8 +56,8 @@ class StageKernels(ABC):
         self._entered = entered
         self._spec = spec
         self._tuned = tuned
-        self._linear = LinearArguments(problem, field, entered) if problem.linear else None
-        self._general = GeneralArguments(problem, field, entered, arrays)
+        self._rates = GeneralArguments(problem, field, entered, arrays)
+        self._arguments = make_stage_arguments(problem, field, entered, self._rates)
 
     @property
     @abstractmethod
@@ -69,7 +68,7 @@ class StageKernels(ABC):
     def prepare(self, T: Any, out: Any) -> None:
         """Compile the kernels. ``T`` is read; ``out`` is overwritten."""
 
-    def evaluate(self, stages: StageTimes, increments: StageTimes) -> StageValues:
+    def evaluate(self, stages: StageTimes, increments: StageTimes) -> StageValues[Any]:
         """Evaluate conditions and sources.
 
         Args:
@@ -79,12 +78,7 @@ class StageKernels(ABC):
         Raises:
             ScenarioError: a condition or source cannot be used at one of the stages.
         """
-        if self._linear is not None:
-            sweeps = self._linear.host_stage_sweeps(stages, self._problem.scheme)
-            return StageValues(None, sweeps, self._general.stage_rows(increments))
-        rows = self._general.stage_rows(StageTimes.joined((stages, increments)))
-        count = len(stages)
-        return StageValues(rows[:count], None, rows[count:])
+        return self._arguments.evaluate(stages, increments)
 
     def do(self, work: Work[Result]) -> Result:
         """Do all requests of a work, one after the other; return the result of the work."""
@@ -104,7 +98,7 @@ class StageKernels(ABC):
         return self.advance(request.T, request.T_new, request.values, request.some, enters=request.enters)
 
     def advance(
-        self, T: Any, T_new: Any, values: StageValues, some: slice, *, enters: bool = True
+        self, T: Any, T_new: Any, values: StageValues[Any], some: slice, *, enters: bool = True
     ) -> tuple[Any, Any, float]:
         """Do stages T' = T + size·F(T), one after the other.
 
@@ -121,9 +115,9 @@ class StageKernels(ABC):
         if some.start == some.stop:
             return T, T_new, 0.0
         T, T_new = self._advance(T, T_new, values, some, enters)
-        return T, T_new, 0.0 if values.rows is None else self._heat(values.rows[some])
+        return T, T_new, self._arguments.source_heat(values.numbers, some)
 
-    def add_increments(self, base: Any, T: Any, out: Any, values: StageValues, number: int) -> float:
+    def add_increments(self, base: Any, T: Any, out: Any, values: StageValues[Any], number: int) -> float:
         """Set out = base + size·F(T); its heat is entered.
 
         Args:
@@ -138,16 +132,13 @@ class StageKernels(ABC):
         """
         rows = values.increments[number : number + 1]
         self._add_increments(base, T, out, rows)
-        return self._heat(rows)
+        return self._arguments.heat_of(rows)
 
     @abstractmethod
-    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]: ...
+    def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]: ...
 
     @abstractmethod
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None: ...
-
-    def _heat(self, rows: Rows) -> float:
-        return self._problem.sources.total(rows.heat, rows.factors, self._problem.precision)
 
 
 class CpuStageKernels(StageKernels):
@@ -160,38 +151,17 @@ class CpuStageKernels(StageKernels):
 
     def prepare(self, T: Any, out: Any) -> None:
         """Have numba compile; nothing is entered."""
-        moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._general.reference_dt, 0.0)))
+        moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._rates.reference_dt, 0.0)))
         values = self.evaluate(moment, moment)
         self.advance(T, out, values, slice(0, 1), enters=False)
         self.add_increments(None, T, out, values, 0)
 
-    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
-        problem = self._problem
-        if values.rows is not None:
-            for stage in range(some.start, some.stop):
-                self._step(T, T_new, values.rows, stage, enters)
-                T, T_new = T_new, T
-            return T, T_new
-        assert values.sweeps is not None
-        sweeps = values.sweeps[some]
-        c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
-        faces = self._entered.faces if enters else self._general.no_entries.faces
-        return CPU_KERNELS[self._spec.name](
-            T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], 0, faces, problem.scheme
-        )
+    def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]:
+        return self._arguments.advance_on_cpu(self._spec.name, T, T_new, values.numbers, some, enters)
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
         nothing = np.zeros((0, 0, 0), dtype=self._problem.precision)
-        self._step(T, out, rows, 0, True, nothing if base is None else base)
-
-    def _step(self, T: Any, T_new: Any, rows: Rows, stage: int, enters: bool, base: Any = None) -> None:
-        problem, general = self._problem, self._general
-        row = general.arrays.row(rows, stage, problem.grid)
-        entries = general.entries if enters else general.no_entries
-        COMPOSITE_KERNELS[self._spec.name](
-            *(T, T_new, problem.periodic, general.arrays.body, general.tables(general.reference_dt), row),
-            *(0, entries, "increments", base),
-        )
+        self._arguments.advance_rows_on_cpu(self._spec.name, T, out, rows, True, nothing if base is None else base)
 
 
 class CudaStageKernels(StageKernels):
@@ -211,12 +181,12 @@ class CudaStageKernels(StageKernels):
         """Compile the kernel that adds increments."""
         _ = self._rate_kernel
 
-    # What an ensemble needs of its members, which are linear.
+    # For ensembles, whose members are linear.
 
     @property
     def recorded(self) -> bool:
-        """Whether the ledger sums the heat through some face."""
-        return self._linear is not None and self._linear.recorded
+        """Whether the ledger sums anything."""
+        return self._entered.recorded
 
     @property
     def likely_stages(self) -> int:
@@ -225,12 +195,11 @@ class CudaStageKernels(StageKernels):
         return max(int(_STAGES_A_STEP * self._problem.scenario.time.end / limit) if isfinite(limit) else 1, 1)
 
     def member_steps(self, request: StageRun) -> MemberSteps:
-        """What launches that step several fields need for the stages of a request."""
-        assert self._linear is not None
-        assert request.values.sweeps is not None
-        ledger = self._linear.ledger if request.enters else self._linear.no_ledger
-        sweeps = request.values.sweeps[request.some]
-        return MemberSteps(request.T, request.T_new, self._linear.no_coefficients, ledger, sweeps, len(sweeps))
+        """The stages of a request, for launches that step several fields."""
+        own, sweeps = self._arguments, request.values.numbers[request.some]
+        return MemberSteps(
+            request.T, request.T_new, own.coefficients(), own.ledger(request.enters), sweeps, len(sweeps)
+        )
 
     def at_rest(self, T: Any, out: Any) -> MemberSteps:
         """A member without steps, for autotuning: ``T`` is read; ``out`` is overwritten."""
@@ -238,40 +207,30 @@ class CudaStageKernels(StageKernels):
         no_ledger = np.zeros((), dtype=structs.LEDGER)
         return MemberSteps(T, out, self._trial_coefficients(), no_ledger, sweeps, 0)
 
-    def _advance(self, T: Any, T_new: Any, values: StageValues, some: slice, enters: bool) -> tuple[Any, Any]:
-        linear, general = self._linear, self._general
+    def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]:
+        own = self._arguments
         if values.table is None:
-            if values.rows is not None:
-                values.table = general.stage_sweeps(values.rows)
-            elif linear is not None and values.sweeps is not None:
-                values.table = linear.on_device(values.sweeps)
-        assert values.table is not None
-        own = general if linear is None else linear
-        coefficients = general.coefficients(general.reference_dt) if linear is None else linear.no_coefficients
-        ledger = own.ledger if enters else own.no_ledger
-        return self._kernels.advance(T, T_new, coefficients, values.table, ledger, some)
+            values.table = own.on_device(values.numbers)
+        return self._kernels.advance(T, T_new, own.coefficients(), values.table, own.ledger(enters), some)
 
     def _add_increments(self, base: Any, T: Any, out: Any, rows: Rows) -> None:
-        general, (kernel, launches) = self._general, self._rate_kernel
-        sweeps = general.rate_sweeps(rows, base)
-        run = Sweeps(kernel, launches, general.coefficients(general.reference_dt), general.ledger)
+        rates, (kernel, launches) = self._rates, self._rate_kernel
+        sweeps = rates.rate_sweeps(rows, base)
+        run = Sweeps(kernel, launches, self._arguments.rate_coefficients(), rates.ledger)
         run.queue(1, T, out, sweeps.address(0))
 
     @cached_property
     def _kernels(self) -> CudaKernels:
-        problem, linear, general = self._problem, self._linear, self._general
-        variant = general.stage_variant if linear is None else linear.stage_variant
-        return CudaKernels(
-            *(problem, self._field, Wanted(self._spec, self._tuned, variant, self.likely_stages, self.recorded)),
-            *(self._trial_coefficients, self._trial_steps),
-        )
+        variant = self._arguments.variant
+        wanted = Wanted(self._spec, self._tuned, variant, self.likely_stages, self.recorded)
+        return CudaKernels(self._problem, self._field, wanted, self._trial_coefficients, self._trial_steps)
 
     @cached_property
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
         (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
-            *(device.block_memory(), self._general.rate_variant),
+            *(device.block_memory(), self._rates.rate_variant),
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
         return launch.compile_kernel(build), launches
@@ -279,12 +238,12 @@ class CudaStageKernels(StageKernels):
     def _trial_coefficients(self) -> NDArray[Any]:
         """Struct Coefficients of Euler's kernels, which are tried in place of those with stages."""
         problem = self._problem
-        own = derive(problem.grid, problem.rates, self._general.reference_dt, problem.precision, problem.scheme)
+        own = derive(problem.grid, problem.rates, self._rates.reference_dt, problem.precision, problem.scheme)
         return structs.coefficients_struct(own, problem.precision)
 
     def _trial_steps(self, count: int) -> TrialSteps:
         """Steps with the conditions at t = 0."""
-        general = self._general
-        dt = np.full(count, general.reference_dt)
-        rows = general.stage_rows(StageTimes(np.zeros(count), np.zeros(count), dt, dt))
-        return TrialSteps(general.coefficients(general.reference_dt), general.stage_sweeps(rows))
+        rates = self._rates
+        dt = np.full(count, rates.reference_dt)
+        rows = rates.stage_rows(StageTimes(np.zeros(count), np.zeros(count), dt, dt))
+        return TrialSteps(self._arguments.rate_coefficients(), rates.stage_sweeps(rows))

@@ -1,8 +1,8 @@
-"""Work of stages on a field: the requests that it makes of kernels, in their order.
+"""The work of stages on a field: its requests to kernels, in order.
 
 A work is a generator. It yields requests, receives their replies, and returns a result. So the order of the launches of
-a step is written once: a run alone has each request done at once, and an ensemble has the requests of all its members
-done by the same launches.
+a step is written once. A run alone does each request at once; an ensemble does the requests of all its members with the
+same launches.
 
         work of member 0    StageRun ── reply ── IncrementRun ── reply ── …
         work of member 1    StageRun ── reply ── IncrementRun ── reply ── …
@@ -11,27 +11,25 @@ done by the same launches.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from numpy.typing import NDArray
+from typing import Any, Generic, TypeVar
 
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.physics.rows import Rows
 
+Numbers = TypeVar("Numbers")
+
 
 @dataclass(eq=False)
-class StageValues:
+class StageValues(Generic[Numbers]):
     """Conditions and sources of the stages of a step.
 
     Attributes:
-        rows: of the stages; None for a linear problem.
-        sweeps: of the stages of a linear problem, struct Sweep on the host; None for others.
+        numbers: of the stages, in the form that their :class:`StageArguments` have.
         increments: of the stages that are added to another field.
         table: the stages on a GPU; None until they are needed there.
     """
 
-    rows: Rows | None
-    sweeps: NDArray[Any] | None
+    numbers: Numbers
     increments: Rows
     table: SweepTable | None = None
 
@@ -42,7 +40,7 @@ class StageRun:
 
     T: Any
     T_new: Any
-    values: StageValues
+    values: StageValues[Any]
     some: slice
     enters: bool = True
 
@@ -54,7 +52,7 @@ class IncrementRun:
     base: Any
     T: Any
     out: Any
-    values: StageValues
+    values: StageValues[Any]
     number: int
 
 

@@ -4,11 +4,11 @@
       CG step      p ← z + β·p,  x ← x + α·p,  r ← r − α·A·p,  z ← MG(r)          float32, sums in float64
     until          max |MG(b − A·x)| < 0.1·tolerance                              b − A·x in float64
 
-z = MG(r) is nearly the error that is left, so it says when to stop, and is added at the end. Of an error that cycles
-hardly reduce z shows only a share: an eigenvalue θ of MG·A. Conjugate gradients find the smallest one on their way,
-and z has to be below θ·tolerance too. The residual b − A·x is
-calculated in float64; what conjugate gradients make of it in float32 drifts, so it is calculated afresh whenever it
-has fallen to DRIFT of what it was. A problem that is linear needs one Newton step.
+z = MG(r) approximates the error of x. So it decides when to stop, and is added at the end. If cycles hardly reduce an
+error, z shows only the share θ of it, an eigenvalue of MG·A. Conjugate gradients yield the smallest θ, and z must also
+be below θ·tolerance. The residual b − A·x is calculated in float64. Conjugate gradients update it in float32, so it
+drifts; it is calculated again whenever it has fallen to DRIFT of the last one in float64. A linear problem needs one
+Newton step.
 
 Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §6.7.3 (eigenvalues), §9.2 (preconditioned
 conjugate gradients); van der Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo,
@@ -25,7 +25,7 @@ from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.solver.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady_equations import Equations, LinearSystem
 
-# The largest correction that is left, as a fraction of the tolerance.
+# The largest allowed correction at the end, as a fraction of the tolerance.
 MARGIN = 0.1
 # The default tolerance as a fraction of the range of the temperatures found, and at least this in K.
 FRACTION, SMALLEST = 1e-4, 1e-3
@@ -33,11 +33,11 @@ FRACTION, SMALLEST = 1e-4, 1e-3
 DRIFT = 1e-4
 # Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
 ROUNDING = 1e-6
-# The range is found again each time when corrections have fallen to this fraction.
+# The range is found again whenever corrections have fallen to this fraction.
 LOOK = 0.01
-# Of a problem that is not linear, each Newton step solves to this fraction of its first correction.
+# If a problem is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
-# The smallest share of an error that z is believed to show.
+# Lower bound of the estimated share θ.
 SMALLEST_SHARE = 0.005
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
 
@@ -67,18 +67,18 @@ def solve(
     tolerance: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Convergence:
-    """Find the temperatures at which nothing changes any more.
+    """Find the temperatures that satisfy the equations.
 
     Args:
         equations: hold the first guess, and the solution in the end.
         sweeps: work on arrays of the equations' device.
-        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if not given, at least 1 mK.
-        stopped: whether to give up.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found, at least 1 mK, if None.
+        stopped: returns whether to stop early.
 
     Raises:
         NotConvergedError: it was not found in ``MOST_CYCLES``.
-        NotFiniteError: numbers overflow, or are none.
-        Interrupted: ``stopped`` said so.
+        NotFiniteError: numbers overflow or are NaN.
+        Interrupted: ``stopped`` returned true.
     """
     return Search(equations, sweeps, stopped).solve(tolerance)
 
@@ -89,7 +89,7 @@ class Search:
     Args:
         equations: hold the first guess, and the solution in the end.
         sweeps: work on arrays of the equations' device.
-        stopped: whether to give up.
+        stopped: returns whether to stop early.
         most: the most cycles of one solution.
     """
 
@@ -140,7 +140,7 @@ class Search:
             start = rz = self._look(gradients, stepped=False)
             largest, self._steps = progress.correction, []
             first = largest if steps == 0 else first
-            gradients.turn()
+            gradients.set_first_direction()
             while not (found := self._is_found(system)):
                 linearise = not system.exact and progress.correction < INEXACT * first
                 if linearise or rz <= DRIFT**2 * start:
@@ -156,7 +156,7 @@ class Search:
                 return False
 
     def _is_found(self, system: LinearSystem) -> bool:
-        """Whether the correction is small enough; where it may show a small share of the error it has to be smaller."""
+        """Whether the correction is small enough; it must be smaller if it may show only a small share of the error."""
         progress = self._progress
         if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
@@ -169,15 +169,15 @@ class Search:
         return progress.correction < self._share * progress.tolerance
 
     def _find_share(self) -> None:
-        """Look at the steps since the last residual in float64 for the smallest share of an error that z shows."""
+        """Estimate the smallest share of an error that z shows from the steps since the last residual in float64."""
         self._share = min(self._share, max(smallest_eigenvalue(self._steps), SMALLEST_SHARE))
 
     def _look(self, gradients: ConjugateGradients, *, stepped: bool) -> float:
         """Wait for a cycle and for the application of A before it; returns r·z.
 
         Args:
-            gradients: whose numbers are read.
-            stepped: whether they have done a step, whose α and β are kept.
+            gradients: the iteration whose scalars are read.
+            stepped: whether it has done a step; then α and β are kept.
 
         Raises:
             NotConvergedError, NotFiniteError, Interrupted: as for :func:`solve`.

@@ -7,7 +7,7 @@ from typing import Any
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.steady_balance import Flows, SteadyBalance
-from heatsim.physics.steady_surfaces import SteadySurface
+from heatsim.physics.surface_exchange import SteadySurface
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
@@ -24,8 +24,8 @@ class LinearSystem:
         operator: A.
         b: right-hand side, of the operator's precision.
         x: float64; the first guess, and the solution in the end.
-        temperature: deviations in K of the cells, whose range sets the tolerance where none is given; may be ``x``.
-        exact: whether its solution is that of the equations, because nothing had to be linearised.
+        temperature: deviations in K of the cells; their range sets the default tolerance; may be ``x``.
+        exact: whether nothing was linearised, so that the solution is that of the equations.
         changed: whether the operator may differ from that of the system before.
     """
 
@@ -48,7 +48,7 @@ class Equations:
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
-        sought: what the solution is, for messages.
+        sought: the name of the solution, for messages.
     """
 
     sought = "steady state"
@@ -59,7 +59,7 @@ class Equations:
         Args:
             balance: of the body, with arrays of the device.
             precision: of conductances and sources.
-            temperature: the first guess as deviations in K, float64 on the device; is written to.
+            temperature: the first guess as deviations in K, float64 on the device; it is overwritten.
             sweeps: work on the device's arrays.
         """
         self.xp, self.temperature = balance.xp, temperature
@@ -77,7 +77,7 @@ class Equations:
             if balance.is_linear(surface):
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
-        # What the surfaces that have to be linearised are added to each time.
+        # Right-hand side and ground without the surfaces that each step linearises.
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
     @property
@@ -102,7 +102,7 @@ class Equations:
         slopes, lost = [], []
         for surface in self._bent:
             heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
-            # What b rounds away is added to the gain, which is small near the solution.
+            # Rounding of b is added to the gain, which is small near the solution.
             before = surface.of(b).astype("float64")
             surface.add(heat, b)
             lost.append(heat - (surface.of(b) - before))
@@ -121,7 +121,7 @@ class Equations:
 
     @cached_property
     def _change(self) -> Any:
-        """What systems are solved for that are not linear, float64."""
+        """The unknown of systems that are not linear: a change of T in K, float64."""
         return self.xp.empty_like(self.temperature)
 
     @cached_property

@@ -48,13 +48,13 @@ def find_steady_state(
 
     Args:
         problem: of a scenario with ``method = "steady"``.
-        field: on the device that is to work.
+        field: the field; the work is done on its device.
         cells: the bytes ``problem.materials.cells`` on that device; copied there if not given.
-        stopped: whether to give up.
+        stopped: returns whether to stop early.
 
     Raises:
-        NotConvergedError, NotFiniteError: there is none, or it was not found.
-        Interrupted: ``stopped`` said so.
+        NotConvergedError, NotFiniteError: no steady state exists, or none was found.
+        Interrupted: ``stopped`` returned true.
     """
     device, materials = field.device, problem.materials
     balance = SteadyBalance(problem, field.reference, device.xp, cells)

@@ -10,9 +10,10 @@ changes: a file with room for more or fewer times is a new file. Only the values
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, Self
+from typing import Any
 
 import h5py
 import numpy as np
@@ -33,6 +34,7 @@ from heatsim.storage.vtkhdf import (
 )
 
 _INTEGER = "<i8"
+_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,14 @@ class Layout:
         self.series = tuple(self._series(name) for name in (VALUES, *offsets(root)))
 
     @classmethod
-    def create(cls, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: Sequence[str]) -> Self:
-        """The structure of a new file without any times; for the arguments see `vtkhdf.create_layout`."""
+    @lru_cache(maxsize=_KEPT)
+    def create(
+        cls, grid: Grid, dtype: np.dtype[Any], room: int, heat_flux: bool, materials: tuple[str, ...]
+    ) -> "Layout":
+        """The structure of a new file without any times; for the arguments see `vtkhdf.create_layout`.
+
+        The last ones are kept: the runs of a study write equal files, and HDF5 needs some milliseconds for a structure.
+        """
         image = Image()
         with h5py.File(image, "w") as file:
             create_layout(file, grid, dtype, room, heat_flux, materials)
@@ -97,7 +105,7 @@ class Layout:
 
     def resized(self, room: int) -> "Layout":
         """The structure of the same file with room for `room` times."""
-        names = tuple(self._root[MATERIAL].attrs["Names"]) if MATERIAL in self._root else ()
+        names = tuple(str(name) for name in self._root[MATERIAL].attrs["Names"]) if MATERIAL in self._root else ()
         return Layout.create(self.grid, self.dtype, room, HEAT_FLUX in self._root, names)
 
     def __contains__(self, name: str) -> bool:

@@ -72,7 +72,7 @@ class FieldWriter(Closing):
             StorageError: the disk refused or has not enough space.
             ValueError: another dtype.
         """
-        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, materials)
+        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, tuple(materials))
         # First without room: the file of an earlier run is removed before space is reserved.
         return cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
 

@@ -179,7 +179,7 @@ def check_names(folder: Path) -> None:
 def bytes_on_disk(folder: Path) -> int:
     """Bytes of disk space that the files of a run in `folder` occupy, including reserved space; without pictures."""
     total = 0
-    for name in FILES:
+    for name in FILES if folder.is_dir() else ():
         for path in (folder / name, part_of(folder / name)):
             if is_own_file(path):
                 status = path.stat()

@@ -139,7 +139,7 @@ class TableWriter(Closing):
         """
         if len(row) != self._columns:
             raise ValueError(f"{self.path}: a row of {len(row)} numbers for {self._columns} columns")
-        self._write((",".join(repr(float(value)) for value in row) + "\n").encode())
+        self._write((",".join(map(repr, map(float, row))) + "\n").encode())
 
     def flush(self) -> None:
         """Wait until every row is on the disk; a checkpoint that counts them needs this.

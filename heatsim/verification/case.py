@@ -82,7 +82,7 @@ class Case:
         in_space: the same as ``tolerance`` for methods that follow a tolerance, if the errors of Euler's steps take
             away a part of the error in space; else None.
         euler_only: why no other method in time can give the answer; empty if others can.
-        end: the end state of a transient case, or why it has none; empty for a case that is steady itself.
+        end: the end state of a transient case, or the reason why none exists; empty for a steady case.
     """
 
     name: str

@@ -92,19 +92,15 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
             simulation.run()
             found = (case if end is None else end).quantity(simulation)
             if tests_order:
-                coarse = _coarse(case, overrides, Path(temporary) / "coarse")
-                order = log2(coarse.rms / found.rms)
+                order = log2(_coarse(case, overrides, Path(temporary) / "coarse").rms / found.rms)
         except RunError as error:
             failure = str(error)
         except Interrupted:
             # The message names a checkpoint in the temporary folder, which is deleted.
             raise KeyboardInterrupt from None
     problem = simulation.plan.problem
-    state = simulation.state
-    time, adaptive = problem.scenario.time, state.method
-    tolerance = case.allowed(problem.precision, time.method)
-    if end is not None:
-        tolerance = end.in_space + (0.0 if state.steady is None else state.steady.progress.tolerance)
+    time, adaptive = problem.scenario.time, simulation.state.method
+    tolerance = case.allowed(problem.precision, time.method) if end is None else _allowed_at_end(end, simulation)
     reference, computed = found.worst if found else (None, None)
     return Verdict(
         name=case.name,
@@ -116,11 +112,7 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
         tolerance=tolerance,
         order=order,
         least_order=LEAST_ORDER if tests_order else None,
-        # These comparisons are false for NaN, so NaN does not pass.
-        passed=found is not None
-        and failure is None
-        and found.error <= tolerance
-        and (not tests_order or (order is not None and order >= LEAST_ORDER)),
+        passed=failure is None and _passes(found, tolerance, order, tests_order),
         method=time.method,
         end_state=end is not None,
         step_tolerance=time.tolerance if adaptive else None,
@@ -133,6 +125,19 @@ def check(case: Case, overrides: Sequence[str] = (), method: str | None = None) 
         stages=adaptive.work.stages if adaptive else None,
         seconds=perf_counter() - started,
     )
+
+
+def _allowed_at_end(end: EndState, simulation: Simulation) -> float:
+    """The tolerance of a steady state: that of the grid, and that of its solver."""
+    steady = simulation.state.steady
+    return end.in_space + (0.0 if steady is None else steady.progress.tolerance)
+
+
+def _passes(found: Comparison | None, tolerance: float, order: float | None, tests_order: bool) -> bool:
+    """Whether error and order are within their limits; NaN is not."""
+    if found is None or not found.error <= tolerance:
+        return False
+    return not tests_order or (order is not None and order >= LEAST_ORDER)
 
 
 def _with_method(case: Case, overrides: Sequence[str], method: str | None) -> list[str]:

@@ -114,22 +114,20 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
-    for step in range(steps.steps):
-        T, T_new = (zone.array for zone in zones)
-        before = T.copy()
-        T_new[...] = np.nan
-        row = arrays.row(steps.rows, step, steps.grid)
-        sums = entries([zone.array for zone in ledger])
-        number = (steps.first + step) & 0xFFFFFFFF
-        base = (
-            None if not steps.rate else np.zeros(0, precision) if steps.base is None else steps.base.astype(precision)
-        )
-        COMPOSITE_KERNELS[spec.name](T, T_new, steps.periodic, arrays.body, tables, row, number, sums, scheme, base)
-        np.testing.assert_array_equal(T, before, "a kernel must not write its input")
-        zones.reverse()
+    T, T_new = (zone.array for zone in zones)
+    before = T.copy()
+    T_new[...] = np.nan
+    base = None if not steps.rate else np.zeros(0, precision) if steps.base is None else steps.base.astype(precision)
+    result, _ = COMPOSITE_KERNELS[spec.name](
+        *(T, T_new, steps.periodic, arrays.body, tables, arrays.steps(steps.rows, steps.steps), steps.first),
+        *(entries([zone.array for zone in ledger]), scheme, base),
+    )
+    if steps.steps == 1:
+        assert result is T_new
+        np.testing.assert_array_equal(T, before, "one step must not write its input")
     for zone in (*zones, *ledger):
         zone.assert_guards_untouched()
-    return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
+    return CompositeResult(result, tuple(zone.array for zone in ledger))
 
 
 def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
@@ -207,7 +205,7 @@ def builds(
 ) -> tuple[compilation.Build, ...]:
     materials = steps.materials
     heated = materials.first_heated < len(materials.types)
-    mixed, contacts = bool(len(steps.mixed.places)), materials.exposure is not None and materials.exposure.contacts
+    mixed, contacts = bool(len(steps.mixed.places)), materials.weighted_surfaces.contacts
     several = not materials.uniform or materials.varies
     stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate)

@@ -230,13 +230,8 @@ def test_the_cases_have_everything() -> None:
     assert any((materials.cells & INTERIOR).any() for materials in of_cases)
     assert all(len(materials.types) > 4 for materials in of_cases[3:7])
     assert any(materials.exposed_cells for materials in of_cases)
-    assert any(
-        materials.exposure is not None and materials.exposure.contacts and materials.varies for materials in of_cases
-    )
-    assert any(
-        materials.exposure is not None and materials.exposure.contacts and not materials.varies
-        for materials in of_cases
-    )
+    assert any(materials.weighted_surfaces.contacts and materials.varies for materials in of_cases)
+    assert any(materials.weighted_surfaces.contacts and not materials.varies for materials in of_cases)
     assert sum(materials.uniform for materials in of_cases) > 2
     assert sum(materials.varies for materials in of_cases) == 6
 

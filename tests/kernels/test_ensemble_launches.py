@@ -26,8 +26,8 @@ from heatsim.physics.coefficients import Scheme
 EVERY_KERNEL = pytest.mark.parametrize("spec", CUDA, ids=lambda spec: spec.name)
 FEW_VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "stochastic"), ("float64", "seven_term"))
 HOST = gpu.host_device().name
-# Steps of the members in one turn and the next: some have none left, sweeps and what remains of them differ.
-TURNS = ((9, 4, 0, 6, 1), (3, 13, 8, 0, 5))
+# Steps of the members in one call and the next: some have none left, sweeps and what remains of them differ.
+COUNTS = ((9, 4, 0, 6, 1), (3, 13, 8, 0, 5))
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -58,7 +58,7 @@ class Member:
         self.zones.append(memory)
         return array
 
-    def turn(self, steps: int) -> MemberSteps:
+    def member_steps(self, steps: int) -> MemberSteps:
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in self.ledger],), structs.LEDGER)
         coefficients = np.array((self.steps.c,), structs.coefficients_dtype(self.precision))
         sweeps = self.steps.sweeps(self.precision)[self.done : self.done + steps]
@@ -78,7 +78,7 @@ def stacked(
     spec: KernelSpec,
     cases: Sequence[Steps],
     variant: tuple[str, Scheme],
-    turns: Sequence[Sequence[int]] = TURNS,
+    counts_of_calls: Sequence[Sequence[int]] = COUNTS,
     kind: type[Member] = Member,
 ) -> list[Result]:
     """The fields of members after several calls, each with a number of steps for every member."""
@@ -88,8 +88,8 @@ def stacked(
     needs = cases[0].variant
     builds = compilation.builds(spec, precision, scheme, grid, periodic, where.block_memory(), needs, members=True)
     launches = EnsembleLaunches(where, builds, grid, periodic, None, len(members), True)
-    for counts in turns:
-        buffers = launches.advance([member.turn(count) for member, count in zip(members, counts, strict=True)])
+    for counts in counts_of_calls:
+        buffers = launches.advance([member.member_steps(count) for member, count in zip(members, counts, strict=True)])
         for member, (T, T_new) in zip(members, buffers, strict=True):
             member.T, member.T_new = T, T_new
     return [member.result() for member in members]
@@ -97,7 +97,7 @@ def stacked(
 
 def different(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int) -> list[Steps]:
     """Members with fields, coefficients, faces and recorded faces of their own, and as many steps as they take."""
-    lengths = np.sum(TURNS, axis=0)
+    lengths = np.sum(COUNTS, axis=0)
     return [
         random_steps(cells, periodic, seed + i, steps=int(steps), first=1000 * i) for i, steps in enumerate(lengths)
     ]
@@ -107,11 +107,11 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
     """The same steps in single launches."""
     precision, scheme = variant
     member = Member(where, case, precision)
-    turn = member.turn(len(case.f))
-    table = where.xp.asarray(turn.sweeps.view(np.uint8))
+    own = member.member_steps(len(case.f))
+    table = where.xp.asarray(own.sweeps.view(np.uint8))
     for first, build, launches in sweeps_on_cuda(spec, case, precision, scheme, where.block_memory()):
-        address = int(table.data.ptr) + first * turn.sweeps.itemsize
-        launch.compile_kernel(build)(launches, member.T, member.T_new, turn.coefficients, address, turn.ledger)
+        address = int(table.data.ptr) + first * own.sweeps.itemsize
+        launch.compile_kernel(build)(launches, member.T, member.T_new, own.coefficients, address, own.ledger)
         member.T, member.T_new = member.T_new, member.T
     return member.result()
 
@@ -149,13 +149,13 @@ def test_members_of_several_tiles_on_few_multiprocessors(some_gpu: Device, spec:
     """Blocks that march through tiles of one member and then of another."""
     cases = different((140, 36, 11), (False, False, False), seed=30)[:3]
     variant: tuple[str, Scheme] = ("float32", "stochastic")
-    found = stacked(some_gpu, spec, cases, variant, [counts[:3] for counts in TURNS])
+    found = stacked(some_gpu, spec, cases, variant, [counts[:3] for counts in COUNTS])
     for case, result in zip(cases, found, strict=True):
         result.assert_same_bits(alone(some_gpu, spec, case, variant))
 
 
 def test_sweeps_of_three_steps_give_the_same_bits(some_gpu: Device) -> None:
-    """On two tiles of 36 rows; the other steps that a turn has left are done one by one."""
+    """On two tiles of 36 rows; the other steps that a call has left are done one by one."""
     spec = in_three_steps(next(spec for spec in CUDA if spec.name == "temporal"))
     variant: tuple[str, Scheme] = ("float64", "seven_term")
     for periodic in ((False, False, False), (False, True, True)):
@@ -171,7 +171,7 @@ def test_sweeps_of_three_steps_in_the_highest_tiles_keep_the_heat_through_each_r
     variant: tuple[str, Scheme] = ("float64", "increments")
     cases = [replace(case, recorded=(True,) * 6) for case in different((8, 144, 6), (False, False, False), seed=80)[:2]]
     assert Task(some_gpu, cases[0].grid, cases[0].periodic, *variant, members=len(cases)).suits(spec)
-    found = stacked(some_gpu, spec, cases, variant, [counts[:2] for counts in TURNS])
+    found = stacked(some_gpu, spec, cases, variant, [counts[:2] for counts in COUNTS])
     for case, result in zip(cases, found, strict=True):
         result.assert_same_bits(alone(some_gpu, CUDA[0], case, variant))
 
@@ -204,10 +204,10 @@ def test_steps_that_are_alike_are_told_once(some_gpu: Device, spec: KernelSpec) 
     cases = [*constant[:-1], cases[-1]]
 
     class Told(Member):
-        def turn(self, steps: int) -> MemberSteps:
-            turn = super().turn(steps)
+        def member_steps(self, steps: int) -> MemberSteps:
+            own = super().member_steps(steps)
             alike = len(self.steps.f) > 1 and bool((self.steps.f == self.steps.f[0]).all())
-            return replace(turn, sweeps=self.steps.sweeps(self.precision)[:1]) if alike else turn
+            return replace(own, sweeps=self.steps.sweeps(self.precision)[:1]) if alike else own
 
     for case, result in zip(cases, stacked(some_gpu, spec, cases, variant, kind=Told), strict=True):
         result.assert_same_bits(alone(some_gpu, spec, case, variant))

@@ -148,10 +148,9 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
         for face in range(6):
             of_face = capacity[case.materials.types_on_face(face)] if not case.materials.uniform else capacity[0]
             terms += [(of_face * sums).sum() for sums in (result.sums[face], result.sums[6 + face]) if sums.size]
-        exposure = case.materials.exposure
+        surfaces = case.materials.weighted_surfaces
         if result.sums[12].size:
-            assert exposure is not None
-            terms.append((result.sums[12] * capacity[cell_types.reshape(-1)[exposure.cells]]).sum())
+            terms.append((result.sums[12] * capacity[cell_types.reshape(-1)[surfaces.cells]]).sum())
         counts = np.bincount(cell_types.reshape(-1), minlength=len(capacity))
         terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
         magnitude = float((capacity[cell_types] * np.abs(result.T)).sum()) + sum(map(abs, terms))

@@ -20,7 +20,7 @@ from heatsim.kernels import compilation
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.multigrid import cuda_sweeps
-from heatsim.kernels.reductions import compiled, fused, gather, step_error
+from heatsim.kernels.reductions import compiled, find, fused, gather, step_error
 from heatsim.kernels.reductions.compiled import REAL
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.kernels.temporal_composite import correction
@@ -189,6 +189,7 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for compared in (False, True)
         for aligned in (False, True)
     ]
+    jobs += [(find.SOURCE, {"REAL": real, "THREADS": find.THREADS, "CHUNK": find.CHUNK}) for real in REAL.values()]
     jobs += [(gather.SOURCE, {"REAL": real}) for real in REAL.values()]
     jobs += [(step_error.SOURCE, step_error.macros(precision, pairs)) for precision in REAL for pairs in (False, True)]
 

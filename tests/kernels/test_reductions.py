@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels.reductions import compiled, fused, ladder
+from heatsim.kernels.reductions import compiled, find, fused, ladder
 from heatsim.kernels.reductions.fused import Statistics, statistics
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing
 from heatsim.solver.field import Field
@@ -201,3 +201,23 @@ def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.Mo
     field.deviation[0, 0, 0] = nan
     field.changed()
     assert field.statistics().not_finite == 1
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_first_of_equal_cells_is_found_in_each_field(where: Device, precision: str) -> None:
+    """In fields of one cell to a few blocks, in the first and last cell of a block, and in several threads."""
+    cases = [
+        (1, (0,)),
+        (257, (256,)),
+        (find.CHUNK, (find.CHUNK - 1,)),
+        (find.CHUNK + 3, (find.CHUNK, find.CHUNK + 2)),
+        (2 * find.CHUNK + 1, (2 * find.CHUNK,)),
+        (2 * find.CHUNK + 1, (300, 45, 44 + find.CHUNK)),
+        (1000, (999, 3, 700)),
+    ]
+    fields = [random_values(count, precision, seed) for seed, (count, _) in enumerate(cases)]
+    lowest = [-200.0 - seed for seed in range(len(cases))]
+    for field, value, (_, cells) in zip(fields, lowest, cases, strict=True):
+        field[list(cells)] = value
+    found = find.first_of_each(where, [where.xp.asarray(field) for field in fields], lowest)
+    assert found == [min(cells) for _, cells in cases]

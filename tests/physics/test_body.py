@@ -64,14 +64,14 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     field = Field(device.choose("cpu"), grid, "float64", 0.0)
     arrays = composite_arrays(derived, field)
     rows = derived.rows(np.zeros(1), dt, 300.0)
-    row = arrays.row(rows, 0, grid)
+    steps = arrays.steps(rows, 1)
     tables = make_tables(derived.materials, (0.0,) * 7, dt, "float64")
     nothing = Entries((np.zeros((0, 0)),) * 6, (np.zeros((0, 0)),) * 6, np.zeros(0))
     matrix = np.empty((grid.cell_count, grid.cell_count))
     for j in range(grid.cell_count):
         T, T_new = np.zeros(grid.shape), np.empty(grid.shape)
         T.ravel()[j] = 1.0
-        COMPOSITE_KERNELS["numpy"](T, T_new, derived.periodic, arrays.body, tables, row, 0, nothing, "increments")
+        COMPOSITE_KERNELS["numpy"](T, T_new, derived.periodic, arrays.body, tables, steps, 0, nothing, "increments")
         matrix[:, j] = T_new.ravel()
     return matrix
 

@@ -6,8 +6,9 @@ from exact import INSULATED, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.kernels.cpu.composite_faces import _surface_rise
-from heatsim.physics.boundary import STEFAN_BOLTZMANN, TOLERANCES, Boundary, surface_rise
+from heatsim.kernels.cpu.surface_rises import surface_rise as surface_rise_of_cell
+from heatsim.physics.boundary import STEFAN_BOLTZMANN, Boundary
+from heatsim.physics.surface_balance import TOLERANCES, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0
@@ -77,7 +78,7 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     rise = surface_rise(row, number(1e6), number(REFERENCE), cells)
     assert (rise > 0.0).all()
     scale = np.array([REFERENCE, TOLERANCES[precision]], dtype=precision)
-    compiled = [_surface_rise(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
+    compiled = [surface_rise_of_cell(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
     np.testing.assert_array_equal(np.array(compiled, dtype=precision), rise)
 
 
@@ -138,3 +139,16 @@ value = "300 + t"
     assert films[5] == 10.0
     assert films[6] == np.inf
     assert films[0] == 0.0
+
+
+def test_constant_conditions_keep_their_numbers_beside_one_that_varies() -> None:
+    """For every reference and number of times, and whatever is done to rows that were returned before."""
+    boundary = bar(convection(10.0, 290.0) + '\nx_max = { type = "temperature", value = "300 + t" }')
+    for times in (np.array([0.0]), np.array([1.0, 2.0, 4.0])):
+        for reference in (0.0, 280.0):
+            rows = boundary.rows(times, reference)
+            around = 290.0 - reference
+            assert rows[:, 0].tolist() == [[10.0, around, 0.0, 0.0, rows[0, 0, 4], 1.0]] * len(times)
+            np.testing.assert_array_equal(rows[:, 1, 1], 300.0 + times - reference)
+            np.testing.assert_array_equal(rows[:, 2, :4], np.broadcast_to([0.0, -reference, 0.0, 0.0], (len(times), 4)))
+            rows[...] = np.nan

@@ -31,11 +31,11 @@ def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], 
         *(device.choose("cpu"), materials, of.boundary.maps, of.boundary.void, AMBIENT, "float64"), of.open_faces
     )
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
-    row = arrays.row(of.rows(np.zeros(1), dt, AMBIENT), 0, materials.grid)
+    steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)
-        COMPOSITE_KERNELS[kernel](T, T_new, of.periodic, arrays.body, tables, row, 0, NOTHING, "increments")
+        COMPOSITE_KERNELS[kernel](T, T_new, of.periodic, arrays.body, tables, steps, 0, NOTHING, "increments")
         return T_new
 
     return step, dt
@@ -140,9 +140,8 @@ def test_a_field_that_is_linear_but_for_its_jumps_stays_as_it_is(degrees: tuple[
     change = stepping(of, "numpy")[0](T) - T
     inside = (slice(6, -6),) * 3
     assert np.abs(change[inside]).max() < 1e-5 * np.abs(change).max()
-    exposure = of.materials.exposure
-    assert exposure is not None
-    assert exposure.contacts
+    surfaces = of.materials.weighted_surfaces
+    assert surfaces.contacts
     assert not of.materials.exposed_cells
 
 
@@ -154,7 +153,7 @@ def test_a_flat_contact_on_the_grid_has_no_weights() -> None:
         resistance=0.7,
         boundaries="",
     )
-    assert of.materials.exposure is None
+    assert not of.materials.weighted_surfaces.cells.size
 
 
 def test_a_contact_between_slabs_keeps_its_bits_where_a_sphere_has_one_too() -> None:
@@ -179,12 +178,11 @@ def test_the_step_is_limited_where_weights_are_largest() -> None:
         10,
         boundaries='void = { type = "convection", coefficient = 500.0, ambient = 0.0 }',
     )
-    exposure = of.materials.exposure
-    assert exposure is not None
+    surfaces = of.materials.weighted_surfaces
     limit = of.limit.dt
     step, dt = stepping(of)
     own = []
-    for cell in exposure.cells.tolist():
+    for cell in surfaces.cells.tolist():
         T = np.full(of.materials.grid.shape, -AMBIENT)
         still = step(T).reshape(-1)[cell]
         T.reshape(-1)[cell] += 1.0

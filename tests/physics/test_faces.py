@@ -7,9 +7,9 @@ from problem_text import problem
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import AMBIENT as AMBIENT_NUMBER
-from heatsim.physics.boundary import FILM
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_balance import AMBIENT as AMBIENT_NUMBER
+from heatsim.physics.surface_balance import FILM
 from heatsim.physics.surface_temperature import surfaces_at
 
 K, D = 20.0, 0.05  # W/(m K), m: conductivity and spacing normal to the x faces

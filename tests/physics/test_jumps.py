@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from heatsim.errors import ScenarioError
-from heatsim.physics.boundary import AMBIENT, FILM, FLUX, Boundary
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.jumps import Jumps, find_jumps
 from heatsim.physics.stage_times import Side, StageTimes
+from heatsim.physics.surface_balance import AMBIENT, FILM, FLUX
 from heatsim.scenario import parse
 
 TEXT = """

@@ -53,8 +53,8 @@ def test_a_box_has_its_area_at_any_thickness(thickness: float, cells: tuple[int,
 
 
 def test_faces_of_a_box_on_the_grid_weigh_as_much_as_they_are() -> None:
-    found = body(region(box((0.25, 0.25, 0.25), (0.75, 0.5, 0.875))), 16).materials.exposure
-    assert found is not None
+    found = body(region(box((0.25, 0.25, 0.25), (0.75, 0.5, 0.875))), 16).materials.weighted_surfaces
+    assert len(found.cells)
     assert (found.area == 1.0).all()
 
 
@@ -77,17 +77,16 @@ def test_triangles_may_be_inside_out(tmp_path: Path) -> None:
 def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees: float, tmp_path: Path) -> None:
     write_turned_box(tmp_path / "part.stl", (0.8, 0.8, 0.5), (degrees, 0.0))
     found = body(region('stl = "part.stl"'), 40, folder=tmp_path)
-    exposure = found.materials.exposure
-    assert exposure is not None
-    y, z = ((exposure.cells // stride % 40 + 0.5) / 40 - 0.5 for stride in (40, 1600))
-    x = (exposure.cells % 40 + 0.5) / 40 - 0.5
+    surfaces = found.materials.weighted_surfaces
+    y, z = ((surfaces.cells // stride % 40 + 0.5) / 40 - 0.5 for stride in (40, 1600))
+    x = (surfaces.cells % 40 + 0.5) / 40 - 0.5
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     # In the middle of the upper side, where no edge is near.
     middle = (np.abs(x) < 0.25) & (np.abs(c * y + s * z) < 0.2) & (c * z - s * y > 0.0)
     materials = found.materials
-    _, around = types_around(materials, exposure.cells[middle])
+    _, around = types_around(materials, surfaces.cells[middle])
     for direction, part in ((2, s), (5, c)):
-        weights = exposure.area[middle, direction][around[:, direction] == materials.void]
+        weights = surfaces.area[middle, direction][around[:, direction] == materials.void]
         assert len(weights) >= 20
         np.testing.assert_allclose(weights, part, rtol=1e-6)
 

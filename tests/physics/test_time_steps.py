@@ -62,6 +62,18 @@ def test_step_times_start_at_the_due_time_and_are_never_summed_up() -> None:
         assert timeline.interval(first) == timeline.interval(last - 1) == interval
 
 
+def test_step_times_go_over_due_times_as_far_as_steps_have_one_length() -> None:
+    timeline = auto(1.05, 0.1, limit=0.003)
+    for first in (0, 5, timeline.last_step - 3):
+        last = timeline.end_of_length(first, timeline.last_step)
+        lengths = [timeline.dt(step) for step in range(first, last)]
+        assert len(set(lengths)) == 1
+        assert last == timeline.last_step or timeline.dt(last) != lengths[0]
+        assert timeline.step_times(first, last).tolist() == [timeline.time(step) for step in range(first, last)]
+        assert timeline.end_of_length(first, first + 2) == first + 2
+    assert timeline.end_of_length(0, timeline.last_step) > int(timeline.steps[1])
+
+
 def test_steps_at_an_interval_are_those_of_its_multiples() -> None:
     timeline = auto(1.0, 0.25, 0.1)
     for every, times in ((0.25, [0.0, 0.25, 0.5, 0.75, 1.0]), (0.1, [i / 10 for i in range(11)])):

@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, void_surfaces, voxel_areas
+from heatsim.physics import cell_faces, voxel_areas
 from heatsim.physics.cell_faces import FaceAreas
+from heatsim.physics.weighted_surfaces import find_weighted
 
 NO = (False, False, False)
 
@@ -130,8 +131,7 @@ def test_cells_are_found_by_their_bits() -> None:
     void = rng.random(grid.shape) < 0.4
     for periodic in (NO, (True, True, True)):
         surfaces = faces_of(grid, void, periodic)
-        found = void_surfaces.expose(grid, surfaces, void.astype(np.uint8), VOID)
-        assert found is not None
+        found = find_weighted(grid, surfaces, void.astype(np.uint8), VOID)
         assert found.void
         assert not found.contacts
         mode = "wrap" if periodic[0] else "edge"

@@ -148,7 +148,7 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
     field, ledger = field_of(derived), Ledger(CPU, derived, True)
     arguments = GeneralArguments(derived, field, ledger)
     rows = arguments.stage_rows(stages(derived, 0.5))
-    row, tables = arguments.arrays.row(rows, 0, derived.grid), arguments.tables(arguments.reference_dt)
+    steps, tables = arguments.arrays.steps(rows, 1), arguments.tables(arguments.reference_dt)
     advance, T = COMPOSITE_KERNELS[kernel], field.deviation
     stepped, added, alone = (np.empty_like(T) for _ in range(3))
 
@@ -157,7 +157,7 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
         for each in sums:
             each[...] = 0.0
         advance(
-            T, T_new, derived.periodic, arguments.arrays.body, tables, row, 0, arguments.entries, "increments", *base
+            T, T_new, derived.periodic, arguments.arrays.body, tables, steps, 0, arguments.entries, "increments", *base
         )
         return [each.copy() for each in sums]
 
@@ -211,8 +211,8 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
 
     def general_stage(T: Any, stage: int, *base: Any) -> Any:
         entries = general.no_entries if stage == 2 else general.entries
-        T_new, row = np.empty_like(T), general.arrays.row(rows, stage, derived.grid)
-        advance(T, T_new, derived.periodic, general.arrays.body, tables, row, 0, entries, "increments", *base)
+        T_new, steps = np.empty_like(T), general.arrays.steps(rows[stage : stage + 1], 1)
+        advance(T, T_new, derived.periodic, general.arrays.body, tables, steps, 0, entries, "increments", *base)
         return T_new
 
     def substeps(T: Any, first: int) -> Any:

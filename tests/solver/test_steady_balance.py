@@ -49,7 +49,7 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     nothing = [np.zeros((0, 0))] * 6
     tables: Any = make_tables(body.materials, (0.0,) * 7, dt, "float64")
     T_new = np.empty_like(T)
-    row = arrays.row(rows, 0, body.materials.grid)
+    row = arrays.steps(rows, 1).row(0)
     ledger = Entries(nothing, nothing, np.zeros(0))
     advance_numpy(T, T_new, body.periodic, arrays.body, tables, row, 0, ledger, "increments")
     return T_new

@@ -15,6 +15,7 @@ import pytest
 from heatsim.errors import FolderError, StorageError
 from heatsim.grid import Grid
 from heatsim.storage import field_reader, vtkhdf
+from heatsim.storage.field_layout import Layout
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
 
@@ -76,6 +77,25 @@ def test_vtk_reads_every_time_at_the_right_places(tmp_path, cells, dtype):
         expected = 300.0 + x + 10.0 * y**2 + 100.0 * z + moment
         # VTK's centres are float32: the rounding of the centres and of the field, in K.
         np.testing.assert_allclose(values, expected, atol=1e-3)
+
+
+def test_files_of_equal_structure_do_not_share_their_times(tmp_path):
+    """Runs of a study write several at once; the structure is built once."""
+    paths = [tmp_path / name for name in ("one.vtkhdf", "other.vtkhdf", "alone.vtkhdf")]
+    writers = [FieldWriter.create(path, GRID, "float64", 4) for path in paths[:2]]
+    for moment in TIMES:
+        for shift, writer in enumerate(writers):
+            if shift == 0 or moment < 1.0:
+                writer.append(moment + shift, [asymmetric(GRID, moment + shift)])
+    for writer in writers:
+        writer.close()
+    Layout.create.cache_clear()
+    with FieldWriter.create(paths[2], GRID, "float64", 4) as writer:
+        for moment in TIMES:
+            writer.append(moment, [asymmetric(GRID, moment)])
+    assert paths[0].read_bytes() == paths[2].read_bytes()
+    with FieldReader(paths[1]) as reader:
+        assert reader.times == pytest.approx([1.0, 1.1, 1.3])
 
 
 def test_layout_is_the_one_of_vtkhdf_2_0(tmp_path):

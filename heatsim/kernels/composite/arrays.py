@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.grid import Grid
 from heatsim.kernels import structs
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
-from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
+from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
@@ -78,8 +77,7 @@ class CompositeArrays:
         open_faces: tuple[bool, ...] = (True,) * 6,
         mixed: MixedCells = NO_MIXED_CELLS,
     ) -> None:
-        xp, exposure = device.xp, materials.exposure
-        nothing = np.zeros(0, dtype=np.uint32)
+        xp, surfaces = device.xp, materials.weighted_surfaces
         enthalpies = make_enthalpy_tables(materials, precision)
         self.device = device
         self.precision = precision
@@ -90,12 +88,10 @@ class CompositeArrays:
             cells=xp.ascontiguousarray(xp.asarray(materials.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
             mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
-            bits=xp.asarray(nothing if exposure is None else exposure.bits),
-            before=xp.asarray(nothing if exposure is None else exposure.before),
-            weights=xp.asarray(
-                (np.zeros((0, 6)) if exposure is None else surface_weights(materials)).astype(precision, order="C")
-            ),
-            contacts=exposure is not None and exposure.contacts,
+            bits=xp.asarray(surfaces.bits),
+            before=xp.asarray(surfaces.before),
+            weights=xp.asarray(surface_weights(materials).astype(precision, order="C")),
+            contacts=surfaces.contacts,
             reference=np.dtype(precision).type(reference),
             first_heated=materials.first_heated,
             void=-1 if materials.void is None else materials.void,
@@ -112,6 +108,7 @@ class CompositeArrays:
                     )
                 )
             ),
+            open_faces=tuple(open_faces),
         )
 
     def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
@@ -193,19 +190,18 @@ class CompositeArrays:
             table["beams"] = _pointers(on_device, count)
         return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
 
-    def row(self, rows: Rows, step: int, grid: Grid) -> StepRow:
-        """The data of step ``step`` of ``rows`` for a CPU kernel."""
-        number = np.dtype(self.precision).type
-        beams = [np.zeros((0, 0), dtype=self.precision) for _ in range(6)]
+    def steps(self, rows: Rows, count: int) -> StepRows:
+        """The data of ``count`` steps for a CPU kernel."""
+        conditions, held, heat, factors = (
+            np.ascontiguousarray(part, dtype=self.precision)
+            for part in (rows.conditions, rows.held, rows.heat, rows.factors)
+        )
+        beams = []
         for beam in rows.beams:
-            if not beams[beam.face].size:
-                beams[beam.face] = np.zeros(grid.face_shape(beam.face), dtype=self.precision)
-            u, v = (weight[min(step, len(weight) - 1)].astype(number) for weight in beam.weights)
-            first_u, first_v = beam.first[min(step, len(beam.first) - 1)]
-            beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-        conditions, held = (part[min(step, len(part) - 1)].astype(number) for part in (rows.conditions, rows.held))
-        heat = rows.heat[min(step, len(rows.heat) - 1)].astype(number)
-        return StepRow(conditions, held, heat, beams, number(rows.factors[min(step, len(rows.factors) - 1)]))
+            u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
+            beams.append(replace(beam, weights=(u, v)))
+        shapes = [self.materials.grid.face_shape(face) for face in range(6)]
+        return StepRows(count, conditions, held, heat, factors, beams, shapes)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

@@ -1,293 +1,193 @@
-"""The fast CPU kernel for composite bodies: rows of x in parallel.
+"""The fast CPU kernel for composite bodies: tiles that march along z, several steps at a time (march.py).
 
-The compiler vectorises runs of interior cells of one type, nearly all cells; the others read their neighbours' types.
-Arrays of cells are 1-d, and a cell is one index. Results have the same bits as the NumPy oracle: no fastmath, no fma.
+A step of some rows has five parts, each while the rows are in the first-level cache:
+
+    1. sums over neighbours, as vectors: runs of cells with one stencil (composite_layout.py), and heat of sources
+    2. the sums of odd cells
+    3. heat through surfaces towards void
+    4. heat through the faces of the box
+    5. T_new = T + factor·sum
+
+If materials vary with temperature, the ring holds the potentials of the cells too. Results have the same bits as the
+NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same order.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from heatsim.kernels.cpu import composite_cells, composite_faces, rows
-from heatsim.kernels.cpu.composite_cells import (
-    CELL_TYPE,
-    CONDUCTANCE,
-    GAIN,
-    CompiledBody,
-    CompiledStep,
-    CompiledTables,
-    inlined,
-    state,
-)
-from heatsim.kernels.cpu.composite_faces import add_face, pass_to_void, rank_of
+from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
+from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_dense, sum_varying
+from heatsim.kernels.cpu.composite_faces import add_faces, add_void
+from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
+from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
+    OPTIONS,
     SEVEN_TERM,
     STOCHASTIC,
+    add_constant,
     add_scaled,
     compiled,
+    copy_row,
     round_increments,
+    scale,
     sum_increments,
     sum_seven_term,
+    wrap,
 )
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import boundary, cell_types, mixed_cells
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics import mixed_cells, surface_balance
 
-_OTHER_SOURCES = source_key((rows, composite_cells, composite_faces, boundary, mixed_cells, cell_types))
-
-
-@kept(parallel=True, nogil=True, error_model="numpy")
-def advance(
-    T: Any,
-    driving: Any,
-    base: Any,
-    T_new: Any,
-    body: CompiledBody,
-    tables: CompiledTables,
-    step: CompiledStep,
-    maps: Any,
-    beams: Any,
-    sums: Any,
-    beam_sums: Any,
-    exposed: Any,
-    parts: Any,
-    other_sources: str = _OTHER_SOURCES,
-) -> None:
-    """One step of the whole field.
-
-    Args:
-        T: the field, a 1-d array.
-        driving: T; if materials vary with temperature, memory for the potentials.
-        base: T; or another field to which increments are added, or an empty array for 0.
-        T_new: the new field, written.
-        body: the cells.
-        tables: the coefficients of each type.
-        step: the data of this step.
-        maps: for each face the number of each cell's condition, or an empty array.
-        beams: for each face the flux of beams in W/m², or an empty array.
-        sums: the ledger's heat through each face, without beams; empty if not recorded.
-        beam_sums: the heat of beams, for each face.
-        exposed: the heat through surfaces towards void, for each exposed cell.
-        parts: the heat through each part of mixed cells, without beams.
-        other_sources: part of numba's cache key; do not pass it.
-    """
-    if tables.bases.size:
-        for row in prange(body.nz * body.ny):
-            _look_up_row(T, driving, body, tables, row)
-    for row in prange(body.nz * body.ny):
-        z = row // body.ny
-        y = row - z * body.ny
-        _sum_row(T, driving, T_new, body, tables, step, exposed, z, y)
-        # Faces in the order of composite/composite.cuh, so that edges and corners have the same bits.
-        for face in range(6):
-            of_face = (maps[face], beams[face], sums[face], beam_sums[face], parts)
-            add_face(T, driving, T_new, body, tables, step, of_face, face, z, y)
-        if step.scheme == INCREMENTS:
-            add_scaled(base, row * body.nx, step.factor, T_new, row * body.nx, body.nx)
-        elif step.scheme == STOCHASTIC:
-            round_increments(T, row * body.nx, T_new, row * body.nx, body.nx, z, y, step.number)
+_OTHER_SOURCES = source_key(
+    (rows, march, plan, surface_rises, composite_cells, composite_faces, mixed_cells, surface_balance)
+)
 
 
 @njit(inline="always")
-def _neighbour(i: int, n: int, periodic: bool) -> int:
-    if i < 0:
-        return n - 1 if periodic else 0
-    if i >= n:
-        return 0 if periodic else n - 1
-    return i
-
-
-@inlined
-def _look_up_row(T: Any, driving: Any, body: CompiledBody, tables: CompiledTables, row: int) -> None:
-    """Look up the potentials of a row, one run of cells of one type after the other."""
-    start, last = row * body.nx, (row + 1) * body.nx
-    while start < last:
-        cell_type, end = 0, last
-        if body.cells.size:
-            cell_type, end = body.cells[start] & CELL_TYPE, start + 1
-            while end < last and body.cells[end] & CELL_TYPE == cell_type:
-                end += 1
-        base, per_kelvin = tables.bases[cell_type], tables.places[cell_type, 0]
-        first_step, last_step = tables.places[cell_type, 1], tables.places[cell_type, 2]
-        for i in range(np.uint64(start), np.uint64(end)):
-            steps = T[i] * per_kelvin
-            step = np.floor(steps)
-            step = step if step > first_step else first_step  # also for NaN
-            step = step if step < last_step else last_step
-            entry = np.uint64(base + np.int64(step))
-            driving[i] = tables.potentials[entry, 0] + tables.potentials[entry, 1] * (steps - step)
-        start = end
-
-
-@inlined
-def _sum_row(
-    T: Any,
-    driving: Any,
-    T_new: Any,
-    body: CompiledBody,
-    tables: CompiledTables,
-    step: CompiledStep,
-    exposed: Any,
-    z: int,
-    y: int,
-) -> None:
-    """Sum the heat of a row's cells from neighbours, from sources and through surfaces towards void."""
-    nz, ny, nx = body.nz, body.ny, body.nx
-    start = (z * ny + y) * nx
-    south = (z * ny + _neighbour(y - 1, ny, body.periodic_y)) * nx
-    north = (z * ny + _neighbour(y + 1, ny, body.periodic_y)) * nx
-    below = (_neighbour(z - 1, nz, body.periodic_z) * ny + y) * nx
-    above = (_neighbour(z + 1, nz, body.periodic_z) * ny + y) * nx
-    if body.cells.size == 0:
-        _sum_uniform_row(driving, T_new, body, tables.c, step, (below, south, start, north, above))
-        return
-    x = 0
-    while x < nx:
-        cell, end = body.cells[start + x], x + 1
-        cell_type = cell & CELL_TYPE
-        if 0 < x < nx - 1 and cell & INTERIOR:
-            while end < nx - 1 and body.cells[start + end] == cell:
-                end += 1
-            cx, cy, cz = (
-                tables.links[0, cell_type, cell_type],
-                tables.links[1, cell_type, cell_type],
-                tables.links[2, cell_type, cell_type],
-            )
-            c, around = (cx, cx, cx, cy, cy, cz, cz), (below + x, south + x, start + x, north + x, above + x)
-            sum_increments(c, driving, around, nx, T_new, start + x, nx, (1, end - x))
-            if cell_type >= body.first_heated:
-                for i in range(start + x, start + end):
-                    T_new[i] = step.heat[cell_type] + T_new[i]
-        else:
-            west = start + _neighbour(x - 1, nx, body.periodic_x)
-            east = start + _neighbour(x + 1, nx, body.periodic_x)
-            beside = (west, east, south + x, north + x, below + x, above + x)
-            T_new[start + x] = _sum_cell(T, driving, body, tables, step, exposed, start + x, cell_type, beside)
-        x = end
-
-
-@inlined
-def _sum_uniform_row(T: Any, T_new: Any, body: CompiledBody, c: Any, step: CompiledStep, around: Any) -> None:
-    """The same if all cells are of one type; ``around`` are the starts of the rows below … above."""
-    nx = body.nx
-    below, south, start, north, above = around
-    for x in (0, nx - 1):
-        here = T[start + x]
-        west = T[start + _neighbour(x - 1, nx, body.periodic_x)]
-        east = T[start + _neighbour(x + 1, nx, body.periodic_x)]
-        if step.scheme == SEVEN_TERM:
-            total = c[5] * T[below + x] + c[0] * here + c[1] * west + c[2] * east
-            T_new[start + x] = total + c[3] * T[south + x] + c[4] * T[north + x] + c[6] * T[above + x]
-        else:
-            total = c[1] * (west - here) + c[2] * (east - here)
-            total += c[3] * (T[south + x] - here)
-            total += c[4] * (T[north + x] - here)
-            total += c[5] * (T[below + x] - here)
-            T_new[start + x] = total + c[6] * (T[above + x] - here)
-    if nx > 2:
-        inside = (below + 1, south + 1, start + 1, north + 1, above + 1)
-        if step.scheme == SEVEN_TERM:
-            sum_seven_term(c, T, inside, nx, T_new, start + 1, nx, (1, nx - 2))
-        else:
-            sum_increments(c, T, inside, nx, T_new, start + 1, nx, (1, nx - 2))
-    if body.first_heated == 0:
-        for i in range(start, start + nx):
-            T_new[i] = step.heat[0] + T_new[i]
-
-
-@inlined
-def _sum_cell(
-    T: Any,
-    driving: Any,
-    body: CompiledBody,
-    tables: CompiledTables,
-    step: CompiledStep,
-    exposed: Any,
-    i: int,
-    cell_type: int,
-    beside: Any,
-) -> Any:
-    """The heat of one cell from its neighbours, from sources and through surfaces towards void."""
-    cells, links, here, void = body.cells, tables.links, driving[i], body.void
-    west, east, south, north, below, above = beside
-    west_type, east_type = cells[west] & CELL_TYPE, cells[east] & CELL_TYPE
-    south_type, north_type = cells[south] & CELL_TYPE, cells[north] & CELL_TYPE
-    below_type, above_type = cells[below] & CELL_TYPE, cells[above] & CELL_TYPE
-    weighted = body.contacts and (body.bits[i // 32] >> np.uint32(i % 32)) & np.uint32(1)
-    if tables.bases.size:
-        one = tables.one[0]
-        w = (one, one, one, one, one, one)
-        if weighted:
-            w = _weights_of(body, i)
-        total = (
-            _pass_between(T, driving, tables, 0, cell_type, west_type, i, west, w[0])
-            + _pass_between(T, driving, tables, 0, cell_type, east_type, i, east, w[1])
-            + _pass_between(T, driving, tables, 1, cell_type, south_type, i, south, w[2])
-            + _pass_between(T, driving, tables, 1, cell_type, north_type, i, north, w[3])
-            + _pass_between(T, driving, tables, 2, cell_type, below_type, i, below, w[4])
-            + _pass_between(T, driving, tables, 2, cell_type, above_type, i, above, w[5])
-        )
-    elif weighted:
-        w = _weights_of(body, i)
-        total = (
-            links[0, cell_type, west_type] * w[0] * (driving[west] - here)
-            + links[0, cell_type, east_type] * w[1] * (driving[east] - here)
-            + links[1, cell_type, south_type] * w[2] * (driving[south] - here)
-            + links[1, cell_type, north_type] * w[3] * (driving[north] - here)
-            + links[2, cell_type, below_type] * w[4] * (driving[below] - here)
-            + links[2, cell_type, above_type] * w[5] * (driving[above] - here)
-        )
-    else:
-        total = (
-            links[0, cell_type, west_type] * (driving[west] - here)
-            + links[0, cell_type, east_type] * (driving[east] - here)
-            + links[1, cell_type, south_type] * (driving[south] - here)
-            + links[1, cell_type, north_type] * (driving[north] - here)
-            + links[2, cell_type, below_type] * (driving[below] - here)
-            + links[2, cell_type, above_type] * (driving[above] - here)
-        )
-    if cell_type >= body.first_heated:
-        total = step.heat[cell_type] + total
-    if body.void_condition >= 0 and cell_type != void:
-        free = (
-            *(west_type == void, east_type == void, south_type == void, north_type == void),
-            *(below_type == void, above_type == void),
-        )
-        if free[0] or free[1] or free[2] or free[3] or free[4] or free[5]:
-            total += pass_to_void(T[i], driving[i], body, tables, step, exposed, i, cell_type, free)
-    return total
-
-
-@inlined
-def _weights_of(body: CompiledBody, i: int) -> Any:
-    """The weights of a cell's links towards x−, x+, …, z+."""
-    w = body.weights[rank_of(body.bits, body.before, i)]
-    return w[0], w[1], w[2], w[3], w[4], w[5]
-
-
-@inlined
-def _pass_between(
-    T: Any, driving: Any, tables: CompiledTables, axis: int, cell_type: int, other: int, i: int, there: int, weight: Any
-) -> Any:
-    """The heat from a neighbour into a cell, in K of the cell; see drop_between() in composite/varying.cuh."""
-    if tables.bases[cell_type] == tables.bases[other]:
-        return tables.links[axis, cell_type, other] * (driving[there] - driving[i])
-    return _pass_between_materials(T, tables, axis, cell_type, other, i, there, weight)
+def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Do a step of some rows."""
+    _sum_runs(plan, step, rows, T)
+    _sum_odd_cells(plan, step, rows, T)
+    if plan.surface_x:
+        add_void(plan, tile, step, rows, T)
+    add_faces(plan, tile, step, rows, T)
+    _finish(plan, step, rows, T, T_new)
 
 
 @compiled
-def _pass_between_materials(
-    T: Any, tables: CompiledTables, axis: int, cell_type: int, other: int, i: int, there: int, weight: Any
-) -> Any:
-    half, further = tables.halves[cell_type, axis, CONDUCTANCE], tables.halves[other, axis, CONDUCTANCE]
-    if half == 0 or further == 0:
-        return half - half
-    degrees, conducting = state(tables, cell_type, T[i])
-    degrees_there, conducting_there = state(tables, other, T[there])
-    one = tables.one[0]
-    contact = tables.resistances[cell_type, other] * weight
-    resistance = one / (half * conducting) + one / (further * conducting_there) + contact
-    return tables.halves[cell_type, axis, GAIN] / resistance * (degrees_there - degrees)
+def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+    """Sum over neighbours and sources as if each cell had the stencil of its run."""
+    stride, first, ends, stencils = (
+        plan.stride,
+        ints_at(plan.run_first),
+        ints_at(plan.run_end),
+        ints_at(plan.run_stencil),
+    )
+    heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
+    row = 0
+    while row < rows.size:
+        if ints_at(plan.dense_of)[first_row + row] >= 0:
+            _sum_dense_row(plan, rows, row, ints_at(plan.dense_of)[first_row + row], heat, T)
+            row += 1
+            continue
+        of_row, count, x = first_row + row, 1, np.int64(0)
+        run, end_run = first[of_row], first[of_row + 1]
+        if end_run == run + 1:
+            # Rows of one stencil are one run; the padding between them is summed but not used.
+            while row + count < rows.size:
+                other = first[of_row + count]
+                alike = first[of_row + count + 1] == other + 1 and stencils[other] == stencils[run]
+                if not alike or ints_at(plan.dense_of)[of_row + count] >= 0:
+                    break
+                count += 1
+        while run < end_run:
+            stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
+            # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
+            n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
+            here, out = rows.here + plan.potentials + at, plan.sums + at
+            below, above = rows.below + plan.potentials + at, rows.above + plan.potentials + at
+            around, c = (below, here - stride, here, here + stride, above), behind(reals_at(plan.c, T), 7 * stencil)
+            if plan.scheme == SEVEN_TERM:
+                sum_seven_term(c, T, around, stride, T, out, stride, (1, n))
+            else:
+                sum_increments(c, T, around, stride, T, out, stride, (1, n))
+            own = bytes_at(plan.own)[stencil]
+            if own >= plan.first_heated:
+                add_constant(heat[own], T, out, n)
+            x, run = end, run + 1
+        row += count
+
+
+@compiled
+def _sum_dense_row(plan: Any, rows: RowBlock, row: int, dense: int, heat: Any, T: Any) -> None:
+    """The same for one row with the coefficients of its cells."""
+    at, sums = row * plan.stride, plan.sums + row * plan.stride
+    here, below, above = rows.here + at, rows.below + at, rows.above + at
+    c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
+    sum_dense(c, plan.dense_stride, T, (below, here - plan.stride, here, here + plan.stride, above), sums)
+    for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
+        begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
+        add_constant(heat[ints_at(plan.dense_type)[stretch]], T, sums + begin, end - begin)
+
+
+@compiled
+def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+    """The same for cells with other stencils."""
+    stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
+    heat = behind(reals_at(plan.heat, T), step * plan.heat_stride)
+    for row in range(rows.size):
+        for odd in range(first[first_row + row], first[first_row + row + 1]):
+            stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
+            here, below, above = rows.here + at, rows.below + at, rows.above + at
+            if plan.potentials == 0:
+                c = behind(reals_at(plan.c, T), 7 * stencil)
+                total = sum_constant(c, T, here, here - stride, here + stride, below, above)
+            else:
+                around = (here - 1, here + 1, here - stride, here + stride, below, above)
+                total = sum_varying(plan, T, stencil, here, around)
+            own = bytes_at(plan.own)[stencil]
+            T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
+
+
+@compiled
+def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Make new values from the sums."""
+    z, y, count, _, here, _, new, new_stride = rows
+    nx, stride, sums = plan.nx, plan.stride, plan.sums
+    factor = reals_at(plan.factors, T)[step * plan.factors_stride]
+    runs, n = (1, (count - 1) * stride + nx) if new_stride == stride else (count, nx)
+    for run in range(runs):
+        at, out = run * stride, new + run * new_stride
+        if plan.scheme == SEVEN_TERM:
+            copy_row(T, sums + at, T_new, out, n)
+        elif plan.has_base and plan.base:
+            add_scaled(reals_at(plan.base, T), out, factor, T, sums + at, T_new, out, n)
+        elif plan.has_base:
+            scale(factor, T, sums + at, T_new, out, n)
+        elif plan.scheme == INCREMENTS:
+            add_scaled(T, here + at, factor, T, sums + at, T_new, out, n)
+    if plan.scheme == STOCHASTIC:
+        for row in range(count):
+            at, out, number = row * stride, new + row * new_stride, plan.first_step + step
+            copy_row(T, sums + at, T_new, out, nx)
+            round_increments(T, here + at, T_new, out, nx, wrap(z, plan.nz), wrap(y, plan.ny) + row, number)
+
+
+@compiled
+def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
+    """Look up the potentials of a plane."""
+    if plan.potentials == 0:
+        return
+    first, ends, stencils = ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
+    for y in range(from_y, to_y):
+        of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), np.int64(0)
+        for run in range(first[of_row], first[of_row + 1]):
+            end = np.int64(ends[run])
+            look_up(plan, T, start + y * plan.stride + x, end - x, np.int64(bytes_at(plan.own)[stencils[run]]))
+            x = end
+    set_row_ends(plan, T, start + plan.potentials + from_y * plan.stride, to_y - from_y)
+    set_end_rows(plan, T, start + plan.potentials, from_y, to_y)
+
+
+_sweep_tiles = sweeping(_advance_rows, _complete_plane)
+
+
+@kept(**OPTIONS)
+def advance(
+    plans: Any,
+    field: Any,
+    other: Any,
+    first_sweep: int,
+    end_sweep: int,
+    memory: Any,
+    worker: int,
+    other_sources: str = _OTHER_SOURCES,
+) -> None:
+    """Do one worker's share of some sweeps; see :func:`heatsim.kernels.cpu.march.sweeping`.
+
+    ``other_sources`` is part of numba's cache key; do not pass it.
+    """
+    _sweep_tiles(plans, field, other, first_sweep, end_sweep, memory, worker)

@@ -1,7 +1,7 @@
 """Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.physics.mixed_cells import MixedCells
+from heatsim.physics.sources import BeamRows
 
 Field = NDArray[Any]
 Sums = NDArray[np.float64]
@@ -28,6 +29,7 @@ class HostBody:
         first_heated: the first type with sources.
         void, void_condition: the type of void, and the condition on surfaces towards it; −1 if there is none.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
+        open_faces: which faces of the box let heat through.
     """
 
     cells: NDArray[np.uint8]
@@ -42,6 +44,7 @@ class HostBody:
     void: int
     void_condition: int
     enthalpies: EnthalpyTables
+    open_faces: tuple[bool, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ class LinkTables:
 
 @dataclass(frozen=True, eq=False)
 class StepRow:
-    """Data that change from step to step. Numbers are in the field's precision.
+    """Data of one step. Numbers are in the field's precision.
 
     Attributes:
         conditions: the six numbers of each condition, shape (conditions, 6).
@@ -79,6 +82,63 @@ class StepRow:
     heat: Field
     beams: Sequence[Field]
     factor: Any
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """Data of several steps. Numbers are in the field's precision; arrays of one row hold for all steps.
+
+    Attributes:
+        count: number of steps.
+        conditions, held, heat: as in :class:`StepRow`, with an axis for the steps in front.
+        factors: those of the steps, shape (count or 1,).
+        beams: what beams bring; see :class:`heatsim.physics.sources.BeamRows`.
+        face_shapes: the shapes of the ledger's sums.
+    """
+
+    count: int
+    conditions: Field
+    held: Field
+    heat: Field
+    factors: Field
+    beams: Sequence[BeamRows]
+    face_shapes: Sequence[tuple[int, int]]
+
+    def __getitem__(self, some: slice) -> "StepRows":
+        """The data of some of the steps."""
+
+        def of(part: Field) -> Field:
+            return part[some] if len(part) > 1 else part
+
+        beams = []
+        for beam in self.beams:
+            u, v = map(of, beam.weights)
+            beams.append(replace(beam, first=of(beam.first), weights=(u, v)))
+        return StepRows(
+            count=len(range(self.count)[some]),
+            conditions=of(self.conditions),
+            held=of(self.held),
+            heat=of(self.heat),
+            factors=of(self.factors),
+            beams=beams,
+            face_shapes=self.face_shapes,
+        )
+
+    def row(self, step: int) -> StepRow:
+        """The data of one step."""
+        beams = [np.zeros((0, 0), dtype=self.factors.dtype) for _ in range(6)]
+        for beam in self.beams:
+            if not beams[beam.face].size:
+                beams[beam.face] = np.zeros(self.face_shapes[beam.face], dtype=self.factors.dtype)
+            u, v = (_of(weight, step) for weight in beam.weights)
+            first_u, first_v = _of(beam.first, step)
+            beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        conditions, held, heat = (_of(part, step) for part in (self.conditions, self.held, self.heat))
+        return StepRow(conditions, held, heat, beams, _of(self.factors, step))
+
+
+def _of(rows: Field, step: int) -> Any:
+    return rows[min(step, len(rows) - 1)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,107 +1,184 @@
-"""Arguments of the compiled CPU functions for composite bodies. Arrays of cells are 1-d."""
+"""The plan of the compiled CPU kernel for composite bodies, and what it needs of a single cell."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-from heatsim.kernels.cpu.rows import OPTIONS
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.kernels.cpu.march import RowBlock
+from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, constant, get, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 
-CELL_TYPE = INTERIOR - 1
+# Fields of a plan besides those of march.py. Tables have the shapes of their classes; what changes from step to step
+# has a stride, the numbers from one step to the next: 0 if one row holds for all steps.
+PLAN = (
+    *MARCH,
+    # An index of SCHEMES, the number of the call's first step, the first type with sources.
+    *("scheme", "first_step", "first_heated"),
+    # Parts of a worker's memory: from a cell to its potential, 0 if no material varies with temperature; where the sums
+    # of some rows begin, and the numbers of some surfaces.
+    *("potentials", "sums", "surfaces"),
+    # Class CompositeLayout.
+    *("run_first", "run_end", "run_stencil", "odd_first", "odd_x", "odd_stencil"),
+    *("dense_of", "dense_first", "dense_begin", "dense_end", "dense_type"),
+    *(
+        "surface_first",
+        "surface_row",
+        "surface_x",
+        "surface_type",
+        "surface_weight",
+        "surface_rank",
+        "surface_last",
+        "own",
+        "around",
+        "weights",
+        "between",
+    ),
+    # c0…c6 of each stencil, c1…c6 of dense rows in stretches of ``dense_stride``, the half cells behind void
+    # surfaces; classes LinkTables and EnthalpyTables.
+    *(
+        "types",
+        "dense_c",
+        "dense_stride",
+        "c",
+        "surface_conductance",
+        "surface_share",
+        "links",
+        "halves",
+        "places",
+        "bases",
+        "potential_table",
+        "states",
+        "resistances",
+    ),
+    # Class StepRows. Each beam: face, places and numbers of its weights along u and v.
+    *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
+    *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
+    # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
+    # the conductance, share and gain of its half cells.
+    *("faces", "scale", "void_condition", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
+    *("mixed_fractions", "exposed", "parts"),
+    # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
+    *("has_base", "base"),
+)
+FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS = tuple(range(8))
+BEAM_FIELDS = 5
+# Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
+CONDITION, HALF, PLACE = 6, 4, 3
 CONDUCTANCE, SHARE, GAIN = 0, 1, 2
-# For functions that take tuples of arrays: a call would pass the shape and strides of every array, which takes longer
-# than updating a cell.
-inlined: Any = njit(forceinline=True, **OPTIONS)
 
 
-class CompiledBody(NamedTuple):
-    """Data that all steps of a body share; see :class:`heatsim.kernels.cpu.composite_body.HostBody`.
-
-    Attributes:
-        nz, ny, nx: number of cells.
-        periodic_x, periodic_y, periodic_z: which axes wrap.
-        cells: the bytes, a 1-d array; empty if there is one type.
-        bits, before, weights: the cells with weighted surfaces.
-        scale: the reference temperature and the tolerance of surface temperatures, in K.
-        contacts: whether some of these surfaces are contacts.
-        first_heated: the first type with sources.
-        void, void_condition: the type of void, and the condition on surfaces towards it; −1 if there is none.
-        places, first, numbers, fractions: mixed cells; see :class:`heatsim.physics.mixed_cells.MixedCells`.
-    """
-
-    nz: int
-    ny: int
-    nx: int
-    periodic_x: bool
-    periodic_y: bool
-    periodic_z: bool
-    cells: Any
-    bits: Any
-    before: Any
-    weights: Any
-    scale: Any
-    contacts: bool
-    first_heated: int
-    void: int
-    void_condition: int
-    places: Any
-    first: Any
-    numbers: Any
-    fractions: Any
+@compiled
+def row_number(plan: Any, rows: RowBlock) -> int:
+    """The number of the first of some rows among all rows of the grid."""
+    z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
+    return z * int(plan.ny) + y
 
 
-class CompiledTables(NamedTuple):
-    """The coefficients of each type; see the classes LinkTables and EnthalpyTables of the NumPy oracle.
-
-    Attributes:
-        c: c0…c6 of a body of one type.
-        links: c_ab, shape (3, types, types).
-        halves: (conductance, share, gain, 0) of each type and axis, shape (types, 3, 4).
-        places, bases, potentials, states, resistances: tables of materials that vary with temperature, or empty arrays.
-        one: 1 in the field's precision.
-    """
-
-    c: Any
-    links: Any
-    halves: Any
-    places: Any
-    bases: Any
-    potentials: Any
-    states: Any
-    resistances: Any
-    one: Any
+@compiled
+def half_cell(plan: Any, T: Any, cell_type: int, axis: int) -> Any:
+    """(conductance, share, gain) of the half cell of a type along an axis."""
+    half = behind(reals_at(plan.halves, T), HALF * (3 * np.int64(cell_type) + axis))
+    return half[CONDUCTANCE], half[SHARE], half[GAIN]
 
 
-class CompiledStep(NamedTuple):
-    """Data that change from step to step.
-
-    Attributes:
-        conditions: the six numbers of each condition.
-        held: potential in K of each type at the ambient of each condition; no types if no material varies.
-        heat: heat of the sources in a cell of each type, in K.
-        number: number of the step.
-        scheme: an index of :data:`heatsim.physics.coefficients.SCHEMES`.
-        factor: length of the step / that for which the tables are made.
-    """
-
-    conditions: Any
-    held: Any
-    heat: Any
-    number: int
-    scheme: int
-    factor: Any
-
-
-@inlined
-def state(tables: CompiledTables, cell_type: int, content: Any) -> Any:
+@compiled
+def state(plan: Any, T: Any, cell_type: int, content: Any) -> Any:
     """(T − T_ref, k(T)/k(T_ref)) of a cell."""
-    if tables.bases.size == 0:
-        return content, tables.one[0]
-    places, states = tables.places, tables.states
-    steps = content * places[cell_type, 0]
+    if plan.potentials == 0:
+        return content, type(content)(1.0)
+    place = behind(reals_at(plan.places, T), PLACE * np.int64(cell_type))
+    steps = content * place[0]
     step = np.floor(steps)
-    step = step if step > places[cell_type, 1] else places[cell_type, 1]
-    step = step if step < places[cell_type, 2] else places[cell_type, 2]
-    entry, into = tables.bases[cell_type] + np.int64(step), steps - step
-    return states[entry, 0] + states[entry, 1] * into, states[entry, 2] + states[entry, 3] * into
+    step = step if step > place[1] else place[1]
+    step = step if step < place[2] else place[2]
+    entry, into = longs_at(plan.bases)[np.int64(cell_type)] + np.int64(step), steps - step
+    numbers = behind(reals_at(plan.states, T), 4 * entry)
+    return numbers[0] + numbers[1] * into, numbers[2] + numbers[3] * into
+
+
+@compiled
+def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, above: int) -> Any:
+    """c1·(T(x−) − T) + … + c6·(T(z+) − T) of one cell; arguments are indices."""
+    centre = T[here]
+    return (
+        c[1] * (T[here - 1] - centre)
+        + c[2] * (T[here + 1] - centre)
+        + c[3] * (T[south] - centre)
+        + c[4] * (T[north] - centre)
+        + c[5] * (T[below] - centre)
+        + c[6] * (T[above] - centre)
+    )
+
+
+@compiled
+def sum_dense(c: Any, n: int, T: Any, around: Any, new: int) -> None:
+    """The same of n cells in a row; their c1 … c6 are n numbers each, one after the other.
+
+    ``around`` are the indices of the first cell's neighbours in z− and y−, of the cell, and of those in y+ and z+.
+    """
+    whole_vectors()
+    below, south_of, here, north_of, above = around
+    i, west, east, south = np.uint64(here), np.uint64(here - 1), np.uint64(here + 1), np.uint64(south_of)
+    north, down, up, out, cells = np.uint64(north_of), np.uint64(below), np.uint64(above), np.uint64(new), np.uint64(n)
+    for x in range(cells):
+        centre, x2, x3 = get(T, i + x), x + cells, x + cells + cells
+        total = constant(c, x) * (get(T, west + x) - centre) + constant(c, x2) * (get(T, east + x) - centre)
+        total += constant(c, x3) * (get(T, south + x) - centre)
+        total += constant(c, x3 + cells) * (get(T, north + x) - centre)
+        total += constant(c, x3 + cells + cells) * (get(T, down + x) - centre)
+        total += constant(c, x3 + cells + cells + cells) * (get(T, up + x) - centre)
+        put(T, out + x, total)
+
+
+@compiled
+def sum_varying(plan: Any, T: Any, stencil: int, here: int, around: Any) -> Any:
+    """The same for a cell between materials that vary with temperature; ``around`` are x−, x+, …, z+."""
+    shift, between, own = plan.potentials, bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
+    c, centre = behind(reals_at(plan.c, T), 7 * stencil), T[here + shift]
+    degrees, conducting = state(plan, T, own, T[here])
+    total = -(centre - centre)
+    for side in range(6):
+        there = around[side]
+        if between >> side & 1:
+            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+            contact = reals_at(plan.resistances, T)[own * plan.types + other]
+            contact *= reals_at(plan.weights, T)[6 * stencil + side]
+            half, _, gain = half_cell(plan, T, own, side // 2)
+            further, _, _ = half_cell(plan, T, other, side // 2)
+            total += _pass_between(plan, T, (half, gain, degrees, conducting), further, other, there, contact)
+        else:
+            total += c[1 + side] * (T[there + shift] - centre)
+    return total
+
+
+@compiled
+def _pass_between(plan: Any, T: Any, cell: Any, further: Any, other: int, there: int, contact: Any) -> Any:
+    """The heat from a neighbour into a cell of another material, in K of the cell; see composite/varying.cuh.
+
+    ``cell``: conductance and gain of its half, T − T_ref, k(T)/k(T_ref). ``further`` is the neighbour's conductance.
+    """
+    half, gain, degrees, conducting = cell
+    if half == 0 or further == 0:
+        return half - half
+    degrees_there, conducting_there = state(plan, T, other, T[there])
+    one = type(half)(1.0)
+    resistance = one / (half * conducting) + one / (further * conducting_there) + contact
+    return gain / resistance * (degrees_there - degrees)
+
+
+@compiled
+def look_up(plan: Any, T: Any, here: int, n: int, cell_type: int) -> None:
+    """Look up the potentials of n cells of one material; ``here`` is the first."""
+    place = behind(reals_at(plan.places, T), PLACE * cell_type)
+    per_kelvin, first_step, last_step = place[0], place[1], place[2]
+    whole_vectors()
+    table, base = reals_at(plan.potential_table, T), longs_at(plan.bases)[cell_type]
+    i, out = np.uint64(here), np.uint64(here + plan.potentials)
+    for x in range(np.uint64(n)):
+        steps = get(T, i + x) * per_kelvin
+        step = np.floor(steps)
+        step = step if step > first_step else first_step  # also for NaN
+        step = step if step < last_step else last_step
+        entry = np.uint64(2 * (base + np.int64(step)))
+        value, rise = constant(table, entry), constant(table, entry + np.uint64(1))
+        put(T, out + x, value + rise * (steps - step))

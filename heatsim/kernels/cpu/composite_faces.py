@@ -1,211 +1,286 @@
-"""Heat of a composite body through the faces of the box and through surfaces towards void."""
+"""Heat of a composite body through the faces of the box and through surfaces towards void.
+
+Up to SURFACES of them are done together, as vectors (surface_rises.py).
+"""
 
 from typing import Any
 
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import (
-    CELL_TYPE,
-    CONDUCTANCE,
-    GAIN,
-    SHARE,
-    CompiledBody,
-    CompiledStep,
-    CompiledTables,
-    inlined,
+    BEAM_FIELDS,
+    BEAM_SUMS,
+    CONDITION,
+    CONDUCTANCES,
+    FACE_FIELDS,
+    GAINS,
+    IS_OPEN,
+    MAP,
+    SHARES,
+    SUMS,
+    TYPES,
+    half_cell,
+    row_number,
     state,
 )
-from heatsim.kernels.cpu.rows import compiled
+from heatsim.kernels.cpu.march import MarchTile, RowBlock
+from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
+from heatsim.kernels.cpu.rows import compiled, wrap
+from heatsim.kernels.cpu.surface_rises import (
+    BEAM_AT,
+    CONDUCTANCE_AT,
+    DEGREES_AT,
+    RISE_AT,
+    SHARE_AT,
+    SURFACES,
+    find_rises,
+    surface_rise,
+)
 from heatsim.physics import mixed_cells
-from heatsim.physics.boundary import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import FREE
 
-place_of: Any = inlined(mixed_cells.place_of)
-
-
-@inlined
-def pass_to_void(
-    content: Any,
-    driving: Any,
-    body: CompiledBody,
-    tables: CompiledTables,
-    step: CompiledStep,
-    exposed: Any,
-    i: int,
-    cell_type: int,
-    surfaces: Any,
-) -> Any:
-    """The heat into a cell through surfaces towards void, also added to the ledger.
-
-    ``surfaces`` has six flags, x−, x+, …, z+.
-    """
-    rank, number = rank_of(body.bits, body.before, i), body.void_condition
-    degrees, conducting = state(tables, cell_type, content)
-    gained = content - content
-    for side in range(6):
-        weight = body.weights[rank, side]
-        if surfaces[side] and weight != 0:
-            half, nothing = tables.halves[cell_type, side // 2], degrees - degrees
-            conductance = half[CONDUCTANCE] * conducting * weight
-            share, difference = _from_surface(
-                half, conductance, body, step, number, cell_type, degrees, conducting, driving, nothing
-            )
-            gained = gained + share * difference
-    if exposed.size:
-        exposed[rank] += np.float64(step.factor) * np.float64(gained)
-    return gained
-
-
-@inlined
-def _from_surface(
-    half: Any,
-    conductance: Any,
-    body: CompiledBody,
-    step: CompiledStep,
-    number: int,
-    cell_type: int,
-    degrees: Any,
-    conducting: Any,
-    driving: Any,
-    beam: Any,
-) -> Any:
-    """The heat from a surface with condition ``number`` into its cell, as (share, difference in K).
-
-    ``conductance`` is that of the half cell, divided by the area of the smooth surface.
-    """
-    condition = step.conditions[number]
-    if step.held.size and condition[FREE] == 0:
-        return half[SHARE], step.held[number, cell_type] - driving
-    return half[SHARE] * conducting, _surface_rise(condition, conductance, body.scale, degrees, beam)
-
-
-@inlined
-def rank_of(bits: Any, before: Any, cell: int) -> Any:
-    """Number of cells with weights before a cell."""
-    word = bits[cell // 32]
-    earlier = np.uint32(word & np.uint32((1 << (cell % 32)) - 1))
-    count = np.int64(before[cell // 32])
-    while earlier:
-        earlier = np.uint32(earlier & np.uint32(earlier - np.uint32(1)))
-        count += 1
-    return count
-
-
-@inlined
-def add_face(
-    T: Any,
-    driving: Any,
-    T_new: Any,
-    body: CompiledBody,
-    tables: CompiledTables,
-    step: CompiledStep,
-    of_face: Any,
-    face: int,
-    z: int,
-    y: int,
-) -> None:
-    """Add the heat through a face to the cells of a row that lie at it.
-
-    ``of_face``: the numbers of the cells' conditions, the flux of beams, and the ledger's sums of the face, of beams,
-    and of all parts of mixed cells.
-    """
-    numbers, beams, sums, beam_sums, parts = of_face
-    axis, far, first, end = face // 2, face % 2, 0, body.nx
-    if axis == 0:
-        first, end = (body.nx - 1, body.nx) if far else (0, 1)
-    place, n, periodic = first, body.nx, body.periodic_x
-    if axis == 1:
-        place, n, periodic = y, body.ny, body.periodic_y
-    elif axis == 2:
-        place, n, periodic = z, body.nz, body.periodic_z
-    if periodic or place != (n - 1 if far else 0):
-        return
-    start = (z * body.ny + y) * body.nx
-    v = y if axis == 2 else z
-    for x in range(first, end):
-        i, u = start + x, y if axis == 0 else x
-        cell_type = body.cells[i] & CELL_TYPE if body.cells.size else 0
-        half = tables.halves[cell_type, axis]
-        if half[CONDUCTANCE] == 0:
-            continue
-        number = numbers[v, u] if numbers.size else face
-        beam = beams[v, u] if beams.size else T[i] - T[i]
-        degrees, conducting = state(tables, cell_type, T[i])
-        from_beam = half[GAIN] * beam
-        if number == MIXED:
-            place = place_of(face, v * numbers.shape[1] + u)
-            cell = (half, cell_type, degrees, conducting, driving[i], beam, from_beam)
-            heat = _pass_parts(body, step, place, cell, parts)
-        else:
-            conductance = half[CONDUCTANCE] * conducting
-            share, difference = _from_surface(
-                half, conductance, body, step, number, cell_type, degrees, conducting, driving[i], beam
-            )
-            heat = share * difference
-        T_new[i] += heat
-        if sums.size:
-            sums[v, u] += np.float64(step.factor) * (np.float64(heat) - np.float64(from_beam))
-        if beam_sums.size:
-            beam_sums[v, u] += np.float64(step.factor) * np.float64(from_beam)
+place_of: Any = compiled(mixed_cells.place_of)
 
 
 @compiled
-def _pass_parts(body: CompiledBody, step: CompiledStep, place: int, cell: Any, parts: Any) -> Any:
-    """The heat into a cell through the parts of its face, also added to the ledger."""
-    half, cell_type, degrees, conducting, driving, beam, from_beam = cell
-    low, high = 0, len(body.places) - 1
+def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+    """Add the heat through surfaces towards void to the sums of some rows."""
+    first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
+    surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
+    condition = _condition(plan, T, step, plan.void_condition)
+    held = varies and condition[FREE] == 0
+    for j in range(SURFACES):
+        surface[BEAM_AT + j] = gained
+    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
+    for first in range(begin, end, SURFACES):
+        count = end - first if end - first < SURFACES else SURFACES
+        conductance = behind(reals_at(plan.surface_conductance, T), first)
+        share = behind(reals_at(plan.surface_share, T), first)
+        row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
+        for j in range(count):
+            surface[DEGREES_AT + j] = T[rows.here + (row[j] - first_row) * plan.stride + x[j]]
+        if varies:
+            cell_types = behind(bytes_at(plan.surface_type), first)
+            for j in range(count):
+                cell_type, at = np.int64(cell_types[j]), (row[j] - first_row) * plan.stride + x[j]
+                if held:
+                    at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
+                    surface[RISE_AT + j] = at_ambient - T[rows.here + at + plan.potentials]
+                _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
+                surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
+            conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
+        if not held:
+            find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
+        gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
+
+
+@compiled
+def _enter_void(
+    plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, some: Any, share: Any, gained: Any
+) -> Any:
+    """Add the heat of some void surfaces to the sums and to the ledger.
+
+    ``some`` are the first and how many; ``gained`` is the heat of the cell to which the first belongs, so far. Returned
+    is that of the last one's cell, 0 if it is complete.
+    """
+    first, count = some
+    row, x, rank = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first), plan.surface_rank
+    is_last, ledger, rise = (
+        behind(bytes_at(plan.surface_last), first),
+        doubles_at(plan.exposed),
+        plan.surfaces + RISE_AT,
+    )
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    # Rows are counted from the first one on.
+    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.exposed == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for j in range(count):
+        gained = gained + share[j] * T[rise + j]
+        if is_last[j]:
+            T[plan.sums + (row[j] - first_row) * plan.stride + x[j]] += gained
+            if first_owned <= row[j] - first_row < end_owned:
+                ledger[ints_at(rank)[first + j]] += factor * np.float64(gained)
+            gained = gained - gained
+    return gained
+
+
+@compiled
+def _enter_state(plan: Any, surface: Any, j: int, cell_type: int, conductance: Any, share: Any, held: bool) -> None:
+    """Replace the content of a surface's cell by its temperature, and enter what follows from its conductivity."""
+    degrees, conducting = state(plan, surface, cell_type, surface[DEGREES_AT + j])
+    surface[DEGREES_AT + j] = degrees
+    surface[CONDUCTANCE_AT + j] = conductance * conducting
+    surface[SHARE_AT + j] = share if held else share * conducting
+
+
+@compiled
+def _condition(plan: Any, T: Any, step: int, number: int) -> Any:
+    """The six numbers of a condition."""
+    return behind(reals_at(plan.conditions, T), step * plan.conditions_stride + CONDITION * number)
+
+
+@compiled
+def _held(plan: Any, T: Any, step: int, number: int, cell_type: int) -> Any:
+    """The potential of cells of a type at the temperature of a held surface."""
+    return reals_at(plan.held, T)[step * plan.held_stride + number * plan.types + cell_type]
+
+
+@compiled
+def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+    """Add the heat through the faces of the box to the sums of some rows."""
+    nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.size
+    z, y = wrap(rows.z, nz), wrap(rows.y, ny)
+    first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
+    if not tile.first_z <= rows.z < tile.end_z:
+        first_owned, end_owned = 0, 0
+    # Faces in the order of composite/composite.cuh, so that edges and corners have the same bits.
+    for face in range(6):
+        far, axis = face % 2, face // 2
+        if not longs_at(plan.faces)[len(FACE_FIELDS) * face + IS_OPEN]:
+            continue
+        if (axis == 1 and (y + count != ny if far else y != 0)) or (axis == 2 and z != (nz - 1) * far):
+            continue
+        # Lines of cells of the face: a column of all rows across x, else rows.
+        first, end = (0, count) if axis == 2 else ((count - 1) * far * axis, (count - 1) * far * axis + 1)
+        for row in range(first, end):
+            x, n, distance = ((nx - 1) * far, count, stride) if axis == 0 else (0, nx, 1)
+            owned = (max(first_owned, 0), end_owned)
+            if axis > 0:
+                owned = (0, nx if first_owned <= row < end_owned else 0)
+            at = row * stride + x
+            place = (y + row if axis == 2 else z, y if axis == 0 else 0)
+            _add_line(plan, step, T, face, place, n, (rows.here + at, plan.sums + at, distance), owned)
+
+
+@compiled
+def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line: Any, owned: Any) -> None:
+    """Add the heat through a face to a line of its cells.
+
+    Args:
+        plan: the plan.
+        step: the step of the call.
+        T: the ring.
+        face: the face.
+        place: the place (v, u) on it of the line's first cell; the line runs along u.
+        n: number of cells.
+        line: where the first cell is in the ring, where its sum is, and the distance to the next cell.
+        owned: the first cell whose heat is added to the ledger, and one after the last.
+    """
+    width, fields = plan.ny if face < 2 else plan.nx, behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    first = place[0] * width + place[1]
+    numbers = behind(bytes_at(fields[MAP]), first)
+    k = 0
+    while k < n:
+        number, end = np.int64(face), min(k + SURFACES, n)
+        if fields[MAP]:
+            number, most = np.int64(numbers[k]), end
+            end = k + 1
+            while number != MIXED and end < most and numbers[end] == number:
+                end += 1
+        here, sums = behind(T, line[0] + k * line[2]), behind(T, line[1] + k * line[2])
+        some = (first + k, end - k, max(owned[0] - k, 0), min(owned[1], end) - k)
+        _gather_beams(plan, step, T, face, (place[0], place[1] + k), end - k)
+        _add_cells(plan, step, T, face, number, some, (here, sums, line[2]))
+        k = end
+
+
+@compiled
+def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, line: Any) -> None:
+    """Add the heat of one condition, or of the conditions that share a cell.
+
+    ``some`` are the place of the first cell on the face, the number of cells, and which of them are recorded.
+    """
+    surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    place, count, first_recorded, end_recorded = some
+    here, sums, distance = line
+    condition = _condition(plan, T, step, number if number != MIXED else 0)
+    varies = plan.potentials > 0
+    held = varies and condition[FREE] == 0 and number != MIXED
+    conductance, share = behind(reals_at(fields[CONDUCTANCES], T), place), behind(reals_at(fields[SHARES], T), place)
+    gain, degrees = behind(reals_at(fields[GAINS], T), place), here
+    if varies or distance > 1:
+        for j in range(count):
+            surface[DEGREES_AT + j] = here[j * distance]
+        degrees = behind(surface, DEGREES_AT)
+    if varies:
+        for j in range(count):
+            cell_type = np.int64(bytes_at(fields[TYPES])[place + j]) if fields[TYPES] else 0
+            if held:
+                surface[RISE_AT + j] = _held(plan, T, step, number, cell_type) - here[j * distance + plan.potentials]
+            _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
+        conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
+    if number == MIXED:
+        cell = (degrees[0], conductance[0], share[0], gain[0] * surface[BEAM_AT])
+        surface[RISE_AT] = _pass_parts(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
+        surface[SHARE_AT] = type(surface[RISE_AT])(1.0)
+        share = behind(surface, SHARE_AT)
+    elif not held:
+        find_rises(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
+    for j in range(count):
+        sums[j * distance] += share[j] * surface[RISE_AT + j]
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    ledger, of_beams = behind(doubles_at(fields[SUMS]), place), behind(doubles_at(fields[BEAM_SUMS]), place)
+    if fields[SUMS]:
+        for j in range(first_recorded, end_recorded):
+            heat, from_beam = share[j] * surface[RISE_AT + j], gain[j] * surface[BEAM_AT + j]
+            ledger[j] += factor * (np.float64(heat) - np.float64(from_beam))
+    if fields[BEAM_SUMS]:
+        for j in range(first_recorded, end_recorded):
+            of_beams[j] += factor * np.float64(gain[j] * surface[BEAM_AT + j])
+
+
+@compiled
+def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
+    """The flux of beams at cells of a face from a place (v, u) on, in W/m²."""
+    flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
+    weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
+    starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
+    for j in range(count):
+        flux[j] = type(flux[j])(0.0)
+    for number in range(plan.beam_count):
+        beam, first_u, first_v = (
+            behind(longs_at(plan.beams), BEAM_FIELDS * number),
+            starts[2 * number],
+            starts[2 * number + 1],
+        )
+        if beam[0] == face and first_v <= v < first_v + beam[4]:
+            along_v, along_u = weights[beam[3] + v - first_v], beam[1] - first_u
+            for cell in range(max(u, first_u), min(u + count, first_u + beam[2])):
+                flux[cell - u] += along_v * weights[along_u + cell]
+
+
+@compiled
+def _pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
+    """The heat into a cell of a face through the parts of its surface, also added to the ledger.
+
+    ``cell`` holds its temperature, the conductance and share of its half, and the heat of beams.
+    """
+    degrees, conductance, share, from_beam = cell
+    surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    places, number_of_cell = longs_at(plan.mixed_places), place_of(face, place)
+    factor = reals_at(plan.factors, T)[step * plan.factors_stride]
+    cell_type = np.int64(bytes_at(fields[TYPES])[place]) if fields[TYPES] else 0
+    _, whole_share, _ = half_cell(plan, T, cell_type, face // 2)
+    gained = -(factor - factor)
+    low, high = 0, plan.mixed_cells - 1
     while low < high:
         middle = (low + high) // 2
-        if body.places[middle] < place:
+        if places[middle] < number_of_cell:
             low = middle + 1
         else:
             high = middle
-    gained = -(degrees - degrees)
-    for part in range(body.first[low], body.first[low + 1]):
-        number, fraction = body.numbers[part], body.fractions[part]
-        share, difference = _from_surface(
-            half, half[CONDUCTANCE] * conducting, body, step, number, cell_type, degrees, conducting, driving, beam
-        )
-        passing = fraction * (share * difference)
-        if parts.size:
-            parts[part] += np.float64(step.factor) * (np.float64(passing) - np.float64(fraction * from_beam))
+    for part in range(longs_at(plan.mixed_first)[low], longs_at(plan.mixed_first)[low + 1]):
+        number, fraction = longs_at(plan.mixed_numbers)[part], reals_at(plan.mixed_fractions, T)[part]
+        condition = _condition(plan, T, step, number)
+        if plan.potentials > 0 and condition[FREE] == 0:
+            passing = fraction * (whole_share * (_held(plan, T, step, number, cell_type) - here[plan.potentials]))
+        else:
+            rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[BEAM_AT])
+            passing = fraction * (share * rise)
+        if recorded and plan.parts:
+            of_part = np.float64(passing) - np.float64(fraction * from_beam)
+            doubles_at(plan.parts)[part] += np.float64(factor) * of_part
         gained = gained + passing
     return gained
-
-
-@compiled
-def _surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.boundary.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
-    reference, tolerance = scale[0], scale[1]
-    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
-    zero = T - T
-    to_ambient = condition[AMBIENT] - T
-    flux = free * (condition[FLUX] + beam)
-    linear = film * to_ambient + flux
-    losses = free * conductance + film
-    if not emission > zero:
-        return linear / losses
-
-    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
-    a = T + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    driving = exchange * to_surroundings + linear
-    twice, double = emission + emission, a + a
-    slope = (twice + twice) * (a * a * a) + losses
-    step = driving / slope
-    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-    if abs(second) <= tolerance and min(a, a + step) > zero:
-        return step - step * second
-
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-    most = max(max(to_ambient, zero), hottest - T)
-    rise = min(driving / (losses + exchange), most)
-    for _ in range(NEWTON_STEPS):
-        a = max(T + rise + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
-        change = excess / ((twice + twice) * (a * a * a) + losses)
-        rise = min(rise + change, most)
-        if abs(change) <= tolerance * abs(rise):
-            break
-    return rise

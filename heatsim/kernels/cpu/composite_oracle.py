@@ -4,23 +4,22 @@ Both do the operations of composite/composite.cuh in the same order and without 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
-from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
-from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_threads, neighbours, rounded_sum
-from heatsim.physics.boundary import FREE, TOLERANCES, surface_rise
+from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow, StepRows
+from heatsim.kernels.cpu.composite_layout import weighted_cells
+from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.surface_balance import FREE, surface_rise
 
 Field = NDArray[Any]
-# Memory of the numba kernel for the potentials of a body whose materials vary with temperature.
-_potentials_of: WeakKeyDictionary[HostBody, Field] = WeakKeyDictionary()
 
 
 class Inside(NamedTuple):
@@ -109,17 +108,12 @@ def _steps(
     return enthalpies.bases[cell_type] + step.astype(np.int64), steps - step
 
 
-def _weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
-    """The cells with weights, in the order of the weights."""
-    return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
-
-
 def _link_weights(body: HostBody, T: Field) -> Field:
     """The weights of links towards x−, x+, …, z+, shape (6, nz, ny, nx), or (6, 1, 1, 1) if all are 1."""
     if not body.contacts:
         return np.ones((6, 1, 1, 1), dtype=T.dtype)
     weights = np.ones((6, T.size), dtype=T.dtype)
-    weights[:, _weighted_cells(body, T.size)] = body.weights.T
+    weights[:, weighted_cells(body, T.size)] = body.weights.T
     return weights.reshape(6, *T.shape)
 
 
@@ -185,7 +179,7 @@ def _add_exposed(
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
-    places = _weighted_cells(body, total.size)
+    places = weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
     heat = np.zeros_like(cells.T)
     for side in range(6):
@@ -229,59 +223,53 @@ def _add_face(
         ledger.beams[face][...] += np.float64(row.factor) * from_beam
 
 
-def advance_numba(
+def _advance_numpy(
     T: Field,
     T_new: Field,
     periodic: tuple[bool, bool, bool],
     body: HostBody,
     tables: LinkTables,
-    row: StepRow,
-    step: int,
+    steps: StepRows,
+    first: int,
     ledger: Entries,
     scheme: Scheme,
     base: Field | None = None,
-) -> None:
-    """One step of the whole field, T to T_new.
+) -> tuple[Field, Field]:
+    for step in range(steps.count):
+        advance_numpy(
+            T, T_new, periodic, body, tables, steps.row(step), first + step & 0xFFFFFFFF, ledger, scheme, base
+        )
+        T, T_new = T_new, T
+    return T, T_new
 
-    With ``base``, T_new = base + factor·increments; an empty array stands for 0. It needs increments.
-    """
+
+def _advance_numba(
+    T: Field,
+    T_new: Field,
+    periodic: tuple[bool, bool, bool],
+    body: HostBody,
+    tables: LinkTables,
+    steps: StepRows,
+    first: int,
+    ledger: Entries,
+    scheme: Scheme,
+    base: Field | None = None,
+) -> tuple[Field, Field]:
     # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
-    from heatsim.kernels.cpu import composite_cells as compiled
+    from heatsim.kernels.cpu.composite_plan import make_plan
+    from heatsim.kernels.cpu.surface_rises import ROOM
 
-    choose_threads(T.size)
-    enthalpies, c, driving = body.enthalpies, tables.c, T
-    if enthalpies.vary:
-        c = np.concatenate((c[:1], np.repeat(tables.links[:, 0, 0], 2)))
-        if body not in _potentials_of:
-            _potentials_of[body] = np.empty_like(T)
-        driving = _potentials_of[body]
-    nz, ny, nx = T.shape
-    scale = np.array([body.reference, TOLERANCES[T.dtype.name]], dtype=T.dtype)
-    numbers = (body.contacts, body.first_heated, body.void, body.void_condition)
-    mixed = (body.mixed.places, body.mixed.first, body.mixed.numbers, body.mixed.fractions)
-    cells: tuple[Any, ...] = (body.cells.reshape(-1), body.bits, body.before, body.weights, scale, *numbers, *mixed)
-    of_enthalpies = (
-        enthalpies.places,
-        enthalpies.bases,
-        enthalpies.potentials,
-        enthalpies.states,
-        enthalpies.resistances,
-        np.ones(1, dtype=T.dtype),
-    )
-    advance: Any = composite.advance
-    advance(
-        *(field.reshape(-1) for field in (T, driving, T if base is None else base, T_new)),
-        compiled.CompiledBody(nz, ny, nx, *periodic, *cells),
-        compiled.CompiledTables(c, tables.links, tables.halves, *of_enthalpies),
-        compiled.CompiledStep(row.conditions, row.held, row.heat, step, SCHEMES.index(scheme), row.factor),
-        tuple(body.maps),
-        tuple(row.beams),
-        tuple(ledger.faces),
-        tuple(ledger.beams),
-        ledger.exposed,
-        ledger.parts,
-    )
+    fields = 2 if body.enthalpies.vary else 1
+    chosen = choose_tiling(T, periodic, steps.count, fields)
+    sums = fields * chosen.ring
+    surfaces = sums + chosen.rows * chosen.stride + chosen.margin
+    plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, chosen, sums, surfaces)
+    return run_sweeps(partial(composite.advance, plan.record), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 
-COMPOSITE_KERNELS: dict[str, Callable[..., None]] = {"numpy": advance_numpy, "numba": advance_numba}
+# kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps; the first has number
+# ``first``. It returns (result, other array); the other array has no useful contents. With one step the result
+# is in T_new and T is unchanged. With ``base``, one step sets T_new = base + factor·increments; an empty array stands
+# for 0. It needs increments.
+COMPOSITE_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -6,6 +6,7 @@ float64 array per face; it is empty if the face is not recorded.
 """
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -16,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu import tiling
+from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 
-# With fewer cells, a step of a composite body ends before a second core has started: on a busy two-core machine threads
-# wait 50 to 250 µs per step for each other.
+# With fewer cells, one core is done before a second has started: on a busy two-core machine threads wait 50 to 250 µs
+# for each other.
 _CELLS_FOR_THREADS = 2**16
 
 # Shapes of the ledger's arrays, faces in the order x_min, x_max, y_min, y_max, z_min, z_max.
@@ -136,28 +138,57 @@ def _advance_numba(
 ) -> tuple[Field, Field]:
     # numba's import takes half a second.
     from heatsim.kernels.cpu import blocked
+    from heatsim.kernels.cpu.plan import KernelPlan
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
-    chosen = tiling.choose(T.shape, periodic, T.itemsize, len(f), _thread_count())
-    sweeps = -(-len(f) // chosen.depth)
-    nz, ny, nx = T.shape
-    periodic_x, periodic_y, periodic_z = periodic
+    chosen = choose_tiling(T, periodic, len(f))
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    plan = blocked.BlockPlan(
-        *(nz, ny, nx, periodic_x, periodic_y, periodic_z, SCHEMES.index(scheme), step, _of_each(c, len(f)), f, g),
-        *(x_min, x_max, y_min, y_max, z_min, z_max, sweeps, chosen.workers),
-        *(chosen.tile_y, chosen.tile_z, chosen.rows, chosen.stride, chosen.margin),
-    )
-    rings = _zeros_from_a_line((chosen.workers, chosen.ring), T.dtype)
-    run = partial(blocked.advance, plan, T.reshape(-1), T_new.reshape(-1))
+    values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
+    sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
+    plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
+    return run_sweeps(partial(blocked.advance, plan.record), T, T_new, len(f), chosen, chosen.ring)
+
+
+def choose_tiling(T: Field, periodic: tuple[bool, bool, bool], steps: int, fields: int = 1) -> Tiling:
+    """The tiling for a number of steps of a field, on all cores.
+
+    Args:
+        T: the field.
+        periodic: which axes wrap.
+        steps: number of steps of the call.
+        fields: values of a cell that a tile keeps.
+    """
+    return tiling.choose(T.shape, periodic, T.itemsize, steps, _thread_count(), fields)
+
+
+def run_sweeps(
+    advance: Callable[..., None], T: Field, T_new: Field, steps: int, chosen: Tiling, memory: int
+) -> tuple[Field, Field]:
+    """Do the sweeps of a call on the threads of its tiling.
+
+    Args:
+        advance: (T, T_new, first_sweep, end_sweep, memory, worker) does a worker's share of some sweeps.
+        T: the field.
+        T_new: the array that the first sweep writes.
+        steps: number of steps.
+        chosen: the tiling.
+        memory: cells of a worker's memory.
+
+    Returns:
+        The result, and the other array.
+    """
+    sweeps = chosen.sweeps(steps)
+    memories = _memories((chosen.workers, -(-memory // chosen.margin) * chosen.margin), T.dtype)
+    run = partial(advance, T.reshape(-1), T_new.reshape(-1))
     if chosen.workers == 1:
-        run(0, sweeps, rings[0], 0)
+        run(0, sweeps, memories[0], 0)
     else:
         for sweep in range(sweeps):
             others = [
-                _threads().submit(run, sweep, sweep + 1, rings[worker], worker) for worker in range(1, chosen.workers)
+                _threads().submit(run, sweep, sweep + 1, memories[worker], worker)
+                for worker in range(1, chosen.workers)
             ]
-            run(sweep, sweep + 1, rings[0], 0)
+            run(sweep, sweep + 1, memories[0], 0)
             for other in others:
                 other.result()
     return (T, T_new) if sweeps % 2 == 0 else (T_new, T)
@@ -166,13 +197,6 @@ def _advance_numba(
 def _of_each(c: Field, steps: int) -> Field:
     """c0…c6 of each step, shape (steps, 7)."""
     return np.ascontiguousarray(np.broadcast_to(c, (steps, 7)))
-
-
-def choose_threads(cells: int) -> None:
-    """Let numba use all cores if the grid is large enough, else one."""
-    import numba
-
-    numba.set_num_threads(_thread_count() if cells >= _CELLS_FOR_THREADS else 1)
 
 
 def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
@@ -213,13 +237,21 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), "heatsim-cpu")
 
 
-def _zeros_from_a_line(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
-    """An array of zeros that begins at a cache line."""
-    line = tiling.LINE // dtype.itemsize
-    memory = np.zeros(shape[0] * shape[1] + line, dtype)
-    first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
-    return memory[first : first + shape[0] * shape[1]].reshape(shape)
+def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
+    """Memory of each worker, from a cache line on. It holds what the last call of this thread left there.
 
+    New memory costs a page fault for every 4 KiB, which takes as long as some steps.
+    """
+    line = tiling.LINE // dtype.itemsize
+    kept = vars(_kept).get("memory")
+    if kept is None or kept.dtype != dtype or kept.size < shape[0] * shape[1]:
+        memory = np.zeros(shape[0] * shape[1] + line, dtype)
+        first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
+        kept = _kept.memory = memory[first : first + shape[0] * shape[1]]
+    return kept[: shape[0] * shape[1]].reshape(shape)
+
+
+_kept = threading.local()
 
 # kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does one step for each row of f and g, beginning with number
 # ``step``; c has one row for all steps, or one for each. It returns (result, other array); the other array has no

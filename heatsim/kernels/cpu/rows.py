@@ -1,8 +1,9 @@
 """Operations on rows of cells for the CPU kernels: sums over neighbours, faces, rounding.
 
 The functions do for a row what stencil.cuh does for a cell, without fastmath and fma, so that results have the same
-bits as the NumPy oracle. Arrays are 1-d; a row begins at ``here`` in T, the values before the step, and at ``new`` in
-the array of new values. Loop indices are unsigned: the compiler does not vectorise loops whose index may be negative.
+bits as the NumPy oracle. Arrays are pointers (plan.py). A row begins at ``here`` in T, the values before the step, and
+at ``new`` in the array of new values. Loop indices are unsigned: the compiler does not vectorise loops whose index may
+be negative.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ intrinsic: Any = _intrinsic
 
 
 @intrinsic
-def _whole_vectors(typing_context: Any) -> Any:
+def whole_vectors(typing_context: Any) -> Any:
     """Let the loops of the calling function use 64-byte vectors if the CPU has them: LLVM prefers 32 bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -66,7 +67,7 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
         new_stride: cells from one run to the next in T_new.
         runs: number of runs, and their length in cells.
     """
-    _whole_vectors()
+    whole_vectors()
     below, south_of, here, north_of, above = around
     c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
@@ -89,7 +90,7 @@ def sum_seven_term(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: in
 @compiled
 def sum_increments(c: Any, T: Any, around: Any, stride: int, T_new: Any, new: int, new_stride: int, runs: Any) -> None:
     """c1·(T(x−) − T) + … + c6·(T(z+) − T); arguments as for :func:`sum_seven_term`."""
-    _whole_vectors()
+    whole_vectors()
     below, south_of, here, north_of, above = around
     c1, c2, c3, c4, c5, c6 = c[1], c[2], c[3], c[4], c[5], c[6]
     for run in range(runs[0]):
@@ -120,44 +121,58 @@ def add_face_column(
 
 @compiled
 def add_face_row(
-    f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, row: int, owned: bool
+    f: Any, g: Any, T: Any, here: int, total: Any, new: int, n: int, sums: Any, first: int, recorded: bool
 ) -> None:
-    """Add a face that contains all n cells of a row. If ``owned``, add the heat to a row of the face's sums."""
+    """Add a face that contains all n cells of a row; if ``recorded``, also to the face's sums from ``first`` on."""
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
         total[out + x] += f - g * T[i + x]
-    if owned and sums.size:
+    if recorded:
+        first_sum = np.uint64(first)
         for x in range(np.uint64(n)):
-            sums[row, x] += f - g * T[i + x]
+            sums[first_sum + x] += f - g * T[i + x]
 
 
 @compiled
 def add_increments(T: Any, here: int, total: Any, new: int, n: int) -> None:
     """Set total = T + total in a row."""
-    _whole_vectors()
+    whole_vectors()
     i, out = np.uint64(here), np.uint64(new)
     for x in range(np.uint64(n)):
         total[out + x] = T[i + x] + total[out + x]
 
 
 @compiled
-def add_scaled(base: Any, here: int, factor: Any, total: Any, new: int, n: int) -> None:
-    """Set total = base + factor·total in a row; an empty ``base`` stands for 0."""
-    _whole_vectors()
-    i, out = np.uint64(here), np.uint64(new)
-    if base.size == 0:
-        zero = factor - factor
-        for x in range(np.uint64(n)):
-            total[out + x] = factor * total[out + x] + zero
-        return
+def add_constant(value: Any, total: Any, new: int, n: int) -> None:
+    """Set total = value + total in a row."""
+    whole_vectors()
+    out = np.uint64(new)
     for x in range(np.uint64(n)):
-        total[out + x] = factor * total[out + x] + base[i + x]
+        total[out + x] = value + total[out + x]
+
+
+@compiled
+def add_scaled(base: Any, here: int, factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> None:
+    """Set T_new = base + factor·total in a row."""
+    whole_vectors()
+    i, j, out = np.uint64(here), np.uint64(at), np.uint64(new)
+    for x in range(np.uint64(n)):
+        T_new[out + x] = factor * total[j + x] + base[i + x]
+
+
+@compiled
+def scale(factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> None:
+    """Set T_new = 0 + factor·total in a row."""
+    whole_vectors()
+    j, out, zero = np.uint64(at), np.uint64(new), factor - factor
+    for x in range(np.uint64(n)):
+        T_new[out + x] = factor * total[j + x] + zero
 
 
 @compiled
 def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
     """Set total = T + total in a row, rounded stochastically by a hash of (step, cell)."""
-    _whole_vectors()
+    whole_vectors()
     scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
     i, out = np.uint64(here), np.uint64(new)
     h0 = np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F)

@@ -48,9 +48,25 @@ class Tiling:
     margin: int
     ring: int
 
+    def sweeps(self, steps: int) -> int:
+        """Number of sweeps for a number of steps."""
+        return -(-steps // self.depth)
+
+    def plan(self, shape: tuple[int, ...], periodic: tuple[bool, bool, bool], steps: int) -> dict[str, int]:
+        """The fields that march.py needs of a plan for a number of steps."""
+        names = ("nz", "ny", "nx", "periodic_x", "periodic_y", "periodic_z", "steps", "sweeps", "workers")
+        numbers = (*shape, *periodic, steps, self.sweeps(steps), self.workers)
+        own = {name: getattr(self, name) for name in ("tile_y", "tile_z", "rows", "stride", "margin")}
+        return dict(zip(names, map(int, numbers), strict=True)) | own
+
 
 def choose(
-    shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int, threads: int
+    shape: tuple[int, int, int],
+    periodic: tuple[bool, bool, bool],
+    itemsize: int,
+    steps: int,
+    threads: int,
+    fields: int = 1,
 ) -> Tiling:
     """The tiling with the least estimated time.
 
@@ -60,18 +76,24 @@ def choose(
         itemsize: bytes of a cell.
         steps: steps of one call.
         threads: available threads.
+        fields: values of a cell that a tile keeps.
     """
-    return _choose(shape, periodic, itemsize, min(steps, _MOST_STEPS), threads)
+    return _choose(shape, periodic, itemsize, min(steps, _MOST_STEPS), threads, fields)
 
 
 @cache
 def _choose(
-    shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, depth: int, threads: int
+    shape: tuple[int, int, int],
+    periodic: tuple[bool, bool, bool],
+    itemsize: int,
+    depth: int,
+    threads: int,
+    fields: int,
 ) -> Tiling:
     cells = shape[0] * shape[1] * shape[2]
     workers = max(1, min(threads, cells * depth // _CELLS_A_WORKER))
     candidates = list(_candidates(shape, itemsize, depth, workers))
-    budget = _SHARE * _core_cache()
+    budget = _SHARE * _core_cache() / fields
     # If none fits, take the smallest.
     fitting = [tiling for tiling in candidates if tiling.ring * itemsize <= budget]
     fitting = fitting or [min(candidates, key=lambda tiling: tiling.ring)]

@@ -54,18 +54,18 @@ class MemberSteps:
     steps: int
 
 
-def row(turn: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
+def row(member: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) -> tuple[Any, ...]:
     """Struct Member for the next steps of a member.
 
     Args:
-        turn: the steps.
+        member: its next steps.
         odd: whether the field is now in the second buffer.
         sweeps: device address of the first struct Sweep.
         count: sweeps to do.
         stride: entries of the Sweep array from one sweep to the next; 0 if all are equal.
     """
-    buffers = (turn.T.data.ptr, turn.T_new.data.ptr)
-    c, ledger = turn.coefficients["c"], turn.ledger
+    buffers = (member.T.data.ptr, member.T_new.data.ptr)
+    c, ledger = member.coefficients["c"], member.ledger
     return (buffers[::-1] if odd else buffers, sweeps, ledger, c, count, stride)
 
 
@@ -115,29 +115,30 @@ class EnsembleLaunches:
         self._done: Any = xp.zeros(1, dtype=np.uint32)
         self._numbers: Any = xp.zeros(1, dtype=np.uint32)
 
-    def advance(self, turns: Sequence[MemberSteps]) -> list[tuple[Any, Any]]:
+    def advance(self, members: Sequence[MemberSteps]) -> list[tuple[Any, Any]]:
         """Queue the steps of all members.
 
         Returns:
             For each member the buffer that will hold its field, and the other one.
         """
-        steps = np.array([turn.steps for turn in turns])
+        steps = np.array([member.steps for member in members])
         longest = max(kernel.build.spec.steps for kernel in self._kernels)
-        alike = np.array([len(turn.sweeps) < turn.steps for turn in turns])
+        alike = np.array([len(member.sweeps) < member.steps for member in members])
         tables = [
-            np.repeat(turn.sweeps, longest) if same else turn.sweeps for turn, same in zip(turns, alike, strict=True)
+            np.repeat(member.sweeps, longest) if same else member.sweeps
+            for member, same in zip(members, alike, strict=True)
         ]
         table = self._device.xp.asarray(np.concatenate(tables).view(np.uint8))
         itemsize = self._kernels[0].build.sweep_dtype.itemsize
         addresses = int(table.data.ptr) + itemsize * np.cumsum([0, *(len(sweeps) for sweeps in tables[:-1])])
-        steps_done, swept = np.zeros(len(turns), dtype=np.int64), np.zeros(len(turns), dtype=np.int64)
+        steps_done, swept = np.zeros(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)
         for number, kernel in enumerate(self._kernels):
             reach = kernel.build.spec.steps
             counts = (steps - steps_done) // reach
             order = np.argsort(-counts, kind="stable")
             firsts = addresses + itemsize * np.where(alike, 0, steps_done)
             self._fill(
-                row(turns[i], bool(swept[i] % 2), int(firsts[i]), int(counts[i]), 0 if alike[i] else reach)
+                row(members[i], bool(swept[i] % 2), int(firsts[i]), int(counts[i]), 0 if alike[i] else reach)
                 for i in order
             )
             self._queue(number, counts[order])
@@ -145,7 +146,8 @@ class EnsembleLaunches:
             swept += counts
         # Queued work still reads the table. The pool reuses its memory only for work queued later on the same stream.
         return [
-            (turn.T_new, turn.T) if odd else (turn.T, turn.T_new) for turn, odd in zip(turns, swept % 2, strict=True)
+            (member.T_new, member.T) if odd else (member.T, member.T_new)
+            for member, odd in zip(members, swept % 2, strict=True)
         ]
 
     def _fill(self, members: Iterable[tuple[Any, ...]]) -> None:
@@ -206,15 +208,15 @@ class EnsembleLaunches:
 
 
 def trial(
-    kernel: CudaKernel, launches: Sequence[Launch], device: Device, turns: Sequence[MemberSteps]
+    kernel: CudaKernel, launches: Sequence[Launch], device: Device, members: Sequence[MemberSteps]
 ) -> Callable[[], None]:
     """A function that queues one sweep of every member, always the same one: it reads T and writes T_new."""
     build = kernel.build
     sweeps = device.xp.zeros(build.spec.steps * build.sweep_dtype.itemsize, dtype=np.uint8)
-    members = np.array(
-        [row(turn, False, int(sweeps.data.ptr), 1, 0) for turn in turns], structs.member_dtype(build.precision)
+    rows = np.array(
+        [row(member, False, int(sweeps.data.ptr), 1, 0) for member in members], structs.member_dtype(build.precision)
     )
-    table = device.xp.asarray(members.view(np.uint8))
+    table = device.xp.asarray(rows.view(np.uint8))
     done = device.xp.zeros(1, dtype=np.uint32)
     # The function keeps the arrays alive that the table points to.
     return partial(_sweep_once, kernel, launches, table, done, sweeps)

@@ -84,7 +84,7 @@ class VCycle:
         self._invert(fine)
 
     def refresh(self) -> None:
-        """Make the coarse levels again, after A has changed: in the same arrays, and the same axes merge."""
+        """Calculate the coarse levels again after A has changed, in the same arrays and with the same axes merged."""
         fine = self._operator
         for level in self._levels:
             self.coarsen(fine, level.operator, level.factors)
@@ -93,7 +93,7 @@ class VCycle:
 
     def _invert(self, coarsest: Operator) -> None:
         """Make the inverse of the coarsest operator, on the host."""
-        # A GPU is waited for once.
+        # One wait for the GPU.
         *links, ground = self._sweeps.to_host(self._xp.stack((*coarsest.links, coarsest.ground)))
         self._inverse[...] = self._xp.asarray(_inverse(links, ground))
 

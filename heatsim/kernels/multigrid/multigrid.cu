@@ -5,7 +5,7 @@
 // wanted, several cells; sums are made in float64 in an order that depends on the number of cells alone.
 // Bytes of a smoothing step: 4 * sizeof(Link) + 12 a cell; operations: about 35. Expected: the bandwidth of the memory.
 //
-// What conjugate gradients divide stays on the device, among the scalars, so that a whole step is queued without waiting.
+// The quotients of conjugate gradients stay on the device, among the scalars, so a whole step is queued without waiting.
 //
 // Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS, BLOCKS (of a sum).
 

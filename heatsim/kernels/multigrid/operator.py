@@ -1,4 +1,4 @@
-"""The operator of a level, and the one that stands for it on a coarser level.
+"""The operator of a level, and its approximation on a coarser level.
 
 Two cells merge into one along an axis. A coarse link is a series of a part of the link inside the left pair, the link
 between the pairs, and a part of the link inside the right pair; parallel tubes add up:
@@ -16,11 +16,11 @@ to the temperature of the cell that has the stronger links to others, so the par
 Near is the cell beside the other pair. Without this, copper that shares a pair with gel would lose its link to the
 copper below. The last cell of an odd number stays alone and adds no part.
 
-What a cell stores in a step of time, its heat capacity over the length of the step, stands in its ground too, but lies
-in the cell: coarse cells have the sum of it.
+In a time step the ground of a cell also contains heat capacity / length of the step. This part belongs to the cell
+itself, so a coarse cell has the sum of it.
 
 The ground of a cell at the end of its body is reached through the same part of the link inside its pair:
-1/ground' = part/inside + 1/ground. Where a cell is at the end along m axes its ground is taken to be shared by them.
+1/ground' = part/inside + 1/ground. If a cell is at the end along m axes, they share its ground equally.
 """
 
 from collections.abc import Sequence

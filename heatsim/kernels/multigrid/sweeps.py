@@ -73,10 +73,10 @@ class LevelSweeps(Protocol):
         """Return these numbers, once all work that was queued before is done."""
 
     def to_host(self, array: Any) -> Any:
-        """Return an array of the device as one of NumPy."""
+        """Return an array of the device as a NumPy array."""
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
-        """Return what does the work, which always uses the same arrays, and is faster the more often it is called."""
+        """Return a function that does the work, which always uses the same arrays; many calls make it fast."""
 
     def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
         """Write A·T to ``out``, and T·A·T, summed in float64, to ``scalars``."""
@@ -85,10 +85,10 @@ class LevelSweeps(Protocol):
         """Add α·p to x and −α·Ap to r, with α = r·z / p·A·p."""
 
     def direct(self, p: Any, z: Any, scalars: Any) -> None:
-        """Write z + β·p to p, with β = r·z over that before."""
+        """Write z + β·p to p, with β = r·z / r·z of the step before."""
 
     def inner(self, r: Any, z: Any, scalars: Any) -> None:
-        """Write r·z, summed in float64, and max |z| to ``scalars``; r·z becomes the one before."""
+        """Write r·z, summed in float64, and max |z| to ``scalars``; the last r·z becomes that of the step before."""
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """Return min x and max x, float64; cells without any conductance are left out."""

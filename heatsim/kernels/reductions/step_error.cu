@@ -1,4 +1,4 @@
-// step_error: the error of a step of a stabilized method, and what else is to be known of its result, in one pass.
+// step_error: one pass over both ends of a step, for its error, the extremes of its result and values that are not finite.
 //
 // From the fields T0 and T1 at both ends of a step, and their rates F0 and F1, the error in a cell is a combination
 //

@@ -33,13 +33,13 @@ Weights = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class StepError:
-    """What one pass over both ends of a step finds; cells of void are left out.
+    """The result of one pass over both ends of a step; cells of void are left out.
 
     Attributes:
         norm: the largest |mean of e| over blocks of 2×2×2 cells, in K. Where materials change with temperature, fields
             hold enthalpy in kelvins of the constant heat capacity that the material's table names, and so does the
             norm: 1 K is that capacity times 1 K of heat, while the cell melts too.
-        lowest, highest: extremes of T1 in what the field holds; inf and −inf if there is nothing.
+        lowest, highest: extremes of T1 in the unit of the field; inf and −inf if there are no cells.
         finite: whether T1 and e are finite everywhere.
     """
 

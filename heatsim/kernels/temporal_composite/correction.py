@@ -151,7 +151,7 @@ def boxes(
         wraps=(periodic[2], periodic[1], periodic[0]),
         open_faces=np.array(open_faces),
         void=-1 if materials.void is None or not materials.exposed_cells else materials.void,
-        bits=np.zeros(0, dtype=np.uint32) if materials.exposure is None else materials.exposure.bits,
+        bits=materials.weighted_surfaces.bits,
         vector=build.access,
     )
     most_pairs = _KEPT[build.precision] * _threads(build)

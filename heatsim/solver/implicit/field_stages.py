@@ -27,7 +27,7 @@ from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
 
-# A stage that needs more cycles is given up: a shorter step has easier equations.
+# A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100
 # The largest weight of a rate between the ends of a step, in parts of its length (see interpolation.hermite), for this
 # step and for the next one, which may be five times as long.
@@ -57,7 +57,7 @@ class FieldStages(FieldEnds):
         problem: materials, boundary, sources.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: a byte a cell on the field's device, its type; empty where there is one type.
+        cells: the type of each cell, one byte, on the field's device; empty if there is one type.
         saved: the arrays of the checkpoint from which the run goes on; None for a new run.
     """
 

@@ -162,7 +162,7 @@ class StageEquations(Equations):
         return self._given
 
     def _enter(self, heats: list[Any]) -> None:
-        """Add what passes surfaces to the right-hand side. A cell at an edge of the body has several surfaces."""
+        """Add the heat through surfaces to the right-hand side. A cell at an edge of the body has several surfaces."""
         b = self._b.reshape(-1)
         for surface, heat in zip(self._balance.surfaces, heats, strict=True):
             b[surface.cells] += heat / self._scale

@@ -30,16 +30,16 @@ class FieldEnd:
 
 
 class FieldEnds:
-    """What methods that choose their own steps do with both ends of a step on one field, whatever the stages are.
+    """Both ends of a step on one field, for all methods that choose their own steps.
 
     Args:
         problem: materials and limit.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: a byte a cell on the field's device, its type; empty where there is one type.
+        cells: the type of each cell, one byte, on the field's device; empty if there is one type.
 
     Attributes:
-        stopped: says whether a signal came.
+        stopped: returns whether a signal came.
     """
 
     def __init__(self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any) -> None:
@@ -69,7 +69,7 @@ class FieldEnds:
 
     @staticmethod
     def measure_all(fields: "Sequence[FieldEnds]", weights: Sequence[Weights]) -> list[Measure]:
-        """Measures of several fields on one device, each with its weights; a GPU is waited for once."""
+        """Measures of several fields on one device, each with its weights; there is one wait for a GPU."""
         if not fields:
             return []
         ends = [field._ends(its_weights) for field, its_weights in zip(fields, weights, strict=True)]

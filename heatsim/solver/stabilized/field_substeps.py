@@ -24,12 +24,12 @@ from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.stage_kernels import StageKernels
 from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
-# Stages that are queued before a signal is looked for: cells of about a second of work on a CPU, and the fewest stages.
+# Stages between two looks for a signal: cells for about a second on a CPU, but at least this number of stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
 # Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
 # of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
 _SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
-# The places of stages among those that are added to another field.
+# The numbers of these stages among the increments.
 _PAIR, _RATE = 0, 1
 
 
@@ -38,14 +38,14 @@ class _StepValues:
     """Conditions and sources of a step.
 
     Attributes:
-        end: of the step in s.
+        end: time in s of its end.
         values: of its substeps in their order, the first stage of the pair among them; then of the smoothing substeps.
         stages: number of those before the smoothing ones.
         smoothing: number of smoothing substeps.
     """
 
     end: float
-    values: StageValues
+    values: StageValues[Any]
     stages: int
     smoothing: int
 
@@ -59,7 +59,7 @@ class FieldSubsteps(FieldEnds):
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
         kernels: run the stages and add what passes the surfaces to ``entered``.
         entered: a ledger of zeros.
-        cells: a byte a cell on the field's device, its type; empty where there is one type.
+        cells: the type of each cell, one byte, on the field's device; empty if there is one type.
 
     Attributes:
         kernels: as above.
@@ -118,7 +118,7 @@ class FieldSubsteps(FieldEnds):
 
     @property
     def buffers(self) -> tuple[Any, Any]:
-        """The first end's field, and a buffer that nothing is kept in before the first step."""
+        """The field of the first end, and a buffer that is free before the first step."""
         return self._first.T, self._last.F
 
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
@@ -220,7 +220,7 @@ class FieldSubsteps(FieldEnds):
         super().accept()
 
     def reject(self) -> None:
-        """Forget the last end; what stages entered is dropped."""
+        """Discard the last end and the heat that its stages entered."""
         self._step = None
         self._entered.take()
         super().reject()

@@ -35,7 +35,7 @@ class RunSubsteps(Substeps, Protocol):
 
     @property
     def unit(self) -> str:
-        """What a stage is called in progress lines."""
+        """The name of a stage in progress lines."""
 
     def prepare(self) -> None:
         """Compile what is compiled."""
@@ -60,7 +60,7 @@ class AdaptiveStepper:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
         method: decides on the steps.
         substeps: the kind of steps.
-        stopped: says whether a signal came; then the step under way is dropped.
+        stopped: returns whether a signal came; then the present step is dropped.
         roundings: the roundings of all stages so far, weighted for the bound of the energy balance.
     """
 

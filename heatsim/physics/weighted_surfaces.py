@@ -18,8 +18,8 @@ _EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
 
 
 @dataclass(frozen=True, eq=False)
-class Exposure:
-    """Cells with weighted surfaces.
+class WeightedSurfaces:
+    """Cells with weighted surfaces; empty where no surface is weighted.
 
     Attributes:
         bits: one bit per cell of the grid, in the order of memory, lowest bit of a word first; uint32.
@@ -45,8 +45,17 @@ class Exposure:
 
     def ratios(self, cells: Indices, direction: int) -> Array:
         """Ratio of smooth to voxel area of cells' faces in a direction (0 to 5); 1 without weighted surfaces."""
-        place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
-        return np.where(self.cells[place] == cells, self.area[place, direction], 1.0)
+        ratios = np.ones(cells.shape)
+        listed, places = self.find(cells)
+        ratios[listed] = self.area[places, direction]
+        return ratios
+
+    def find(self, cells: Indices) -> tuple[NDArray[np.bool_], Indices]:
+        """Which of some cells have weighted surfaces, shape of ``cells``, and the places of these in ``self.cells``."""
+        place = np.searchsorted(self.cells, cells)
+        listed = place < len(self.cells)
+        listed[listed] = self.cells[place[listed]] == cells[listed]
+        return listed, place[listed]
 
     @cached_property
     def most(self) -> Array:
@@ -54,8 +63,18 @@ class Exposure:
         return np.asarray(self.area.max(axis=0, initial=1.0))
 
 
-def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> Exposure | None:
-    """The cells with weighted surfaces; None if there are none.
+NO_WEIGHTED_SURFACES = WeightedSurfaces(
+    bits=np.zeros(0, dtype=np.uint32),
+    before=np.zeros(0, dtype=np.uint32),
+    cells=np.zeros(0, dtype=np.int64),
+    area=np.ones((0, 6)),
+    void=False,
+    contacts=False,
+)
+
+
+def find_weighted(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> WeightedSurfaces:
+    """The cells with weighted surfaces.
 
     Args:
         grid: the cells.
@@ -77,7 +96,7 @@ def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: i
     ]
     cells = np.unique(np.concatenate([side[weighted] for side, _, weighted in sides]))
     if not len(cells):
-        return None
+        return NO_WEIGHTED_SURFACES
     words = -(-grid.cell_count // 32)
     bits = np.zeros(words, dtype=np.uint32)
     np.bitwise_or.at(bits, cells // 32, np.left_shift(np.uint32(1), (cells % 32).astype(np.uint32)))
@@ -86,4 +105,4 @@ def expose(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: i
     area = np.ones((len(cells), 6))
     for side, direction, weighted in sides:
         area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
-    return Exposure(bits, before, cells, area, bool(towards_void.any()), bool(contacts.any()))
+    return WeightedSurfaces(bits, before, cells, area, bool(towards_void.any()), bool(contacts.any()))

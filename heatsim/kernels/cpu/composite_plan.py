@@ -1,0 +1,147 @@
+"""The plan of a call of the compiled CPU kernel for composite bodies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
+from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
+from heatsim.kernels.cpu.composite_layout import CompositeLayout, Shape, Wraps, layout_of
+from heatsim.kernels.cpu.plan import KernelPlan, address_of
+from heatsim.kernels.cpu.tiling import LINE, Tiling
+from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_balance import TOLERANCES
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What a body and a length of step determine.
+
+    Attributes:
+        layout: that of the body.
+        plan: with the fields that they determine.
+        faces: fields of each face; sums are missing.
+    """
+
+    layout: CompositeLayout
+    plan: KernelPlan
+    faces: NDArray[np.int64]
+
+
+_numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
+
+
+def make_plan(
+    T: Field,
+    periodic: Wraps,
+    body: HostBody,
+    tables: LinkTables,
+    steps: StepRows,
+    first: int,
+    ledger: Entries,
+    scheme: Scheme,
+    base: Field | None,
+    chosen: Tiling,
+    sums: int,
+    surfaces: int,
+) -> KernelPlan:
+    """The plan; arguments as for the kernels, and the places of sums and surfaces in a worker's memory."""
+    nz, ny, nx = T.shape
+    layout = layout_of(body, (nz, ny, nx), periodic)
+    numbers = _numbers.get(tables)
+    if numbers is None or numbers.layout is not layout:
+        numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic)
+    faces = numbers.faces.copy()
+    faces[:, 3] = [address_of(array) for array in ledger.faces]
+    faces[:, 4] = [address_of(array) for array in ledger.beams]
+    values = chosen.plan(T.shape, periodic, steps.count) | _changing(steps)
+    values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
+    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
+    values |= {"exposed": ledger.exposed, "parts": ledger.parts}
+    values |= {"has_base": base is not None, "base": 0 if base is None else base}
+    return KernelPlan(PLAN, values, numbers.plan)
+
+
+def _numbers_of(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
+    enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
+    behind_surfaces = halves[layout.surface.type, layout.surface.axis]
+    values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
+    # The factors of a varying conductance are multiplied in the order of the oracle.
+    weight = 1 if enthalpies.vary else layout.surface.weight
+    values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
+    values |= _dense_coefficients(layout, values["c"])
+    values |= {"surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE])} | layout.arrays
+    values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
+    values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
+    values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}
+    values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
+    values |= {"void_condition": body.void_condition, "mixed_cells": len(mixed.places), "mixed_places": mixed.places}
+    values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
+    plan = KernelPlan(PLAN, values)
+    faces = np.zeros((6, 8), np.int64)
+    for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
+        faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
+        if not faces[face, 0]:
+            continue
+        cells = types if types.size else np.zeros(_face_shape(shape, face), np.uint8)
+        conductance, share, gain, _ = np.moveaxis(halves[cells, face // 2], -1, 0)
+        # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
+        arrays = [types, numbers, np.where(conductance == 0, halves.dtype.type(1), conductance), share, gain]
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
+        plan.keep(arrays)
+    return _Numbers(layout, plan, faces)
+
+
+def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
+    v, u = (n for axis, n in enumerate(shape) if axis != 2 - face // 2)
+    return v, u
+
+
+def _coefficients(layout: CompositeLayout, body: HostBody, tables: LinkTables) -> NDArray[Any]:
+    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
+    if not body.cells.size and not body.enthalpies.vary:
+        return tables.c[None, :].copy()
+    stencils = layout.stencils
+    links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around] * stencils.weights
+    return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
+
+
+def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, Any]:
+    """c1…c6 of all cells of dense rows, shape (dense rows, 6, stride): whole cache lines, filled with 0."""
+    rows, nx = layout.dense.stencils.shape
+    line = LINE // c.itemsize
+    stride = -(-nx // line) * line
+    dense = np.zeros((rows, 6, stride), c.dtype)
+    dense[:, :, :nx] = np.moveaxis(c[layout.dense.stencils, 1:], -1, 1)
+    return {"dense_c": dense, "dense_stride": stride}
+
+
+def _changing(steps: StepRows) -> dict[str, Any]:
+    """What changes from step to step, with strides."""
+    beams, first, weights = _beams(steps.beams, steps.factors.dtype)
+    changing = {"conditions": steps.conditions, "held": steps.held, "heat": steps.heat, "factors": steps.factors}
+    changing |= {"beam_first": first, "beam_weights": weights}
+    strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
+    return changing | strides | {"beams": beams, "beam_count": len(beams)}
+
+
+def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any]) -> tuple[NDArray[Any], ...]:
+    """Faces and places of the weights, the cells where they start, and the weights of all beams side by side."""
+    places, end = np.zeros((len(beams), 5), np.int64), 0
+    for number, beam in enumerate(beams):
+        places[number, 0] = beam.face
+        for axis, weights in enumerate(beam.weights):
+            places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[1]
+            end += weights.shape[1]
+    if not beams:
+        return places, np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
+    rows = max(len(beam.first) for beam in beams)
+    first = np.stack([np.broadcast_to(beam.first, (rows, 2)) for beam in beams], axis=1).astype(np.int64)
+    all_weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
+    return places, first, np.ascontiguousarray(np.hstack(all_weights))

@@ -1,0 +1,151 @@
+"""Temperatures of surfaces, many at a time as vectors.
+
+The numbers of up to SURFACES surfaces stand in the memory of the ring, from ``plan.surfaces`` on, one array after the
+other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.cpu.plan import behind
+from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+
+SURFACES = 256
+# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
+# the temperature of the surface minus that of the cell, the most that it can be, and whether it is found.
+DEGREES_AT, CONDUCTANCE_AT, SHARE_AT, BEAM_AT, RISE_AT, MOST_AT, FOUND_AT = range(0, 7 * SURFACES, SURFACES)
+ROOM = 7 * SURFACES
+
+
+@compiled
+def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
+    """The temperature of each surface minus that of its cell."""
+    if not condition[EMISSION] > 0:
+        _find_linear_rises(condition, surface, degrees, conductance, count)
+    elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
+        _guess_rises(condition, scale, surface, degrees, conductance, count)
+        for _ in range(NEWTON_STEPS):
+            if _improve_rises(condition, scale, surface, degrees, conductance, count) == count:
+                break
+
+
+@compiled
+def _find_linear_rises(condition: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
+    """Without radiation."""
+    whole_vectors()
+    film, free, ambient, flux = condition[FILM], condition[FREE], condition[AMBIENT], condition[FLUX]
+    beam, rise = behind(surface, BEAM_AT), behind(surface, RISE_AT)
+    for j in range(np.uint64(count)):
+        linear = film * (ambient - degrees[j]) + free * (flux + beam[j])
+        rise[j] = linear / (free * conductance[j] + film)
+
+
+@compiled
+def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
+    """The second-order step of :func:`surface_rise`; the number of surfaces for which it is accurate enough."""
+    whole_vectors()
+    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
+    emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
+    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
+    beam, rise, is_found = behind(surface, BEAM_AT), behind(surface, RISE_AT), behind(surface, FOUND_AT)
+    for j in range(np.uint64(count)):
+        T = degrees[j]
+        linear = film * (ambient - T) + free * (flux_in + beam[j])
+        losses, a = free * conductance[j] + film, T + reference
+        exchange = emission * ((a + b) * (a * a + b * b))
+        driving = exchange * (surroundings - T) + linear
+        double, slope = a + a, (twice + twice) * (a * a * a) + losses
+        step = driving / slope
+        second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
+        rise[j] = step - step * second
+        settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
+        is_found[j] = settled
+        found += np.int64(settled)
+    return found
+
+
+@compiled
+def _guess_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
+    """Where Newton's method of :func:`surface_rise` begins, and the most, for surfaces that are not found."""
+    whole_vectors()
+    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
+    emission, surroundings, reference = condition[EMISSION], condition[SURROUNDINGS], scale[0]
+    zero, b = film - film, surroundings + reference
+    beam, rise, most = behind(surface, BEAM_AT), behind(surface, RISE_AT), behind(surface, MOST_AT)
+    is_found = behind(surface, FOUND_AT)
+    for j in range(np.uint64(count)):
+        T = degrees[j]
+        to_ambient, to_surroundings, a = ambient - T, surroundings - T, T + reference
+        flux = free * (flux_in + beam[j])
+        linear = film * to_ambient + flux
+        losses, exchange = free * conductance[j] + film, emission * ((a + b) * (a * a + b * b))
+        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
+        most[j] = max(max(to_ambient, zero), hottest - T)
+        guess = min((exchange * to_surroundings + linear) / (losses + exchange), most[j])
+        rise[j] = rise[j] if is_found[j] != zero else guess
+
+
+@compiled
+def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
+    """One step of Newton's method for surfaces that are not found; the number of those that are."""
+    whole_vectors()
+    film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
+    emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
+    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
+    beam, rise, most = behind(surface, BEAM_AT), behind(surface, RISE_AT), behind(surface, MOST_AT)
+    is_found = behind(surface, FOUND_AT)
+    for j in range(np.uint64(count)):
+        T = degrees[j]
+        linear = film * (ambient - T) + free * (flux_in + beam[j])
+        losses, before = free * conductance[j] + film, rise[j]
+        a = max(T + before + reference, zero)
+        exchange = emission * ((a + b) * (a * a + b * b))
+        excess = exchange * (surroundings - T - before) + (linear - losses * before)
+        change = excess / ((twice + twice) * (a * a * a) + losses)
+        after = min(before + change, most[j])
+        was_found = is_found[j] != zero
+        settled = was_found | (abs(change) <= tolerance * abs(after))
+        rise[j] = before if was_found else after
+        is_found[j] = settled
+        found += np.int64(settled)
+    return found
+
+
+@compiled
+def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
+    """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    reference, tolerance = scale[0], scale[1]
+    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
+    zero = T - T
+    to_ambient = condition[AMBIENT] - T
+    flux = free * (condition[FLUX] + beam)
+    linear = film * to_ambient + flux
+    losses = free * conductance + film
+    if not emission > zero:
+        return linear / losses
+
+    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
+    a = T + reference
+    exchange = emission * ((a + b) * (a * a + b * b))
+    driving = exchange * to_surroundings + linear
+    twice, double = emission + emission, a + a
+    slope = (twice + twice) * (a * a * a) + losses
+    step = driving / slope
+    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
+    if abs(second) <= tolerance and min(a, a + step) > zero:
+        return step - step * second
+
+    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
+    most = max(max(to_ambient, zero), hottest - T)
+    rise = min(driving / (losses + exchange), most)
+    for _ in range(NEWTON_STEPS):
+        a = max(T + rise + reference, zero)
+        exchange = emission * ((a + b) * (a * a + b * b))
+        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
+        change = excess / ((twice + twice) * (a * a * a) + losses)
+        rise = min(rise + change, most)
+        if abs(change) <= tolerance * abs(rise):
+            break
+    return rise

@@ -1,0 +1,54 @@
+"""The first cell with a given value of each of many fields: on a GPU with one launch."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.device import Device
+from heatsim.kernels.reductions import compiled
+
+SOURCE = "find.cu"
+THREADS = 256
+CHUNK = 1 << 15  # cells of a block
+
+# struct Wanted of find.cu.
+WANTED = np.dtype([("field", np.uint64), ("count", np.uint64), ("value", np.float64)], align=True)
+
+
+def first_of_each(device: Device, fields: Sequence[Any], values: Sequence[float]) -> list[int]:
+    """The index of the first cell of each flattened field that equals its value.
+
+    Args:
+        device: of the fields.
+        fields: contiguous arrays of one precision.
+        values: for each field a number that one of its cells has.
+
+    Raises:
+        ValueError: on the CPU, no cell has it.
+    """
+    if device.backend == "cpu":
+        return [_on_cpu(field.reshape(-1), value) for field, value in zip(fields, values, strict=True)]
+    precision = str(fields[0].dtype)
+    table = np.zeros(len(fields), WANTED)
+    table["field"] = [field.data.ptr for field in fields]
+    table["count"] = [field.size for field in fields]
+    table["value"] = values
+    chunks = ceil(int(table["count"].max()) / CHUNK)
+    on_device = device.xp.asarray(table.view(np.uint8))
+    first = device.xp.empty(len(fields) * chunks, dtype=np.uint64)
+    function = compiled.function(SOURCE, "find", {"REAL": compiled.REAL[precision], "THREADS": THREADS, "CHUNK": CHUNK})
+    function((len(fields) * chunks,), (THREADS,), (on_device, np.uint32(chunks), first))
+    found: list[int] = device.to_host(first).reshape(len(fields), chunks).min(axis=1).tolist()
+    return found
+
+
+def _on_cpu(field: NDArray[Any], value: float) -> int:
+    for first in range(0, field.size, CHUNK):
+        equal = field[first : first + CHUNK] == value
+        place = int(equal.argmax())
+        if equal[place]:
+            return first + place
+    raise ValueError(f"no cell has the value {value!r}")

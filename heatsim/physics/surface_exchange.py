@@ -1,0 +1,114 @@
+"""The heat that cells exchange through a surface, and its slope, at one moment.
+
+From the balance of :mod:`heatsim.physics.surface_balance`, with the temperature T of the cell behind the surface:
+
+    exchange = area·K·(T_s − T),     slope = −∂exchange/∂T = area·K·(h + h_r)/(free·K + h + h_r),     h_r = 4·ε·σ·T_s³
+
+Where a surface is larger than the smooth one that it stands for, K is weighted as in
+:mod:`heatsim.physics.link_weights`. All arrays are the device's.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heatsim.physics.surface_balance import surface_rise
+
+
+@dataclass(frozen=True, eq=False)
+class SteadySurface:
+    """The cells behind a surface that have one condition; no cell occurs twice.
+
+    Attributes:
+        xp: NumPy, or CuPy.
+        name: the face's, or "void".
+        number: of the condition.
+        grounded: whether the heat depends on the temperature of the cell.
+        radiates: whether the condition radiates.
+        face: number of the face, −1 towards void.
+        cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
+            box; arrays and numbers of the cells have the shape that these give.
+        places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
+            slices.
+        parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
+            there are no mixed cells.
+        cell_types: their types, shape (n,), or one number where all are equal.
+        area: in m², shape (n,), or one number where all are equal.
+        half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
+        weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
+        condition: its six numbers, on the host.
+        beam: flux of beams in W/m²; shape (n,), or a number.
+        reference: the temperature in K that deviations are counted from.
+    """
+
+    xp: Any
+    name: str
+    number: int
+    grounded: bool
+    radiates: bool
+    face: int
+    cells: Any
+    places: Any
+    parts: Any
+    cell_types: Any
+    area: Any
+    half: Any
+    weight: Any
+    condition: tuple[float, ...]
+    beam: Any
+    reference: float
+
+    def of(self, values: Any) -> Any:
+        """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
+        return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
+
+    def put(self, numbers: Any, to: Any) -> None:
+        """Set the numbers of the cells in an array of shape (nz, ny, nx)."""
+        if isinstance(self.cells, tuple):
+            to[self.cells] = numbers
+        else:
+            to.reshape(-1)[self.cells] = numbers
+
+    def add(self, numbers: Any, to: Any) -> None:
+        """Add to the numbers of the cells in an array of shape (nz, ny, nx)."""
+        values = self.of(to)
+        values += numbers
+        # For a whole face, values are a view of the array.
+        if not isinstance(self.cells, tuple):
+            self.put(values, to)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the same numbers hold for all cells."""
+        return all(isinstance(number, float) for number in (self.area, self.half, self.weight, self.beam))
+
+    def linear_terms(self) -> tuple[Any, Any]:
+        """Heat in W into each cell at T = 0, and its decrease per kelvin of T in W/K, where nothing radiates.
+
+        Returns:
+            Python numbers if the cells are alike.
+        """
+        if not self.alike:
+            return self.exchange(np.float64(0.0))
+        heat, slope = replace(self, xp=np).exchange(np.float64(0.0))
+        return float(heat), float(slope)
+
+    def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
+        """Heat into each cell in W, that of beams included, and its slope in W/K.
+
+        Args:
+            T: of the cells, as deviations in K.
+            conducting: their conductivities over those at the reference temperature.
+            below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
+                heat through a held face where the conductivity varies.
+        """
+        xp, (film, _, _, emission, _, free) = self.xp, self.condition
+        half = self.half * conducting
+        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam, xp)
+        if self.radiates:
+            film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
+        passing = half * rise
+        if below_held is not None and free == 0.0:
+            passing = self.half * below_held
+        return self.area * passing, self.area * half * film / (free * half * self.weight + film)

@@ -155,3 +155,23 @@ def test_the_package_offers_what_it_says() -> None:
         assert getattr(heatsim, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'simulate'"):
         heatsim.simulate  # noqa: B018
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {
+        "heatsim." + module.removesuffix(".py").removesuffix("/__init__").replace("/", "."): module
+        for module in MODULES
+    }
+    needs = {
+        name: {
+            whole if whole in names else whole.rpartition(".")[0] for whole in imports(parse(module), everywhere=True)
+        }
+        & names.keys()
+        for name, module in names.items()
+    }
+    while free := [name for name, needed in needs.items() if not needed]:
+        for name in free:
+            del needs[name]
+        for needed in needs.values():
+            needed.difference_update(free)
+    assert not needs, f"circles among {sorted(needs)}"

@@ -14,10 +14,11 @@ from heatsim import Simulation, device
 from heatsim.errors import ScenarioError
 from heatsim.physics import jumps
 from heatsim.physics.jumps import Jumps
-from heatsim.physics.method_choice import (
+from heatsim.physics.method_work import (
     WorkEstimate,
     count_work,
     euler_steps,
+    first_tolerance,
     stages_between,
     steps_between,
 )
@@ -232,7 +233,7 @@ def test_plan_shows_stages_as_a_range(tmp_path):
     long = ("time.end=2e4", "output.every=1e3", "output.probe_every=1e3", "boundaries.x_min.value=310")
     plan = Plan.of(problem(tmp_path, *long, "time.tolerance=0.05 K"))
     text = describe(plan)
-    work = count_work(plan.problem)
+    work = count_work(plan.problem, first_tolerance(plan.problem))
     assert "at most 0.05 K" in text
     assert "stabilized   about" in text
     euler = Plan.of(HeatProblem.from_scenario(load(tmp_path / "mixed.toml", [*long, "time.method=euler"])))

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import runs
 from cuda_host import gpu
@@ -14,10 +15,13 @@ from heatsim.cli import main
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
+from heatsim.run import step_times
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, duration, rounding_note
+from heatsim.run.step_times import measure_steps, weighted_median
 from heatsim.scenario import load
+from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
 
@@ -266,9 +270,69 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> Non
     assert duration(seconds) == text
 
 
-def test_a_plan_says_what_its_time_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    monkeypatch.setattr(Plan, "seconds_of_sweep", lambda self: 2470.0 / runs.LAST_STEP)
-    text = describe(planned)
+    text = describe(planned, {"euler": 2470.0 / runs.LAST_STEP})
     assert f"euler        {runs.LAST_STEP} steps; {size(planned.device_bytes)} on the device; about 41 min" in text
-    assert "times        of stepping, if a step or a stage takes as long as a copy of the field" in text
+    assert "times        of stepping, from steps and stages timed now" in text
+    assert "times" not in describe(planned)
+
+
+def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_times, "_SECONDS", 0.01)
+    planned = plan(tmp_path, "time.end=2")
+    seconds = measure_steps(planned.problem)
+    assert set(seconds) == {"euler", "stabilized", "implicit"}
+    assert all(0.0 < each < 60.0 for each in seconds.values())
+    # Other methods refuse stochastic rounding.
+    assert set(measure_steps(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem)) == {"euler"}
+    # What does not fit is not tried.
+    monkeypatch.setattr(device.Device, "free_memory", lambda self: 0)
+    assert measure_steps(planned.problem) == {}
+
+
+def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = []
+
+    def advance(stepper: Stepper, steps: int) -> None:
+        timed.append(stepper.step)
+        assert stepper.problem.timeline.interval_end(stepper.step) >= stepper.step + steps
+        stepper.step += steps
+
+    monkeypatch.setattr(Stepper, "advance", advance)
+    monkeypatch.setattr(step_times, "_SECONDS", 0.0)
+    planned = plan(tmp_path)
+    measure_steps(planned.problem)
+    last = planned.problem.timeline.last_step
+    assert {last * place // 8 for place in range(8)} <= set(timed)
+    assert max(timed) < last
+
+
+def test_code_compiled_on_the_way_does_not_change_a_time() -> None:
+    assert weighted_median(np.array([9.0, 2.0, 3.0]), np.array([1.0, 4.0, 4.0])) == 3.0
+    assert weighted_median(np.array([5.0]), np.array([2.0])) == 5.0
+    assert weighted_median(np.array([1.0, 100.0, 1.5]), np.array([30.0, 1.0, 20.0])) == 1.0
+
+
+def test_the_limit_names_the_material_and_region_of_its_cell(tmp_path: Path) -> None:
+    # Copper has the larger diffusivity: its inner cells lose the largest part of their heat in a step.
+    text = """
+title = "Copper in steel"
+domain = { size = [0.6, 0.6, 0.6], cells = [6, 6, 6], material = "steel" }
+materials.steel = { conductivity = 16.0, density = 7900.0, specific_heat = 500.0 }
+materials.copper = { conductivity = 390.0, density = 8960.0, specific_heat = 385.0 }
+initial.temperature = 300.0
+time.end = 100.0
+[[regions]]
+name = "insert"
+material = "copper"
+box = { min = [0.0, 0.0, 0.0], max = [0.6, 0.6, 0.3] }
+"""
+    (tmp_path / "insert.toml").write_text(text)
+    planned = Plan.of(HeatProblem.from_scenario(load(tmp_path / "insert.toml")))
+    # An inner cell of a cubic grid: dt = d²/(6α).
+    limit = 0.1**2 / (6.0 * 390.0 / (8960.0 * 385.0))
+    assert planned.problem.limit.dt == pytest.approx(limit, rel=1e-12)
+    assert f'limit        dt ≤ {limit:.6g} s, set by cell [1, 1, 1], material "copper", region "insert"' in describe(
+        planned
+    )

@@ -2,13 +2,13 @@
 
 Within a material heat is driven by Kirchhoff's potential, φ = 1/k ∫ k(T) dT (heatsim/physics/enthalpy.py), and between
 two materials by the temperatures, through half cells with the conductivities at their centres. Newton's matrix is
-not symmetric then, so a symmetric one takes its place, with the unknown v of
+not symmetric then. A symmetric one replaces it, with the unknown v of
 
     δφ = w·v,      w: the mean of k(T)/k over all cells of the material
 
-Within a material this is exact. Between two materials, and at surfaces, v approximates δT = (w·k/k(T))·v; constants
-remain constants. The residual is exact, so the solution is exact too. Each step leaves a part of the error, which is
-large where k(T) varies much along an interface.
+Within a material it is exact. Between two, the heat changes by α_a·v_a − α_b·v_b; the matrix has √|α_a·α_b| for both.
+The residual is exact, so the solution is exact too. Each step leaves a part of the error, which is large where α_a and
+α_b differ much; heatsim/solver/anderson.py reduces it.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,11 @@ import numpy as np
 
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
+
+# Difference of temperatures in K by which derivatives are taken.
+SMALL = 1e-4
+# A conductance between two materials is at least this part of the one without k'(T): no cell loses its neighbours.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,9 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
     conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_types, T, xp)
     owners = np.array([cell_type.material for cell_type in materials.types], dtype=np.uint8)
     material, weight = xp.asarray(owners)[cell_types], xp.zeros(T.shape)
+    # k'(T)/k(T) in 1/K.
+    bend = materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_types, T + SMALL, xp)
+    bend = (bend - conducting) / (SMALL * conducting)
     for owner, count in enumerate(np.bincount(owners, materials.counts).tolist()):
         if count:
             # With few materials bincount is slow on a GPU: all threads add to the same numbers.
@@ -79,7 +87,13 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
                 xp.moveaxis(values, dimension, 0)[0] = 0.0
         flow = xp.where(alike, inner * (before(potential) - potential), outer * (before(T) - T))
         gain += flow - xp.roll(flow, -1, dimension)
-        links.append(xp.where(alike, inner * weight, outer))
+        # outer changes by the part outer/area·half·k'(T)/k(T) for each kelvin of one cell.
+        falls = xp.where(xp.isfinite(half), half, 0.0) * bend
+        drop = (before(T) - T) * outer / area
+        here = xp.maximum(abs(1.0 - drop * falls), _LEAST)
+        there = xp.maximum(abs(1.0 + drop * before(falls)), _LEAST)
+        changes = here * there * weight / conducting * before(weight / conducting)
+        links.append(xp.where(alike, inner * weight, outer * xp.sqrt(changes)))
     return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)
 
 

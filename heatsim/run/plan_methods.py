@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from heatsim.errors import ScenarioError
-from heatsim.physics.method_choice import MethodChoice, WorkEstimate, choose_method, count_work
+from heatsim.physics.method_choice import MethodChoice, choose_method
+from heatsim.physics.method_work import WorkEstimate, count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
+from heatsim.run.step_times import fitting_methods
 
 _LENGTHS_SHOWN = 4
 
@@ -21,9 +23,9 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
     problem, method = plan.problem, plan.problem.scenario.time.method
     choice = problem.choice or choose_method(problem)
     adaptive = problem.timeline.adaptive
-    work = count_work(problem) if choice.work is None and adaptive else choice.work
+    work = count_work(problem, first_tolerance(problem)) if choice.work is None and adaptive else choice.work
     lines = [f"method       {method}; {_why(choice, method, problem.choice is not None)}"]
-    for name in ("euler", "stabilized", "implicit") if work else ("euler",):
+    for name in fitting_methods(problem):
         try:
             fitting = plan if name == method else Plan.of(problem.with_method(name))
         except ScenarioError:

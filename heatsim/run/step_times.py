@@ -5,18 +5,30 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heatsim.errors import CapacityError, RunError, ScenarioError
 from heatsim.observers.state import RunState
+from heatsim.physics.method_choice import choose_method
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch
 from heatsim.solver.make_stepper import make_stepper
+from heatsim.solver.stepper import Stepper
 
-_METHODS = "euler", "stabilized", "implicit"
 # Seconds for the steps of one method. Reading the initial field and compiling come before.
 _SECONDS = 0.4
-_WARM_UP = 0.05
+# Steps of "euler" are timed at this number of places of a run: beams and switched sources cost time while they act.
+_PLACES = 8
+_FEWEST = 2  # batches beside the first, in which code may be compiled
+
+
+def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
+    """The methods in time that fit a scenario, its own among them."""
+    several = problem.timeline.adaptive or (problem.choice or choose_method(problem)).work is not None
+    return ("euler", "stabilized", "implicit") if several else ("euler",)
 
 
 def measure_steps(problem: HeatProblem) -> dict[str, float]:
@@ -28,7 +40,7 @@ def measure_steps(problem: HeatProblem) -> dict[str, float]:
         problem: of a run in which time passes.
     """
     found = {}
-    for method in _METHODS:
+    for method in fitting_methods(problem):
         with suppress(ScenarioError, CapacityError, RunError):
             plan = Plan.of(problem if method == problem.scenario.time.method else problem.with_method(method))
             plan.check_memory()
@@ -38,32 +50,49 @@ def measure_steps(problem: HeatProblem) -> dict[str, float]:
 
 def _measure(plan: Plan) -> float:
     state = initial_state(plan, Path())
-    work = _steps(plan, state) if state.method is None else _stages(state)
-    seconds, count = 0.0, 0.0
-    warm = False
-    started = time.perf_counter()
-    for done in work:
-        plan.device.synchronise()
-        seconds, count = time.perf_counter() - started, count + done
-        if not warm and seconds > _WARM_UP:
-            # The first steps are slow: of memory that is touched for the first time, of clocks that are low.
-            warm, count, started = True, 0.0, time.perf_counter()
-        elif seconds > _SECONDS:
-            break
-    return seconds / count
-
-
-def _steps(plan: Plan, state: RunState) -> Iterator[float]:
-    """Do batches of steps as the time loop does, one each time; yields the number of steps."""
+    if state.method is not None:
+        return _median(_stages(state), _SECONDS)
     problem = plan.problem
     stepper = make_stepper(problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
-    batch = Batch()
-    while stepper.step < problem.timeline.last_step:
-        steps = min(batch.steps, problem.timeline.interval_end(stepper.step) - stepper.step)
+    last, batch = problem.timeline.last_step, Batch()
+    first = sorted({last * place // _PLACES for place in range(_PLACES)})
+    _median(_steps(stepper, batch, first[0]), _SECONDS / _PLACES)
+    return float(np.mean([_median(_steps(stepper, batch, step), _SECONDS / _PLACES) for step in first]))
+
+
+def _median(work: Iterator[float], most: float) -> float:
+    """The median of the seconds that a unit of work takes; it is done for ``most`` seconds."""
+    counts, seconds = [], []
+    started = time.perf_counter()
+    for count in work:
+        counts.append(count)
+        seconds.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        if sum(seconds) > most and len(seconds) > _FEWEST:
+            break
+    return weighted_median(np.array(seconds) / np.array(counts), np.array(counts))
+
+
+def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The value that half of the weight does not exceed. Code that is compiled on the way does not change it."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
+
+
+def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:
+    """Do batches of steps from ``first`` on as the time loop does, one each time; yields the number of steps.
+
+    The field is not that of the run at this time, but steps of other fields take as long.
+    """
+    timeline = stepper.problem.timeline
+    stepper.step = first
+    while stepper.step < timeline.last_step:
+        steps = min(batch.steps, timeline.interval_end(stepper.step) - stepper.step)
         started = time.perf_counter()
         stepper.advance(steps)
-        plan.device.synchronise()
+        stepper.field.device.synchronise()
         batch.took(steps, time.perf_counter() - started)
         yield steps
 
@@ -74,8 +103,12 @@ def _stages(state: RunState) -> Iterator[float]:
     assert method is not None
     method.prepare()
     before = 0.0
+    device = state.field.device
     while method.step < state.problem.timeline.last_step:
         method.advance(1)
+        device.synchronise()
         now = method.counts.get("applications", float(method.work.stages))
-        yield now - before
-        before = now
+        # At a due time within the last step the field is interpolated there, which costs no stage.
+        if now > before:
+            yield now - before
+            before = now

@@ -39,7 +39,7 @@ LOOK = 0.01
 INEXACT = 0.01
 # Lower bound of the estimated share θ.
 SMALLEST_SHARE = 0.005
-MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 60
+MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
 
 
 @dataclass
@@ -103,6 +103,8 @@ class Search:
         self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
         self._most = MOST_CYCLES if most is None else most
         self._gradients: ConjugateGradients | None = None
+        # The largest correction in K at the start of the last Newton step.
+        self._first = np.inf
         # α and β of the steps since the last residual in float64.
         self._steps: list[tuple[float, float]] = []
 
@@ -115,9 +117,11 @@ class Search:
             if self.newton_step():
                 return progress
         raise NotConvergedError(
-            f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one left "
-            f"corrections of {progress.correction:.3g} K. There is none if sources take out more heat than surfaces "
-            "can supply. Otherwise begin closer to it with initial.temperature, or allow a larger time.tolerance"
+            f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one began with "
+            f"corrections of {self._first:.3g} K. There is none if sources take out more heat than surfaces "
+            "can supply. It is hard to find where a conductivity jumps within a few kelvins next to another material: "
+            "make the jump smoother. Otherwise begin closer to it with initial.temperature, or allow a larger "
+            "time.tolerance"
         )
 
     def newton_step(self) -> bool:
@@ -134,15 +138,15 @@ class Search:
 
     def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""
-        progress, steps, first, self._looked_at = self._progress, 0, 0.0, np.inf
+        progress, steps, self._looked_at = self._progress, 0, np.inf
         while True:
             gradients.begin(system.b)
             start = rz = self._look(gradients, stepped=False)
             largest, self._steps = progress.correction, []
-            first = largest if steps == 0 else first
+            self._first = largest if steps == 0 else self._first
             gradients.set_first_direction()
             while not (found := self._is_found(system)):
-                linearise = not system.exact and progress.correction < INEXACT * first
+                linearise = not system.exact and progress.correction < INEXACT * self._first
                 if linearise or rz <= DRIFT**2 * start:
                     break
                 self._step()

@@ -7,7 +7,9 @@ from typing import Any
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_varying import SMALL
 from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.solver.anderson import Acceleration
 
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
@@ -147,7 +149,16 @@ class Equations:
 
 
 class VaryingEquations(Equations):
-    """Where conductivities depend on temperature: each system is for a change of potentials, from 0 on."""
+    """Where conductivities depend on temperature: each system is for a change of potentials, from 0 on.
+
+    Its matrix is symmetric and leaves a part of Newton's matrix out (heatsim/physics/steady_varying.py). Where
+    conductivities jump, that part may be larger than what is left, so Anderson's acceleration makes up for it.
+    """
+
+    def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
+        """Make conductances and sources; the arguments are those of :class:`Equations`."""
+        super().__init__(balance, precision, temperature, sweeps)
+        self._acceleration = Acceleration(balance.xp)
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
@@ -160,7 +171,10 @@ class VaryingEquations(Equations):
         ground[...] = 0.0
         weights = found.weight / found.conducting
         for surface in balance.surfaces:
-            heat, slope = balance.exchange(surface, surface.of(self.temperature))
+            T = surface.of(self.temperature)
+            heat, slope = balance.exchange(surface, T)
+            # Where k(T) bends, the heat may change faster than with k(T) held.
+            slope = self.xp.maximum(slope, abs(heat - balance.exchange(surface, T + SMALL)[0]) / SMALL)
             surface.add(heat / scale, residual)
             surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
@@ -169,4 +183,8 @@ class VaryingEquations(Equations):
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""
-        self._move_to(self._balance.moved(self._linearised, system.x))
+        found = self._linearised
+        # The square of a change of potential over this weight is one of temperature times one of v.
+        weight = 1.0 / (found.weight * found.conducting)
+        change = self._acceleration.change(found.potential, found.weight * system.x, weight)
+        self._move_to(self._balance.moved(found, change / found.weight))

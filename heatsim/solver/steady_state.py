@@ -25,7 +25,7 @@ METHOD = "multigrid"
 # linear problem others take.
 _FEW, _SEVERAL, _NEWTON = 50, 120, 3
 # Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
-_RADIATING, _VARYING = 6, 24
+_RADIATING, _VARYING = 6, 40
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,263 @@
+"""The work that each method in time needs for a run: counted from the scenario, never measured.
+
+**Steps.** After a jump the field changes ever more slowly: its third derivative in time falls as 1/t³, so a step whose
+error C·h³ is the tolerance has a length h = θ·t with θ = 3.3·(tolerance/range)^(1/3). Steps begin at about dt_limit/θ
+and grow by the factor 1 + θ, so in an interval of Δ s
+
+    steps = ln(1 + e·θ·Δ/dt_limit) / θ
+
+**Stages of "stabilized".** With s stages a step may be β₁·s²·dt_limit/2 long, with β₁ = 0.654. Summed over all steps
+this gives
+
+    stages = 2·√(2/(β₁·θ)) · √(Δ/dt_limit),
+
+but at least 6 for each step. In float32, rounding makes errors that grow with s²: at the default tolerance steps have
+at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_limit).
+
+**Applications of "implicit".** It needs about three quarters of the steps. Each has two stages, and each stage takes
+about 14 applications of the operator on the finest grid, with the work on coarser grids counted in.
+
+The factors come from 25 scenarios at the default tolerance, with 20 to 1.3 million Euler steps (board: 120 million):
+cubes of 8³ to 128³ cells, slabs and plates, a wall through a week and one through a year, power modules of 24,000 and
+192,000 cells, a chip that is switched 29 times, a circuit board with layers of 35 µm, bodies that radiate, a laser
+track, wax that melts. Stages were 0.9 to 2.1 times the estimate, applications 0.4 to 2.2 times. Each stage of
+"implicit" took 10 to 19 applications. Melting took 4 to 5 times the stages and 19 times the applications.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil, e, inf, sqrt
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.boundary import Boundary, time_functions
+from heatsim.physics.coefficients import Precision
+from heatsim.physics.initial import InitialField
+from heatsim.physics.jumps import Jumps, find_jumps, passing_times
+from heatsim.physics.pace import Pace
+from heatsim.physics.regions import Parts
+from heatsim.physics.stability import StabilityLimit
+from heatsim.physics.temperature_range import span
+from heatsim.physics.tolerance import DEFAULT_PART, Tolerance
+from heatsim.scenario import Scenario
+
+Array = NDArray[np.float64]
+
+_GROWTH = 3.3
+_BETA = 0.654
+_FEWEST = 6  # stages of a step
+_MOST = {"float32": 386.0, "float64": 514.0}  # stages of a step
+_MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
+_APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
+# The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
+_STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
+_APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (6.0, 24.0)}
+_GAIN = 3.0
+_MOST_PLACES = 2**20  # of one beam
+_RESOLUTION = 2**11  # of the times of changes, in parts of the end
+_LARGEST_PART = 1e-2  # of the range: for larger tolerances the estimates do not hold
+
+
+class _Cost(NamedTuple):
+    """The cost of one sweep over the grid: of a call, and of a cell of a plain body or of any other."""
+
+    call: float
+    plain: float
+    other: float
+
+    def of(self, cells: int, plain: bool) -> float:
+        """The cost of a sweep over a grid with this number of cells."""
+        return self.call + cells * (self.plain if plain else self.other)
+
+
+# Fixed weights, in ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 to 0.7 in
+# plain bodies and 0.9 to 2.3 in most others, a stage 1.2 to 3 and 4 to 5, an application 10 to 13 and 8 to 17. On a GPU
+# a stage costs little more than a step, but an application as much as 3 to 60 stages. The weights lie in between: what
+# counts as a gain of three was 1.8 to 5 in time on the CPU.
+_EULER = _Cost(1e3, 0.7, 1.5)
+_STAGE = _Cost(5e4, 1.5, 3.0)
+_APPLICATION = _Cost(1e5, 20.0, 20.0)
+_STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
+
+
+class Choosable(Protocol):
+    """What the choice asks of a problem; see :class:`heatsim.physics.problem.HeatProblem`, which has it."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        ...
+
+    @property
+    def grid(self) -> Grid:
+        """Its cells."""
+        ...
+
+    @property
+    def boundary(self) -> Boundary:
+        """The conditions on its surfaces."""
+        ...
+
+    @property
+    def parts(self) -> Parts | None:
+        """Which cells belong to which region; None if nothing is painted."""
+        ...
+
+    @property
+    def precision(self) -> Precision:
+        """Of the field."""
+        ...
+
+    @property
+    def limit(self) -> StabilityLimit:
+        """The largest stable step of Euler."""
+        ...
+
+    @property
+    def linear(self) -> bool:
+        """Whether one constant material fills the box."""
+        ...
+
+
+@dataclass(frozen=True)
+class WorkEstimate:
+    """What a run needs with each method.
+
+    Attributes:
+        euler: steps of the method "euler".
+        stages: the fewest and the most stages of the method "stabilized" that are to be expected.
+        applications: the fewest and the most applications of the operator by the method "implicit".
+        jumps: the times at which steps of both end.
+        tolerance: the error that their steps may have at the start, in K.
+        costs: of each method, in the unit of the weights.
+    """
+
+    euler: int
+    stages: tuple[int, int]
+    applications: tuple[int, int]
+    jumps: Jumps
+    tolerance: float
+    costs: Mapping[str, float]
+
+    @property
+    def cheapest(self) -> str:
+        """The method to take: "euler" unless another one costs less than a third of it."""
+        best = min(self.costs, key=self.costs.__getitem__)
+        return best if self.costs["euler"] >= _GAIN * self.costs[best] else "euler"
+
+
+def euler_steps(end: float, limit: float, safety: float) -> int:
+    """Steps of ``safety``·``limit`` s to ``end`` (s)."""
+    return 1 if limit == inf else ceil(end / (safety * limit))
+
+
+def steps_between(edges: Array, limit: float, fraction: float) -> float:
+    """The steps of a method with a tolerance to be expected; arguments as for :func:`stages_between`."""
+    theta = _theta(fraction)
+    return float(np.maximum(np.log1p(e * theta * np.diff(edges) / limit) / theta, 1.0).sum())
+
+
+def stages_between(edges: Array, limit: float, fraction: float, most: float) -> float:
+    """The stages of the method "stabilized" to be expected.
+
+    Args:
+        edges: the start, the times at which the body is driven another way, the end; in s, ascending.
+        limit: of an Euler step in s.
+        fraction: the tolerance in parts of the range of temperatures.
+        most: stages of one step that rounding allows.
+    """
+    lengths = np.diff(edges) / limit
+    smooth = 2.0 * np.sqrt(2.0 / (_BETA * _theta(fraction)) * lengths)
+    expected = float(np.maximum(smooth, 2.0 / (_BETA * most) * lengths).sum())
+    return max(expected, _FEWEST * steps_between(edges, limit, fraction))
+
+
+def _theta(fraction: float) -> float:
+    """The length of a step in parts of the time since the last jump."""
+    return _GROWTH * float(min(fraction, _LARGEST_PART) ** (1.0 / 3.0))
+
+
+def first_tolerance(problem: Choosable) -> Tolerance:
+    """The tolerance of a run's first step.
+
+    Raises:
+        ScenarioError: the initial temperature cannot be read.
+    """
+    start = InitialField.from_scenario(problem.scenario, problem.parts)
+    around = span(start, problem.boundary)
+    return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest)
+
+
+def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
+    """Count the work of a run in which time passes.
+
+    Raises:
+        ScenarioError: too many jumps.
+    """
+    scenario, limit, cells, plain = problem.scenario, problem.limit.dt, problem.grid.cell_count, problem.linear
+    jumps = find_jumps(problem.boundary, tolerance.kelvin, tolerance.span)
+    edges = _edges(problem.boundary, jumps)
+    # If only sources make differences, their size is not known beforehand; the default is right then.
+    fraction = tolerance.kelvin / tolerance.span if tolerance.span > tolerance.kelvin else DEFAULT_PART
+    steps = steps_between(edges, limit, fraction)
+    melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
+    kind = "melting" if melts else "smooth"
+    most = _MOST[problem.precision]
+    if problem.precision == "float32":
+        most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
+    stages = _range(stages_between(edges, limit, fraction, most), _STAGES_RANGE[kind])
+    applications = _range(_APPLICATIONS * steps, _APPLICATIONS_RANGE[kind])
+    euler = euler_steps(scenario.time.end, limit, 0.9)
+    rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
+    # A row between steps is interpolated from four fields: about as much as a stage.
+    shared = steps * _STEP + rows * _STAGE.of(cells, plain)
+    return WorkEstimate(
+        euler=euler,
+        stages=stages,
+        applications=applications,
+        jumps=jumps,
+        tolerance=tolerance.kelvin,
+        costs={
+            "euler": euler * _EULER.of(cells, plain),
+            "stabilized": _middle(stages) * _STAGE.of(cells, plain) + shared,
+            "implicit": _middle(applications) * _APPLICATION.of(cells, plain) + shared,
+        },
+    )
+
+
+def _range(expected: float, parts: tuple[float, float]) -> tuple[int, int]:
+    """The fewest and the most of something, from what is expected."""
+    least, most = (ceil(part * expected) for part in parts)
+    return least, most
+
+
+def _middle(between: tuple[int, int]) -> float:
+    return sqrt(between[0] * between[1])
+
+
+def _edges(boundary: Boundary, jumps: Jumps) -> Array:
+    """The times in s between which the body is driven in one way: the start, jumps, changes of expressions, the end."""
+    end = boundary.scenario.time.end
+    edges = np.unique(np.concatenate(([0.0, end], jumps.times)))
+    changes = np.concatenate((np.zeros(0), *_changes(boundary)))
+    after = np.searchsorted(edges, changes).clip(1, len(edges) - 1)
+    # Changes are known to within a sample; one beside a jump is the jump itself.
+    apart = np.minimum(changes - edges[after - 1], edges[after] - changes) > end / _RESOLUTION
+    return np.unique(np.concatenate((edges, changes[apart])))
+
+
+def _changes(boundary: Boundary) -> Iterator[Array]:
+    """Times in s between which expressions change by their range, and in which a beam moves by its radius."""
+    scenario, end = boundary.scenario, boundary.scenario.time.end
+    functions = [function for condition in boundary.conditions for function in time_functions(condition)]
+    functions += [source.scale for source in scenario.sources]
+    yield from (Pace.of_functions([function], end).edges() for function in dict.fromkeys(functions))
+    for source in scenario.sources:
+        if source.beam is not None and len(passing := passing_times(source.beam)) > 1:
+            assert source.beam.speed is not None
+            stop = min(float(passing[-1]), end)
+            count = max(ceil((stop - passing[0]) * source.beam.speed / source.beam.radius), 0)
+            yield np.linspace(passing[0], stop, min(count, _MOST_PLACES) + 1)[1:]

@@ -14,7 +14,7 @@ _LENGTHS_SHOWN = 4
 
 
 def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
-    """The method of a run in which time passes, the methods that fit it, and the steps of its own.
+    """Lines on the methods in time that fit a run: the one it takes, the work of each, and the steps of that one.
 
     Args:
         plan: of the run.

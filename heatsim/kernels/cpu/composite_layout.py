@@ -7,7 +7,7 @@ divided into runs, whose cells are all stepped with one stencil, as vectors:
     stencils   1 1 1 1 1 1 1 1 2 3 4 4 4 4 4 4      2 and 3 have neighbours of two types
     runs       1 1 1 1 1 1 1 1 1 4 4 4 4 4 4 4      and then the odd cells, 2 and 3, each with its own
 
-So an interface across y or z is a run too. Surfaces towards void come after, in a list of their own.
+So an interface across y or z is a run too. A separate list holds the surfaces towards void.
 
 Rows with odd cells are often alike, as in layers. If there are few different ones, they are dense rows: the
 coefficients of all their cells are stored one after the other, and no cell is odd.

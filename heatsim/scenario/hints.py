@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from heatsim.scenario import units
 from heatsim.scenario.document_quantities import quantities, single_values
 from heatsim.scenario.messages import show, show_key
@@ -77,6 +79,6 @@ def _kelvins_of_plain(value: object) -> float | None:
     if not isinstance(value, str) or units.split(value) is not None:
         return None
     try:
-        return float(read_time_function(value, TEMPERATURE).at(0.0))
+        return float(read_time_function(value, TEMPERATURE).at(np.zeros(1))[0])
     except (ValueError, TypeError):
         return None

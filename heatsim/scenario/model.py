@@ -22,6 +22,7 @@ from heatsim.scenario.fields import (
     InitialTemperature,
     Named,
     Text,
+    all_functions_in_time,
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
@@ -34,6 +35,7 @@ from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
 from heatsim.scenario.time import Time, not_given
+from heatsim.scenario.timefunction import Table
 
 # The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
@@ -148,6 +150,11 @@ class Scenario(BaseModel):
         match self.initial.temperature:
             case ArrayFile(file=path) | ImageFile(image=path):
                 files.append(path)
+        files += [
+            function.origin.file.path
+            for _, function, _ in all_functions_in_time(self)
+            if isinstance(function, Table) and function.origin is not None
+        ]
         return tuple(dict.fromkeys(files))
 
     @property

@@ -67,6 +67,14 @@ def test_what_is_meant_is_not_questioned(text: str, tmp_path: Path) -> None:
     assert hints(tmp_path, text) == ()
 
 
+def test_a_file_in_degrees_makes_plain_numbers_suspect_too(tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text("hour,T\n0,5.0\n1,6.0\n", encoding="utf-8")
+    weather = '{ file = "weather.csv", time = "hour", time_unit = "h", column = "T", unit = "degC" }'
+    face = f'boundaries.x_min = {{ type = "convection", coefficient = 5.0, ambient = {weather} }}\n'
+    (hint,) = hints(tmp_path, f"{face}initial.temperature = 20\n")
+    assert hint.startswith("initial.temperature = 20: 20 K is −253.15 °C")
+
+
 def test_results_in_degrees_make_plain_numbers_suspect_too(tmp_path: Path) -> None:
     assert "68 °F" not in hints(tmp_path, "output.temperature = 'degF'\ninitial.temperature = 68\n")[0]
     (hint,) = hints(tmp_path, "output.temperature = 'degF'\ninitial.temperature = 68\n")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Values
+from heatsim.observers.parts import ContactFlows, contact_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
@@ -45,7 +46,10 @@ class HeatFlows(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Find the heat flows and create the table."""
         assert state.steady is not None, "the steady state is solved before observers start"
+        contacts = zip(contact_names(state.problem), ContactFlows(state).row(), strict=True)
         self._row = row(state.problem, state.steady)
+        imbalance = {name: self._row.pop(name) for name in (IMBALANCE, RELATIVE)}
+        self._row |= {header(name, WATT): flow for name, flow in contacts} | imbalance
         super().start(state, saved)
 
     def columns(self, state: RunState) -> list[Column]:

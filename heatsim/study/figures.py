@@ -25,6 +25,7 @@ from heatsim.study.responses import (
     responses_of,
 )
 from heatsim.study.results import Row, read_curves
+from heatsim.temperature_units import TEMPERATURE_UNITS
 
 _OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
 _MOST_PANELS = 6
@@ -74,9 +75,14 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}.png"
         if all(probe in curve for _, curve in curves):
-            unit = definition.temperature_unit
-            of_runs = [(times, unit.of(curve[probe])) for times, curve in curves]
-            _draw_curves(path, title, probe, of_runs, over, unit.symbol)
+            unit = definition.probe_units[probe]
+            temperatures = TEMPERATURE_UNITS.get(unit)
+            label = f"{probe} ({unit})" if temperatures is None else f"Temperature ({temperatures.symbol})"
+            of_runs = [
+                (times, curve[probe] if temperatures is None else temperatures.of(curve[probe]))
+                for times, curve in curves
+            ]
+            _draw_curves(path, title, probe, of_runs, over, label)
             yield path
 
 
@@ -191,7 +197,7 @@ def _draw_curves(
     probe: str,
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
-    unit_of_temperature: str,
+    label: str,
 ) -> None:
     """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
@@ -210,7 +216,7 @@ def _draw_curves(
         for (times, temperatures), value in zip(curves, by.values, strict=True):
             axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
         axes.set_xlabel(f"Time ({unit.symbol})")
-        axes.set_ylabel(f"Temperature ({unit_of_temperature})")
+        axes.set_ylabel(label)
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
         bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.short)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Axis, Range
-from heatsim.study.results import Row
+from heatsim.study.results import Row, column_units
+from heatsim.temperature_units import TEMPERATURE_UNITS
 
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
@@ -93,16 +94,19 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
 
     Without probes, these are the final values of the body.
     """
-    temperature = definition.temperature_unit.symbol
-    columns = {response.name: "s" if response.is_time else temperature for response in definition.table.responses}
-    if not columns:
-        columns = {probe_columns(probe)[1]: temperature for probe in definition.probes[:_MOST_PROBES]}
-    if not columns:
-        columns = dict.fromkeys(FINAL_COLUMNS, temperature)
+    units = column_units(definition)
+    columns = [response.name for response in definition.table.responses]
+    columns = columns or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
+    columns = columns or list(FINAL_COLUMNS)
     return [
-        ResponseValues(name, unit, np.array([row[name] for row in rows], dtype=np.float64))
-        for name, unit in columns.items()
+        ResponseValues(name, _symbol(units[name]), np.array([row[name] for row in rows], dtype=np.float64))
+        for name in columns
     ]
+
+
+def _symbol(unit: str) -> str:
+    """A unit of a table as texts write it."""
+    return TEMPERATURE_UNITS[unit].symbol if unit in TEMPERATURE_UNITS else unit
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:

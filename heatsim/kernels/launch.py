@@ -83,12 +83,10 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
-    most = kernel.deferred_planes
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
-    if most:
+    if most := kernel.deferred_planes:
         planes = min(planes or max(1, x * y * nz // (_BLOCKS * multiprocessors)), most)
-    else:
-        planes = planes or tile_z
+    planes = planes or tile_z
     z = ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:

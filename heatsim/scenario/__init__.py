@@ -17,7 +17,7 @@ from heatsim.scenario.domain import Domain
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.labels import Labels, load_labels
-from heatsim.scenario.load import load, parse, read_document
+from heatsim.scenario.load import load, parse, parse_dict, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
 from heatsim.scenario.messages import suggest
@@ -84,6 +84,7 @@ __all__ = [
     "load",
     "load_labels",
     "parse",
+    "parse_dict",
     "radiates",
     "read_document",
     "suggest",

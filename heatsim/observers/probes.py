@@ -12,7 +12,6 @@ from heatsim.observers.state import RunState
 from heatsim.observers.table import TableObserver
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
 
 
@@ -49,7 +48,7 @@ class Probes(TableObserver):
             NotFiniteError: the temperature of a face is not finite at this time.
         """
         time = state.time
-        points = self._points.of(self._cells.temperatures(), surfaces_at(state.problem, state.step))
+        points = self._points.of(self._cells.temperatures(), state.step)
         row, left = [time], iter(points)
         for probe in state.problem.scenario.probes:
             if probe.region is not None:

@@ -63,7 +63,7 @@ def test_tiles_do_not_show(
 def test_axes_with_one_cell_do_not_show(cells: tuple[int, int, int], precision: str, scheme: Scheme) -> None:
     """The ring has them as its last axes."""
     for seed, wraps in enumerate(PERIODIC):
-        for number, case in enumerate(bodies(wraps, 20 * seed, cells=cells)):
+        for case in bodies(wraps, 20 * seed, cells=cells):
             expected = on_cpu(ORACLE, case, precision, scheme)
             on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
 

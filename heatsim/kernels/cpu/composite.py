@@ -70,9 +70,13 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     neighbours = around(plan, rows)
     row = 0
     while row < rows.size:
-        if ints_at(plan.dense_of)[first_row + row] >= 0:
-            _sum_dense_row(plan, neighbours, row, ints_at(plan.dense_of)[first_row + row], heat, T)
-            row += 1
+        dense = ints_at(plan.dense_of)[first_row + row]
+        if dense >= 0:
+            count = 1
+            while row + count < rows.size and ints_at(plan.dense_of)[first_row + row + count] == dense:
+                count += 1
+            _sum_dense_rows(plan, neighbours, row, count, dense, heat, T)
+            row += count
             continue
         of_row, count, x = first_row + row, 1, np.int64(0)
         run, end_run = first[of_row], first[of_row + 1]
@@ -102,14 +106,16 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
 
 
 @compiled
-def _sum_dense_row(plan: Any, neighbours: Any, row: int, dense: int, heat: Any, T: Any) -> None:
-    """The same for one row with the coefficients of its cells."""
+def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int, heat: Any, T: Any) -> None:
+    """The same for some equal rows with the coefficients of their cells."""
     at, sums = row * plan.stride, plan.sums + row * plan.stride
     c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
-    sum_dense(c, plan.dense_stride, T, _moved(neighbours, at), sums)
+    sum_dense(c, plan.dense_stride, T, _moved(neighbours, at), plan.stride, sums, count)
     for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
         begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
-        add_constant(heat[ints_at(plan.dense_type)[stretch]], T, sums + begin, end - begin)
+        for each in range(count):
+            out = sums + each * plan.stride + begin
+            add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
 
 
 @njit(inline="always")

@@ -135,23 +135,36 @@ def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, 
 
 
 @compiled
-def sum_dense(c: Any, n: int, T: Any, around: Any, new: int) -> None:
-    """The same of n cells in a row; their c1 … c6 are n numbers each, one after the other.
+def sum_dense(c: Any, n: int, T: Any, neighbours: Any, stride: int, sums: int, count: int) -> None:
+    """The same for rows of n cells whose c1 … c6 are n numbers each, one after the other, the same for all rows.
 
-    ``around`` are the indices of the first cell's neighbours in z− and y−, of the cell, and of those in y+ and z+.
+    Args:
+        c: the coefficients of a row.
+        n: the number of its cells.
+        T: the ring.
+        neighbours: those of the first cell, from :func:`around`.
+        stride: cells from one row to the next.
+        sums: the place of the first sum.
+        count: the number of rows.
     """
     whole_vectors()
-    below, south_of, here, north_of, above = around
-    i, west, east, south = np.uint64(here), np.uint64(here - 1), np.uint64(here + 1), np.uint64(south_of)
-    north, down, up, out, cells = np.uint64(north_of), np.uint64(below), np.uint64(above), np.uint64(new), np.uint64(n)
-    for x in range(cells):
-        centre, x2, x3 = get(T, i + x), x + cells, x + cells + cells
-        total = constant(c, x) * (get(T, west + x) - centre) + constant(c, x2) * (get(T, east + x) - centre)
-        total += constant(c, x3) * (get(T, south + x) - centre)
-        total += constant(c, x3 + cells) * (get(T, north + x) - centre)
-        total += constant(c, x3 + cells + cells) * (get(T, down + x) - centre)
-        total += constant(c, x3 + cells + cells + cells) * (get(T, up + x) - centre)
-        put(T, out + x, total)
+    below, south_of, here, north_of, above = neighbours
+    cells = np.uint64(n)
+    c2, c3, c4, c5, c6 = behind(c, n), behind(c, 2 * n), behind(c, 3 * n), behind(c, 4 * n), behind(c, 5 * n)
+    for row in range(count):
+        at = row * stride
+        i, out = np.uint64(here + at), np.uint64(sums + at)
+        west, east = np.uint64(here + at - 1), np.uint64(here + at + 1)
+        south, north = np.uint64(south_of + at), np.uint64(north_of + at)
+        down, up = np.uint64(below + at), np.uint64(above + at)
+        for x in range(cells):
+            centre = get(T, i + x)
+            total = constant(c, x) * (get(T, west + x) - centre) + constant(c2, x) * (get(T, east + x) - centre)
+            total += constant(c3, x) * (get(T, south + x) - centre)
+            total += constant(c4, x) * (get(T, north + x) - centre)
+            total += constant(c5, x) * (get(T, down + x) - centre)
+            total += constant(c6, x) * (get(T, up + x) - centre)
+            put(T, out + x, total)
 
 
 @compiled

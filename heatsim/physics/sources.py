@@ -107,6 +107,8 @@ class Sources:
             factors: of the n stages, as there.
             precision: of the kernels.
         """
+        if not self.volumetric:
+            return 0.0
         rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
         if len(rounded) == 1:
             steps = steps.sum(keepdims=True)

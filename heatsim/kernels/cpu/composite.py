@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
-from heatsim.kernels.cpu.composite_cells import around, look_up, row_number, sum_constant, sum_dense, sum_varying
+from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
@@ -183,12 +183,12 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
     set_end_rows(plan, T, start + plan.potentials, from_y, to_y)
 
 
-_sweep_tiles = sweeping(_advance_rows, _complete_plane)
+_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 
 
 @kept(**OPTIONS)
 def advance(
-    plans: Any,
+    numbers: Any,
     field: Any,
     other: Any,
     first_sweep: int,
@@ -201,4 +201,4 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
-    _sweep_tiles(plans, field, other, first_sweep, end_sweep, memory, worker)
+    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)

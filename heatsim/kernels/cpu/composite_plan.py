@@ -1,7 +1,7 @@
 """The plan of a call of the compiled CPU kernel for composite bodies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, FACE_FIELDS, PLAN, SHARE, SIDE
+from heatsim.kernels.cpu.composite_cells import BEAM_SUMS, CONDUCTANCE, FACE_FIELDS, PLAN, SHARE, SIDE, SUMS
 from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
@@ -27,11 +27,23 @@ class _Numbers:
         layout: that of the body.
         plan: with the fields that they determine.
         faces: fields of each face; sums are missing.
+        ledgers: the plan with the sums of each ledger that was used so far.
     """
 
     layout: CompositeLayout
     plan: KernelPlan
     faces: NDArray[np.int64]
+    ledgers: WeakKeyDictionary[Entries, KernelPlan] = field(default_factory=WeakKeyDictionary)
+
+    def with_ledger(self, ledger: Entries) -> KernelPlan:
+        """The plan with the sums of a ledger."""
+        if ledger not in self.ledgers:
+            faces = self.faces.copy()
+            faces[:, SUMS] = [address_of(array) for array in ledger.faces]
+            faces[:, BEAM_SUMS] = [address_of(array) for array in ledger.beams]
+            values = {"faces": faces, "exposed": ledger.exposed, "parts": ledger.parts}
+            self.ledgers[ledger] = KernelPlan(PLAN, values, self.plan)
+        return self.ledgers[ledger]
 
 
 _numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
@@ -58,16 +70,12 @@ def make_plan(
     numbers = _numbers.get(tables)
     if numbers is None or numbers.layout is not layout:
         numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic, axes)
-    faces = numbers.faces.copy()
-    faces[:, 3] = [address_of(array) for array in ledger.faces]
-    faces[:, 4] = [address_of(array) for array in ledger.beams]
     ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(periodic, (nz, ny, nx))
     values = chosen.plan(ring, wraps, steps.count) | _changing(steps, axes)
     values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
-    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
-    values |= {"exposed": ledger.exposed, "parts": ledger.parts}
+    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0}
     values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return KernelPlan(PLAN, values, numbers.plan)
+    return KernelPlan(PLAN, values, numbers.with_ledger(ledger))
 
 
 def _numbers_of(

@@ -147,7 +147,7 @@ def _advance_numba(
     values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
-    return run_sweeps(partial(blocked.advance, plan.record), T, T_new, len(f), chosen, chosen.ring)
+    return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
 
 
 def choose_tiling(

@@ -48,9 +48,7 @@ def look(
     """
     nx, ny, nz = size
     for slab in range(first, end):
-        largest, lowest, highest, not_finite = _look_at_slab(
-            T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab
-        )
+        largest, lowest, highest, not_finite = _look_at_slab(T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab)
         found[slab, 0], found[slab, 1], found[slab, 2], found[slab, 3] = largest, lowest, highest, not_finite
 
 

@@ -92,7 +92,6 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
         complete_plane: (plan, ring, start, z, from_y, to_y) is called when rows of a plane of the ring are new;
             ``start`` is where row 0 begins.
     """
-
     plan_of = record_in(fields)
 
     @njit(inline="always")

@@ -92,7 +92,8 @@ def _look_on_cpu(step: StepEnds) -> StepError:
     nz, ny, nx = (int(n) for n in fields[0].shape)
     found = np.empty(((nz + 1) // 2, 4))
     numbers = (np.array(step.weights), cells.reshape(-1), void, (nx, ny, nz), found)
-    share_rows(partial(cpu_step_error.look, *flat, *numbers), len(found), fields[0].size)
+    look: Any = cpu_step_error.look
+    share_rows(partial(look, *flat, *numbers), len(found), fields[0].size)
     largest, lowest, highest, not_finite = found.T
     return _read((largest.max(), lowest.min(), highest.max(), int(not_finite.sum())))
 

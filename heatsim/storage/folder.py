@@ -45,7 +45,7 @@ CONTENTS = {
     CHECKPOINT: "the last state, for resume",
 }
 FILES = (*CONTENTS, PREVIOUS)
-SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
+SUFFIXES = {FIGURES: (".png", ".pdf", ".svg", ".gif", ".mp4"), EXPORT: (".vti", ".pvd")}
 
 
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:

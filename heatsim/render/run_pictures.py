@@ -11,7 +11,6 @@ import numpy as np
 from heatsim.errors import FolderError
 from heatsim.grid import AXES, Grid
 from heatsim.render import curves, energy_picture, pictures
-from heatsim.render.described import DescribedRun, read_description
 from heatsim.render.energy_balance import SURFACES_TO_VOID, count_once, read_balance
 from heatsim.render.figure import title_of
 from heatsim.render.layout import Page, arrange
@@ -23,8 +22,10 @@ from heatsim.render.view import View, drawn_size
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, read_energy, read_probes
 from heatsim.storage.vtkhdf import VOID
+from heatsim.temperature_units import KELVIN
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8
@@ -72,7 +73,7 @@ def find_pictures(folder: Path, stack: ExitStack) -> Pictures:
         FolderError: there are none, or scenario.toml cannot be read.
         StorageError: a file cannot be read.
     """
-    run = read_description(folder)
+    run = read_settings(folder)
     fields = folder / run_folder.FIELDS
     reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
     views: Sequence[Picture] = []
@@ -94,7 +95,7 @@ def _name(name: str, index: int, count: int) -> str:
     return f"{name}_t{index:0{max(4, len(str(count - 1)))}d}"
 
 
-def _moment(reader: FieldReader, run: DescribedRun, index: int) -> str:
+def _moment(reader: FieldReader, run: RunSettings, index: int) -> str:
     """The text for the time of a field."""
     if run.steady:
         return "steady state"
@@ -104,8 +105,8 @@ def _moment(reader: FieldReader, run: DescribedRun, index: int) -> str:
 class _Scales:
     """The scales of a run's fields: the same for all times, so that pictures can be compared, where that shows much."""
 
-    def __init__(self, reader: FieldReader, run: DescribedRun) -> None:
-        self._reader, self._unit = reader, run.unit
+    def __init__(self, reader: FieldReader, run: RunSettings) -> None:
+        self._reader, self._unit = reader, run.temperature_unit
 
     @cached_property
     def ranges(self) -> Sequence[tuple[float, float]]:
@@ -139,7 +140,7 @@ class _Scales:
 class _Body:
     """The 3-D views of a run, which share a scale and a scene."""
 
-    def __init__(self, reader: FieldReader, run: DescribedRun, stack: ExitStack) -> None:
+    def __init__(self, reader: FieldReader, run: RunSettings, stack: ExitStack) -> None:
         self._reader, self._run, self._stack = reader, run, stack
         self._scales = _Scales(reader, run)
         self._scenes: dict[View, Scene] = {}
@@ -228,7 +229,7 @@ def _hexadecimal(fraction: float) -> str:
     return str(to_hex(colour_map()(fraction)))
 
 
-def _flat_pictures(reader: FieldReader, run: DescribedRun) -> list[Picture]:
+def _flat_pictures(reader: FieldReader, run: RunSettings) -> list[Picture]:
     """Pictures of a plane at up to four times, of a line, or of one cell."""
     grid, axes = reader.grid, wide_axes(reader.grid)
     scales = _Scales(reader, run)
@@ -253,7 +254,7 @@ def _flat_pictures(reader: FieldReader, run: DescribedRun) -> list[Picture]:
 
     def draw_cell(path: Path) -> None:
         values = np.array([reader.read(index).item() for index in range(len(reader))])
-        curves.draw_temperatures(path, title_of(run.title, "the one cell"), reader.times, {"cell": values}, run.unit)
+        curves.draw_temperatures(path, title_of(run.title, "the one cell"), reader.times, {"cell": values}, run.temperature_unit)
 
     if len(axes) == 2:
         return [
@@ -263,7 +264,7 @@ def _flat_pictures(reader: FieldReader, run: DescribedRun) -> list[Picture]:
     return [Picture("profile", draw_line if axes else draw_cell)]
 
 
-def _curves(folder: Path, run: DescribedRun) -> list[Picture]:
+def _curves(folder: Path, run: RunSettings) -> list[Picture]:
     """Pictures of the tables of a run: the probes and the energy balance over time, or the steady heat flows."""
     found = _probe_pictures(folder, run)
     if run.steady:
@@ -281,40 +282,35 @@ def _curves(folder: Path, run: DescribedRun) -> list[Picture]:
     return found
 
 
-def _probe_pictures(folder: Path, run: DescribedRun) -> list[Picture]:
+def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
     """Pictures of the probes: one of all points and regions, and one for each line."""
     table = read_probes(folder)
     if table is None or not len(table.times):
         return []
-    columns = table.in_unit("K")
+    columns = table.in_unit(KELVIN.name)
     found = []
-    alone = {name: values for name, values in columns.items() if not _is_on_line(name, run)}
+    alone = {name: values for name, values in columns.items() if run.line_of(name) is None}
     if alone and not run.steady:
         over = title_of(run.title, "probes")
-        draw = partial(curves.draw_temperatures, title=over, times=table.times, curves=alone, shown_in=run.unit)
+        draw = partial(curves.draw_temperatures, title=over, times=table.times, curves=alone, shown_in=run.temperature_unit)
         found.append(Picture("probes", draw))
-    for number, (name, line) in enumerate(run.lines.items(), 1):
-        values = [columns[column] for index in range(line.count) if (column := f"{name}[{index}]") in columns]
-        if len(values) == line.count:
+    for number, (name, (length, count)) in enumerate(run.lines.items(), 1):
+        values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
+        if len(values) == count:
             over = title_of(run.title, f'probe "{name}"')
             draw = partial(
                 curves.draw_line_probe,
                 title=over,
                 times=table.times,
-                length=line.length,
+                length=length,
                 temperatures=np.stack(values, axis=1),
-                shown_in=run.unit,
+                shown_in=run.temperature_unit,
             )
             found.append(Picture(f"line_{number}", draw))
     return found
 
 
-def _is_on_line(column: str, run: DescribedRun) -> bool:
-    name, bracket, rest = column.rpartition("[")
-    return bool(bracket) and name in run.lines and rest.removesuffix("]").isdecimal()
-
-
-def read_flows(folder: Path, run: DescribedRun) -> tuple[dict[str, float], float] | None:
+def read_flows(folder: Path, run: RunSettings) -> tuple[dict[str, float], float] | None:
     """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
 
     Raises:

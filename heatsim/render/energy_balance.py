@@ -12,7 +12,7 @@ from heatsim.errors import StorageError
 from heatsim.grid import FACES
 from heatsim.render.scales import ENERGIES, format_amount
 from heatsim.storage import folder as run_folder
-from heatsim.storage.run_tables import JOULE, read_energy
+from heatsim.storage.run_tables import JOULE, WATT, read_energy
 
 _Floats = NDArray[np.float64]
 
@@ -134,3 +134,22 @@ def count_once(terms: Mapping[str, _Floats], patches: Mapping[str, str]) -> dict
 def _sum(heats: Sequence[_Floats]) -> _Floats:
     total: _Floats = np.sum(heats, axis=0)
     return total
+
+
+def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, float], float] | None:
+    """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
+
+    Args:
+        folder: of the run.
+        patches: the face of each patch of its scenario, by the name of the patch.
+
+    Raises:
+        StorageError: the table cannot be read.
+    """
+    table = read_energy(folder)
+    if table is None or not len(table.times):
+        return None
+    flows = {name: values[-1:] for name, values in table.in_unit(WATT).items()}
+    imbalance = float(flows.pop("imbalance", np.zeros(1))[-1])
+    once = {name: float(heat[-1]) for name, heat in count_once(flows, patches).items()}
+    return {SURFACES_TO_VOID if name == "void" else name: heat for name, heat in once.items()}, imbalance

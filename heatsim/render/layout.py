@@ -159,9 +159,7 @@ def _place(
     scale = (room[0] - len(columns) * (_LEFT + _BETWEEN)) / sum(widths)
     for column, tall in zip(columns, heights, strict=True):
         scale = min(scale, (room[1] - len(column) * (_BELOW + _ABOVE)) / tall)
-    top = max(
-        len(column) * (_BELOW + _ABOVE) + scale * tall for column, tall in zip(columns, heights, strict=True)
-    )
+    top = max(len(column) * (_BELOW + _ABOVE) + scale * tall for column, tall in zip(columns, heights, strict=True))
     panels, x = [], corner[0]
     for column, wide in zip(columns, widths, strict=True):
         x += _LEFT

@@ -133,9 +133,7 @@ def legend_height(names: Sequence[str], width: float) -> int:
     return _LEGEND_ROW * len(legend_rows(names, width))
 
 
-def draw_legend(
-    figure: Any, names: Sequence[str], x: float, y: float, width: float, larger: float = 1.0
-) -> None:
+def draw_legend(figure: Any, names: Sequence[str], x: float, y: float, width: float, larger: float = 1.0) -> None:
     """Draw the legend of materials with its lower left corner at (x, y) in pixels, all scaled by ``larger``."""
     from matplotlib.patches import Rectangle
 

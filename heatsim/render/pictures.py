@@ -178,9 +178,7 @@ def view_beside(grid: Grid) -> View:
     return View.fitting(width, round(min(view_height(size, width), 1150.0)), VIEW_MARGINS, size)
 
 
-def draw_surface(
-    path: Path, caption: Caption, grid: Grid, scale: TemperatureScale, view: View, image: _Image
-) -> None:
+def draw_surface(path: Path, caption: Caption, grid: Grid, scale: TemperatureScale, view: View, image: _Image) -> None:
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     height = max(view.height, 500)
     with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:

@@ -11,7 +11,7 @@ import numpy as np
 from heatsim.errors import FolderError
 from heatsim.grid import AXES, Grid
 from heatsim.render import curves, energy_picture, pictures
-from heatsim.render.energy_balance import SURFACES_TO_VOID, count_once, read_balance
+from heatsim.render.energy_balance import read_balance, read_flows
 from heatsim.render.figure import title_of
 from heatsim.render.layout import Page, arrange
 from heatsim.render.pictures import Caption
@@ -23,13 +23,12 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import WATT, read_energy, read_probes
+from heatsim.storage.run_tables import read_probes
 from heatsim.storage.vtkhdf import VOID
 from heatsim.temperature_units import KELVIN
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8
-_IMBALANCE = "imbalance"
 
 # A field whose range is a smaller part of the range of all times has a scale for itself.
 _OWN_SCALE = 0.2
@@ -254,7 +253,9 @@ def _flat_pictures(reader: FieldReader, run: RunSettings) -> list[Picture]:
 
     def draw_cell(path: Path) -> None:
         values = np.array([reader.read(index).item() for index in range(len(reader))])
-        curves.draw_temperatures(path, title_of(run.title, "the one cell"), reader.times, {"cell": values}, run.temperature_unit)
+        curves.draw_temperatures(
+            path, title_of(run.title, "the one cell"), reader.times, {"cell": values}, run.temperature_unit
+        )
 
     if len(axes) == 2:
         return [
@@ -268,7 +269,7 @@ def _curves(folder: Path, run: RunSettings) -> list[Picture]:
     """Pictures of the tables of a run: the probes and the energy balance over time, or the steady heat flows."""
     found = _probe_pictures(folder, run)
     if run.steady:
-        flows = read_flows(folder, run)
+        flows = read_flows(folder, run.patches)
         if flows is not None:
             over = title_of(run.title, "heat flows")
             found.append(
@@ -292,7 +293,9 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
     alone = {name: values for name, values in columns.items() if run.line_of(name) is None}
     if alone and not run.steady:
         over = title_of(run.title, "probes")
-        draw = partial(curves.draw_temperatures, title=over, times=table.times, curves=alone, shown_in=run.temperature_unit)
+        draw = partial(
+            curves.draw_temperatures, title=over, times=table.times, curves=alone, shown_in=run.temperature_unit
+        )
         found.append(Picture("probes", draw))
     for number, (name, (length, count)) in enumerate(run.lines.items(), 1):
         values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
@@ -308,18 +311,3 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
             )
             found.append(Picture(f"line_{number}", draw))
     return found
-
-
-def read_flows(folder: Path, run: RunSettings) -> tuple[dict[str, float], float] | None:
-    """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
-
-    Raises:
-        StorageError: the table cannot be read.
-    """
-    table = read_energy(folder)
-    if table is None or not len(table.times):
-        return None
-    flows = {name: values[-1:] for name, values in table.in_unit(WATT).items()}
-    imbalance = float(flows.pop(_IMBALANCE, np.zeros(1))[-1])
-    once = {name: float(heat[-1]) for name, heat in count_once(flows, run.patches).items()}
-    return {SURFACES_TO_VOID if name == "void" else name: heat for name, heat in once.items()}, imbalance

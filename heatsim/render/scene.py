@@ -110,9 +110,7 @@ class Scene:
         self._add_outlines(sections, materials)
         return self._image()
 
-    def surface(
-        self, samples: Samples, scale: TemperatureScale, materials: Sequence[str] = ()
-    ) -> NDArray[np.uint8]:
+    def surface(self, samples: Samples, scale: TemperatureScale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
         """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
@@ -235,9 +233,7 @@ class Scene:
         surface = mesh.extract_surface(algorithm="dataset_surface")
         numbers = np.asarray(surface.cell_data["material"])
         for number in np.unique(numbers).tolist():
-            part = surface.extract_cells(np.flatnonzero(numbers == number)).extract_surface(
-                algorithm="dataset_surface"
-            )
+            part = surface.extract_cells(np.flatnonzero(numbers == number)).extract_surface(algorithm="dataset_surface")
             lines = part.extract_feature_edges(
                 boundary_edges=True, feature_edges=False, manifold_edges=False, non_manifold_edges=False
             )

@@ -57,9 +57,7 @@ class View:
     middle: tuple[float, float]
 
     @classmethod
-    def fitting(
-        cls, width: int, height: int, margins: tuple[int, int], size: tuple[float, float, float]
-    ) -> "View":
+    def fitting(cls, width: int, height: int, margins: tuple[int, int], size: tuple[float, float, float]) -> "View":
         """The view that fills an image except for margins in pixels: left and right, above and below."""
         low, high = outline(size)
         extent = high - low

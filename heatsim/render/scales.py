@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,16 @@ def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
 
 
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
-    """About ``most`` round numbers from ``low`` to ``high``, at least two, with their texts."""
-    from matplotlib.ticker import MaxNLocator
-
-    margin = 1e-9 * (high - low)
-    values = np.asarray(MaxNLocator(nbins=max(most, 1), steps=[1, 2, 5, 10]).tick_values(low, high))
-    values = values[(values >= low - margin) & (values <= high + margin)]
+    """Round numbers from ``low`` to ``high`` with at most ``most`` steps between them, at least two, with their texts."""
+    margin, most = 1e-9 * (high - low), max(most, 1)
+    power = floor(log10((high - low) / most)) - 1
+    values = finer = np.array([low, high])
+    for step in (factor * 10.0**exponent for exponent in range(power, power + 4) for factor in (1.0, 2.0, 5.0)):
+        values = step * np.arange(ceil((low - margin) / step), floor((high + margin) / step) + 1)
+        if len(values) <= most + 1:
+            break
+        finer = values
+    values = values if len(values) > 1 else finer
     decimals = max(0, -floor(log10(values[1] - values[0]) + 1e-9))
     texts = (f"{round(float(value), decimals) + 0.0:.{decimals}f}".replace("-", "−") for value in values)
     return dict(zip(values.tolist(), texts, strict=True))

@@ -196,7 +196,9 @@ def probe_table(
         cells = ["…".join(_ends(moment, unit)) for moment in moments]
         rows.append((name, *cells, *(() if once else (_of(together.min(), unit), _of(together.max(), unit)))))
     headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
-    return NumberTable(f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most))
+    return NumberTable(
+        f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
+    )
 
 
 def _ends(values: NDArray[np.float64], unit: TemperatureUnit) -> list[str]:

@@ -40,7 +40,10 @@ class TerminalTable:
         headers, rows = self._table.headers, self._table.rows
         widths = [max((cell_len(row[column]) for row in rows), default=0) for column in range(len(headers))]
         first = max(widths[0], cell_len(headers[0]))
-        return [first, *(max(width, min(cell_len(header), 12)) for width, header in zip(widths[1:], headers[1:], strict=True))]
+        return [
+            first,
+            *(max(width, min(cell_len(header), 12)) for width, header in zip(widths[1:], headers[1:], strict=True)),
+        ]
 
     def _part(self, columns: Sequence[int], widths: Sequence[int], names: int, number: int) -> "Table":
         from rich import box

@@ -33,7 +33,7 @@ GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 def show(folder: Path, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width)
     console.print(summarise(folder))
-    text = console.file.getvalue()
+    text = console.file.getvalue().replace("\N{NO-BREAK SPACE}", " ")
     assert max(map(len, text.splitlines())) <= width
     return text
 
@@ -59,9 +59,9 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
     assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
-    assert ["stored", "-1234.5"] in lines
+    assert ["stored,", "the", "sum", "-1234.5"] in lines
     assert ["through", "x_min", "-1234.5"] in lines
-    assert "x_max" not in text
+    assert "through x_max" not in text
     assert "(bound 1e-08 J: closed)" in text
 
 

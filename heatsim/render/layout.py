@@ -121,7 +121,7 @@ def view_height(size: _Size, width: float) -> float:
     """The height in pixels that a 3-D view of a box needs if its outline is as wide as the view."""
     low, high = outline(size)
     across, up = VIEW_MARGINS
-    return 2 * up + (width - 2 * across) * (high[1] - low[1]) / (high[0] - low[0])
+    return 2 * up + (width - 2 * across) * float((high[1] - low[1]) / (high[0] - low[0]))
 
 
 def _centred(panels: Sequence[Panel], below: int, tall: float) -> Sequence[Panel]:

@@ -36,7 +36,7 @@ class Raster(Artist):
         context = renderer.new_gc()
         if renderer.option_scale_image():
             # PDF and SVG count lengths in points, whatever the resolution of the figure.
-            points = self.get_figure().dpi / DPI
+            points = 72.0 / DPI
             height, width, _ = self._pixels.shape
             x, y = (place * points for place in self._place)
             size = Affine2D().scale(width * points, height * points)

@@ -242,7 +242,7 @@ def _flat_pictures(reader: FieldReader, run: RunSettings) -> list[Picture]:
         pictures.draw_plane(path, caption, grid, scale, plane, reader.read_materials().squeeze())
 
     def draw_line(path: Path) -> None:
-        everything = np.stack([reader.read(index).reshape(-1) for index in range(len(reader))])
+        everything = np.stack([reader.read(index).reshape(-1).astype(np.float64) for index in range(len(reader))])
         chosen = curves.profile_times(everything)[-_MOST_PROFILES:]
         profiles = [(_moment(reader, run, index).removeprefix("t = "), everything[index]) for index in chosen]
         unit = pictures.length_unit(grid)

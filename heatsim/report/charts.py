@@ -5,9 +5,10 @@ the numbers beside them and shows those under the pointer.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,65 +44,40 @@ class Chart:
     band: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """The ranges of both axes, and where they lie in the picture."""
+
+    low: float
+    high: float
+    y_low: float
+    y_high: float
+
+    def across(self, x: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (x - self.low) / (self.high - self.low)
+
+    def up(self, y: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * (y - self.y_low) / (self.y_high - self.y_low)
+
+
 def draw(chart: Chart) -> str:
-    """The HTML of a chart: a figure with curves as SVG, a legend and its numbers."""
-    curves = {name: _thin(x, y) for name, (x, y) in chart.curves.items()}
-    curves = {name: points for name, points in curves.items() if len(points[0])}
+    """The HTML of a chart: a figure with curves as SVG, a legend and its numbers; empty without a point."""
+    thin = {name: _thin(x, y) for name, (x, y) in chart.curves.items()}
+    curves = {name: points for name, points in thin.items() if len(points[0])}
     if not curves:
         return ""
-    x_low, x_high = _span([x for x, _ in curves.values()])
-    y_low, y_high = _span([y for _, y in curves.values()], chart.band)
-    if x_low == x_high:
-        x_low, x_high = x_low - 0.5, x_high + 0.5
-
-    def across(x: _Floats | float) -> _Floats | float:
-        return _LEFT + (_RIGHT - _LEFT) * (x - x_low) / (x_high - x_low)
-
-    def up(y: _Floats | float) -> _Floats | float:
-        return _BOTTOM - (_BOTTOM - _TOP) * (y - y_low) / (y_high - y_low)
-
-    parts = [f'<rect x="{_LEFT}" y="{_TOP}" width="{_RIGHT - _LEFT}" height="{_BOTTOM - _TOP}" class="area"/>']
-    if chart.band:
-        top, bottom = max(float(up(chart.band)), _TOP), min(float(up(-chart.band)), _BOTTOM)
-        parts.append(
-            f'<rect x="{_LEFT}" y="{top:.1f}" width="{_RIGHT - _LEFT}" height="{bottom - top:.1f}" class="band"/>'
-        )
-    for value, text in ticks(x_low, x_high, 8).items():
-        x = float(across(value))
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_BOTTOM}" class="grid"/>')
-        parts.append(f'<text x="{x:.1f}" y="{_BOTTOM + 18}" text-anchor="middle">{text}</text>')
-    for value, text in ticks(y_low, y_high, 6).items():
-        y = float(up(value))
-        parts.append(f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    for number, (x, y) in enumerate(curves.values()):
-        points = zip(np.atleast_1d(across(x)), np.atleast_1d(up(y)), strict=True)
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-        colour = _colour(number, len(curves))
-        if len(x) == 1:
-            a, b = path.split(",")
-            parts.append(f'<circle cx="{a}" cy="{b}" r="4" fill="{colour}"/>')
-        parts.append(f'<polyline points="{path}" stroke="{colour}"/>')
-    parts.append(
-        f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(chart.x_label)}</text>'
-    )
-    middle = (_TOP + _BOTTOM) / 2
-    parts.append(
-        f'<text x="16" y="{middle}" text-anchor="middle" transform="rotate(-90 16 {middle})">'
-        f"{escape(chart.y_label)}</text>"
-    )
-    parts.append(f'<line class="cursor" y1="{_TOP}" y2="{_BOTTOM}" x1="-9" x2="-9"/>')
+    frame = _Frame(*_span([x for x, _ in curves.values()]), *_span([y for _, y in curves.values()], chart.band))
+    parts = [*_axes(chart, frame), *_lines(curves, frame)]
     numbers = {
         "x": chart.x_label,
-        "y": chart.y_label,
         "left": _LEFT,
         "right": _RIGHT,
         "top": _TOP,
         "bottom": _BOTTOM,
-        "low": x_low,
-        "high": x_high,
-        "yLow": y_low,
-        "yHigh": y_high,
+        "low": frame.low,
+        "high": frame.high,
+        "yLow": frame.y_low,
+        "yHigh": frame.y_high,
         "curves": [
             {"name": name, "colour": _colour(number, len(curves)), "x": _short(x), "y": _short(y)}
             for number, (name, (x, y)) in enumerate(curves.items())
@@ -113,6 +89,39 @@ def draw(chart: Chart) -> str:
         f'</svg><div class="shown" hidden></div>{_legend(list(curves))}<figcaption>{escape(chart.title)}</figcaption>'
         f'<script type="application/json">{as_json(numbers)}</script></figure>'
     )
+
+
+def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """The frame, the grey band, ticks and labels."""
+    yield f'<rect x="{_LEFT}" y="{_TOP}" width="{_RIGHT - _LEFT}" height="{_BOTTOM - _TOP}" class="area"/>'
+    if chart.band:
+        top, bottom = max(frame.up(chart.band), _TOP), min(frame.up(-chart.band), _BOTTOM)
+        yield f'<rect x="{_LEFT}" y="{top:.1f}" width="{_RIGHT - _LEFT}" height="{bottom - top:.1f}" class="band"/>'
+    for value, text in ticks(frame.low, frame.high, 8).items():
+        x = f"{frame.across(value):.1f}"
+        yield f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{_BOTTOM}" class="grid"/>'
+        yield f'<text x="{x}" y="{_BOTTOM + 18}" text-anchor="middle">{text}</text>'
+    for value, text in ticks(frame.y_low, frame.y_high, 6).items():
+        y = frame.up(value)
+        yield f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+    centre, middle = (_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2
+    yield f'<text x="{centre}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(chart.x_label)}</text>'
+    turned = f'text-anchor="middle" transform="rotate(-90 16 {middle})"'
+    yield f'<text x="16" y="{middle}" {turned}>{escape(chart.y_label)}</text>'
+
+
+def _lines(curves: Mapping[str, tuple[_Floats, _Floats]], frame: _Frame) -> Iterator[str]:
+    """The curves, and the line that follows the pointer."""
+    for number, (x, y) in enumerate(curves.values()):
+        colour = _colour(number, len(curves))
+        points = [(frame.across(a), frame.up(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        if len(points) == 1:
+            yield f'<circle cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="4" fill="{colour}"/>'
+        else:
+            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+            yield f'<polyline points="{path}" stroke="{colour}"/>'
+    yield f'<line class="cursor" y1="{_TOP}" y2="{_BOTTOM}" x1="-9" x2="-9"/>'
 
 
 def as_json(value: object) -> str:
@@ -147,11 +156,7 @@ def _thin(x: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
     chosen = np.linspace(0, len(x) - 1, _MOST_POINTS).round().astype(np.intp)
     # The extremes within each stretch, so that short peaks are not lost.
     bounds = np.linspace(0, len(x), _MOST_POINTS // 4 + 1).astype(np.intp)
-    peaks = [
-        start + int(pick(y[start:end]))
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True)
-        for pick in (np.argmin, np.argmax)
-    ]
+    peaks = [start + int(pick(y[start:end])) for start, end in pairwise(bounds) for pick in (np.argmin, np.argmax)]
     chosen = np.unique([*chosen, *peaks])
     return x[chosen], y[chosen]
 
@@ -162,7 +167,7 @@ def _span(parts: Sequence[_Floats], band: float = 0.0) -> tuple[float, float]:
     if band:
         low, high = min(low, -1.2 * band), max(high, 1.2 * band)
     if low == high:
-        margin = 0.5 if low == 0.0 else max(1e-6 * abs(low), 1e-300)
+        margin = 0.5 if low == 0.0 else 1e-3 * abs(low)
         return low - margin, high + margin
     return low, high
 

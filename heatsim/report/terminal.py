@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = 2  # spaces between columns
 _SHORTEST_NAME = 12
+_WIDEST_HEADERS = (40, 24, 12)  # the first that lets all columns stand beside each other is taken
 
 
 class TerminalTable:
@@ -24,8 +25,11 @@ class TerminalTable:
         """The parts of the table for a width."""
         from rich.text import Text
 
-        widths = self._widths()
-        groups = _group(widths, options.max_width)
+        for most in _WIDEST_HEADERS:
+            widths = self._widths(most)
+            groups = _group(widths, options.max_width)
+            if len(groups) == 1:
+                break
         for number, columns in enumerate(groups):
             room = options.max_width - sum(widths[column] + _BETWEEN for column in columns) - 2
             yield self._part(columns, widths, min(widths[0], room), number)
@@ -33,8 +37,8 @@ class TerminalTable:
             yield Text(self._table.remark)
         yield ""
 
-    def _widths(self) -> list[int]:
-        """Characters of each column: as many as the numbers have; headers are wrapped to that, or to 12 characters."""
+    def _widths(self, most: int) -> list[int]:
+        """Characters of each column: as many as the numbers have; headers are wrapped to that, or to ``most``."""
         from rich.cells import cell_len
 
         headers, rows = self._table.headers, self._table.rows
@@ -42,7 +46,7 @@ class TerminalTable:
         first = max(widths[0], cell_len(headers[0]))
         return [
             first,
-            *(max(width, min(cell_len(header), 12)) for width, header in zip(widths[1:], headers[1:], strict=True)),
+            *(max(width, min(cell_len(header), most)) for width, header in zip(widths[1:], headers[1:], strict=True)),
         ]
 
     def _part(self, columns: Sequence[int], widths: Sequence[int], names: int, number: int) -> "Table":

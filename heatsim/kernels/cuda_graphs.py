@@ -54,8 +54,13 @@ class Sweeps:
 
     def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
         """Launch ``count`` sweeps; the first struct Sweep is at ``address``. Return (T, T_new) after the last one."""
+        steps = self.kernel.build.spec.steps
+        most = self.kernel.build.stage_table // steps or count
         for sweep in range(count):
-            self.kernel(self.launches, T, T_new, self.coefficients, address + sweep * self.sweep_bytes, self.ledger)
+            at, place = address + sweep * self.sweep_bytes, sweep % most
+            if place == 0:
+                self.kernel.load_stages(at, min(most, count - sweep) * steps)
+            self.kernel(self.launches, T, T_new, self.coefficients, at, self.ledger, place * steps)
             T, T_new = T_new, T
         return T, T_new
 

@@ -54,9 +54,12 @@ def quantities(document: object, model: type[BaseModel], at: Key = ()) -> Iterat
 
 
 def quantity_of(key: str, document: object, model: type[BaseModel]) -> Quantity | None:
-    """The quantity of the value at a key path such as ``"boundaries.default.ambient"``; None if it has none."""
-    found = {".".join(map(str, each.key)): each.quantity for each in quantities(document, model)}
-    return found.get(key)
+    """The quantity of the value at a key path such as ``"domain.size.0"``; None if it has none."""
+    for found in quantities(document, model):
+        keys = [found.key, *(single for single, _ in single_values(found))]
+        if any(".".join(map(str, each)) == key for each in keys):
+            return found.quantity
+    return None
 
 
 def single_values(found: Found) -> Iterator[tuple[Key, object]]:

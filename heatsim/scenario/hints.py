@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from heatsim.scenario import units
 from heatsim.scenario.document_quantities import quantities, single_values
 from heatsim.scenario.messages import show, show_key
@@ -32,13 +34,10 @@ def cold_numbers_beside_degrees(document: Mapping[str, Any]) -> list[str]:
     Plain numbers are kelvins: `ambient = 20` is −253 °C. A scenario whose temperatures are all plain numbers is taken
     at its word, and so is a number with its unit, such as "20 K".
     """
-    temperatures = [
-        single
-        for found in quantities(document, Scenario)
-        if found.quantity is TEMPERATURE
-        for single in single_values(found)
-    ]
-    unit = _unit_of_others(document, [value for _, value in temperatures])
+    found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
+    temperatures = [single for each in found for single in single_values(each)]
+    of_files = [each.value.get("unit") for each in found if isinstance(each.value, Mapping)]
+    unit = _unit_of_others(document, [value for _, value in temperatures], of_files)
     if unit is None:
         return []
     return [
@@ -57,12 +56,14 @@ def _cold(value: object, kelvins: float, unit: TemperatureUnit) -> str:
     return text + f"the numbers of an expression are in K, so write {conversion} for T in {unit.symbol}"
 
 
-def _unit_of_others(document: Mapping[str, Any], values: list[object]) -> TemperatureUnit | None:
-    """The unit with degrees that a scenario's temperatures, or its results, have; None for kelvins."""
-    for value in values:
-        given = units.split(value) if isinstance(value, str) else None
-        if given is not None and given[1] in _DEGREES:
-            return _DEGREES[given[1]]
+def _unit_of_others(
+    document: Mapping[str, Any], values: list[object], of_files: list[object]
+) -> TemperatureUnit | None:
+    """The unit with degrees that a scenario's temperatures, its files or its results have; None for kelvins."""
+    split = [units.split(value) for value in values if isinstance(value, str)]
+    for given in [*(each[1] for each in split if each is not None), *of_files]:
+        if isinstance(given, str) and given in _DEGREES:
+            return _DEGREES[given]
     output = document.get("output")
     shown = TEMPERATURE_UNITS.get(str(output.get("temperature"))) if isinstance(output, Mapping) else None
     return shown if shown in (CELSIUS, FAHRENHEIT) else None
@@ -77,6 +78,6 @@ def _kelvins_of_plain(value: object) -> float | None:
     if not isinstance(value, str) or units.split(value) is not None:
         return None
     try:
-        return float(read_time_function(value, TEMPERATURE).at(0.0))
+        return float(read_time_function(value, TEMPERATURE).at(np.zeros(1))[0])
     except (ValueError, TypeError):
         return None

@@ -155,8 +155,8 @@ class Linked(BaseModel):
 class Response(BaseModel):
     """A number computed for every run: a column of the results.
 
-    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are temperatures. "time_above" and "time_below" are
-    the time in s at which the curve first passes ``threshold`` (K).
+    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are temperatures. "time_above" and
+    "time_below" are the time in s at which the curve first passes ``threshold`` (K).
     """
 
     model_config = STRICT

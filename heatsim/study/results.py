@@ -34,7 +34,7 @@ from heatsim.study.columns import (
 )
 from heatsim.study.definition import Definition
 from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
-from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,6 +49,8 @@ def column_types(definition: Definition) -> ColumnTypes:
     columns: ColumnTypes = {RUN: int}
     for key in table.keys:
         columns[key] = _kind([cell(point[key]) for point in definition.points])
+        if columns[key] is int and _key_unit(definition, key) in (CELSIUS.name, FAHRENHEIT.name):
+            columns[key] = float
     columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
     for probe in definition.probes:
         columns.update(dict.fromkeys(probe_columns(probe), float))

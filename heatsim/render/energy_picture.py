@@ -30,7 +30,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
     What is only rounding is named in the table. If nothing else is there, the scale is that of the rounding, which a
     grey band shows.
     """
-    shown = _shown(balance)
+    shown = parts_to_draw(balance)
     terms = [balance.stored, *shown.values()]
     largest = max(float(np.abs(term).max()) for term in terms)
     unit = choose_unit(ENERGIES, max(largest, balance.noise) if balance.only_noise else largest)
@@ -61,7 +61,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         add_text(figure, _TABLE, 90, text, va="bottom", color=QUIET, fontsize=SMALL)
 
 
-def _shown(balance: EnergyBalance) -> dict[str, _Floats]:
+def parts_to_draw(balance: EnergyBalance) -> dict[str, _Floats]:
     """The parts to draw, the small ones joined if there are too many."""
     parts = balance.real()
     by_size = sorted(parts, key=lambda name: -float(np.abs(parts[name]).max()))

@@ -53,7 +53,7 @@ def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
 
 
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
-    """Round numbers from ``low`` to ``high`` with at most ``most`` steps between them, at least two, with their texts."""
+    """Round numbers from ``low`` to ``high`` with their texts: at most ``most`` steps between them, at least two."""
     margin, most = 1e-9 * (high - low), max(most, 1)
     power = floor(log10((high - low) / most)) - 1
     values = finer = np.array([low, high])

@@ -147,8 +147,10 @@ class Study:
             )
         if self.definition.document.get("output", {}).get("figures", True):
             from heatsim.study.figures import draw
+            from heatsim.study.page import write_report
 
             draw(self.folder, self.definition, self._rows)
+            write_report(self.folder, self.definition, self._rows)
         return results.table()
 
     @property

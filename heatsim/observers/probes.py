@@ -13,7 +13,6 @@ from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
-from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.scenario import Probe
 from heatsim.storage import folder
 
@@ -57,7 +56,7 @@ class Probes(TableObserver):
         Raises:
             NotFiniteError: the temperature of a face is not finite at this time.
         """
-        points = self._points.of(self._cells.temperatures(), surfaces_at(state.problem, state.step))
+        points = self._points.of(self._cells.temperatures(), state.step)
         unit = state.problem.scenario.output.temperature_unit
         row, left = list[float](), iter(points)
         for probe in state.problem.scenario.probes:

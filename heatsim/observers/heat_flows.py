@@ -27,7 +27,8 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     if problem.materials.exposed_cells:
         surfaces["void"] = flows.void
     # A source may have the name of a patch.
-    sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}
+    taken = (*surfaces, *contact_names(problem))
+    sources = {f"source {name}" if name in taken else name: power for name, power in flows.sources.items()}
     found = {header(name, WATT): heat for name, heat in (*sources.items(), *surfaces.items())}
     relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}

@@ -12,17 +12,20 @@ from heatsim.observers.regions import RegionCells
 from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
+from heatsim.storage.run_tables import CONTACT, REGION
 
 
 def region_names(problem: HeatProblem) -> list[str]:
     """The columns of the regions' heats; none unless the scenario asks for them."""
-    return [f"region {name}" for name in _regions(problem)]
+    return [REGION + name for name in _regions(problem)]
 
 
 def contact_names(problem: HeatProblem) -> list[str]:
     """The columns of the flows through contacts; none unless the scenario asks for them."""
     scenario = problem.scenario
-    return [" to ".join(contact.between) for contact in scenario.contacts] if scenario.output.region_heat else []
+    if not scenario.output.region_heat:
+        return []
+    return [CONTACT + " to ".join(contact.between) for contact in scenario.contacts]
 
 
 class RegionHeats:

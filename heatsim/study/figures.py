@@ -19,13 +19,14 @@ from heatsim.study.model import GRID
 from heatsim.study.responses import (
     Parameter,
     ResponseValues,
+    curve_of,
     finished_rows,
+    label_of,
     parameters_of,
     rank_correlation,
     responses_of,
 )
 from heatsim.study.results import Row, read_curves
-from heatsim.temperature_units import TEMPERATURE_UNITS
 
 _OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
 _MOST_PANELS = 6
@@ -75,14 +76,8 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}.png"
         if all(probe in curve for _, curve in curves):
-            unit = definition.probe_units[probe]
-            temperatures = TEMPERATURE_UNITS.get(unit)
-            label = f"{probe} ({unit})" if temperatures is None else f"Temperature ({temperatures.symbol})"
-            of_runs = [
-                (times, curve[probe] if temperatures is None else temperatures.of(curve[probe]))
-                for times, curve in curves
-            ]
-            _draw_curves(path, title, probe, of_runs, over, label)
+            of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
+            _draw_curves(path, title, probe, of_runs, over, label_of(definition, probe))
             yield path
 
 

@@ -1,6 +1,6 @@
 """The parameters and responses of a study as columns of numbers, for the figures and the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,9 +125,16 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
     ]
 
 
-def _symbol(unit: str) -> str:
-    """A unit of a table as texts write it."""
-    return TEMPERATURE_UNITS[unit].symbol if unit in TEMPERATURE_UNITS else unit
+def curve_of(definition: Definition, probe: str, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The curve of a probe, of those from ``read_curves``, in the unit of the results."""
+    temperature = TEMPERATURE_UNITS.get(definition.probe_units[probe])
+    return columns[probe] if temperature is None else temperature.of(columns[probe])
+
+
+def label_of(definition: Definition, probe: str) -> str:
+    """The label of an axis of a probe's curves."""
+    unit = definition.probe_units[probe]
+    return f"Temperature ({_symbol(unit)})" if unit in TEMPERATURE_UNITS else f"{probe} ({unit})"
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:

@@ -8,6 +8,8 @@ import pytest
 import runs
 
 from heatsim import Simulation
+from heatsim.render.energy_balance import read_flows
+from heatsim.report.page import build
 from heatsim.storage import folder, run_tables, tables
 
 HEATS = "output.region_heat=true"
@@ -41,7 +43,7 @@ def test_a_steady_contact_passes_the_heat_of_the_layers(axis: int, tmp_path: Pat
     text = LAYERS.replace("SIZE", str(size)).replace("CELLS", str(cells)).replace("LOW", str(low))
     flows = energy(tmp_path, text.replace("AXIS", "xyz"[axis])).in_unit("W")
     # Named from iron to copper, but heat flows from copper to iron.
-    assert flows["iron to copper"][0] == pytest.approx(-2000.0 * 0.01, rel=1e-4)
+    assert flows["contact iron to copper"][0] == pytest.approx(-2000.0 * 0.01, rel=1e-4)
     assert tables.read(tmp_path / "out" / folder.ENERGY)[0][-1] == "imbalance (%)"
 
 
@@ -61,7 +63,7 @@ def test_a_contact_passes_what_a_region_without_other_exchange_gains(tmp_path: P
     text = bodies.WALL.replace('"600 - 750*x"', "300.0").replace('"temperature", value = 0.0', '"insulated"')
     text += '[[contacts]]\nbetween = ["copper", "iron"]\nresistance = 1e-3\n'
     table = energy(tmp_path, text, "time.end=4000", "time.method=euler", "output.probe_every=50")
-    flow, heat = table.in_unit("W")["copper to iron"], table.in_unit("J")["region iron"]
+    flow, heat = table.in_unit("W")["contact copper to iron"], table.in_unit("J")["region iron"]
     integral = float(((flow[1:] + flow[:-1]) / 2.0 * np.diff(table.times)).sum())
     (dt,) = map(float, folder.read_summary(tmp_path / "out")["dt"])
     assert integral - heat[-1] == pytest.approx(dt / 2.0 * (flow[-1] - flow[0]), rel=0.1)
@@ -82,4 +84,25 @@ def test_parts_resume_to_the_same_bits(
     Simulation.resume(tmp_path / "half").run()
     assert runs.results(tmp_path / "half") == runs.results(tmp_path / "whole")
     columns, _ = tables.read(tmp_path / "whole" / folder.ENERGY)
-    assert columns[-3:] == ["region die (W)", "region lens (W)", "copper to silicon (W)"]
+    assert columns[-3:] == ["region die (W)", "region lens (W)", "contact copper to silicon (W)"]
+
+
+def test_the_balance_of_the_body_leaves_its_parts_out(tmp_path: Path) -> None:
+    text = LAYERS.replace("SIZE", "[0.8, 0.1, 0.1]").replace("CELLS", "[16, 1, 1]").replace("LOW", "[0.4, 0.0, 0.0]")
+    table = energy(tmp_path, text.replace("AXIS", "x"))
+    assert list(table.of_parts("W")) == ["contact iron to copper"]
+    found = read_flows(tmp_path / "out", {})
+    assert found is not None
+    flows, imbalance = found
+    assert "contact iron to copper" not in flows
+    assert sum(flows.values()) == pytest.approx(imbalance, abs=1e-9)
+
+
+def test_a_report_has_curves_of_flows_although_the_first_row_has_none(tmp_path: Path) -> None:
+    text = bodies.WALL.replace('"600 - 750*x"', "300.0")
+    text += '[[contacts]]\nbetween = ["copper", "iron"]\nresistance = 1e-3\n'
+    energy(tmp_path, text, "time.end=300", "output.probe_every=100", "output.fields=false")
+    page = build(tmp_path / "out")
+    assert "Heat flows; that of a face includes its patches" in page
+    assert "Heat flows into regions, and through contacts" in page
+    assert "NaN" not in page

@@ -67,7 +67,31 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
 ) -> int:
-    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it."""
+    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
+
+    For a scenario with a table [study]: what would run, and how much it needs.
+    """
+    from heatsim.scenario import read_document
+
+    target = output or Path("outputs") / scenario.stem
+    changes = all_overrides(overrides, device, kernel, precision)
+    if "study" in read_document(scenario):
+        return _plan_study(scenario, changes, target)
+    return _plan_run(scenario, changes, target)
+
+
+def _plan_study(scenario: Path, changes: list[str], target: Path) -> int:
+    from heatsim.study.definition import read
+    from heatsim.study.plan_text import describe
+
+    definition, problems = read(scenario, changes)
+    for hint in dict.fromkeys(hint for problem in problems.values() for hint in problem.scenario.hints):
+        warn(hint)
+    print(describe(definition, problems, target))
+    return 0
+
+
+def _plan_run(scenario: Path, changes: list[str], target: Path) -> int:
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
@@ -75,13 +99,13 @@ def plan(
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
 
-    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    read = load(scenario, changes)
     for hint in read.hints:
         warn(hint)
     check_room(read)
     planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned, None if read.steady else measure_steps(planned.problem)))
-    planned.check_capacity(output or Path("outputs") / scenario.stem)
+    planned.check_capacity(target)
     return 0
 
 

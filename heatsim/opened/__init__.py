@@ -6,7 +6,7 @@ from heatsim.errors import FolderError
 from heatsim.opened.run import Run
 from heatsim.opened.study import StudyResults
 from heatsim.storage.folder import SCENARIO
-from heatsim.study.folder import STUDY
+from heatsim.storage.study_hint import STUDY
 
 __all__ = ["Run", "StudyResults", "open"]
 

@@ -38,6 +38,17 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
     return lines + (_chosen_steps(problem, work) if adaptive and work else _equal_steps(problem))
 
 
+def own_work(problem: HeatProblem) -> tuple[int, int]:
+    """The least and the most steps, stages or applications of a run with its own method; 1 of a steady state."""
+    method = problem.scenario.time.method
+    if problem.scenario.steady:
+        return 1, 1
+    work = problem.choice.work if problem.choice is not None else None
+    if work is None and problem.timeline.adaptive:
+        work = count_work(problem, first_tolerance(problem))
+    return _count(problem, method, work)[1]
+
+
 def _why(choice: MethodChoice, method: str, automatic: bool) -> str:
     """Which method "auto" takes, and why."""
     if automatic:

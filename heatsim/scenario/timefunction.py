@@ -273,7 +273,10 @@ def _read_formula(text: str, quantity: Quantity) -> Formula:
     try:
         return Formula(Expression(text, ("t",)))
     except ValueError as error:
-        raise ValueError(f"got {show(text)}; {error}; {quantity.expected}, or as an expression in t (in s)") from None
+        advice = quantity.advice(text)
+        if advice == quantity.expected:
+            advice = f"{error}; {advice}, or as an expression in t (in s)"
+        raise ValueError(f"got {show(text)}; {advice}") from None
 
 
 def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:

@@ -24,8 +24,9 @@ Void has no temperature: the half cell before a void surface has the temperature
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
-from heatsim.physics.surface_temperature import Surfaces
+from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
 
 Array = NDArray[np.float64]
 Sides = tuple[int, int, int]
@@ -80,7 +81,7 @@ class _Step:
     Attributes:
         axis: 0, 1 or 2.
         known: whether the first and the second value are known; None if all are.
-        share: the weight of the second value within one material.
+        share: the weight of the second value; if materials vary with temperature, that within one material.
         side: the side of the interface on which the point lies, 0 or 1.
         cell_types: of the first and the second value.
         contact: contact resistances in m² K/W between them; None if all cells are of one type.
@@ -92,6 +93,20 @@ class _Step:
     side: NDArray[np.intp]
     cell_types: tuple[NDArray[np.intp], NDArray[np.intp]]
     contact: Array | None
+
+
+class _BesideFaces(NamedTuple):
+    """Points between the outermost centres and the faces across one axis.
+
+    Attributes:
+        points: their numbers.
+        weights: of the temperature of the cell; the rest is the weight of that of the surface.
+        surfaces: the surfaces.
+    """
+
+    points: NDArray[np.intp]
+    weights: Array
+    surfaces: SurfaceTemperatures
 
 
 class Interpolation:
@@ -122,33 +137,45 @@ class Interpolation:
             ],
             dtype=np.intp,
         ).reshape(-1, 3)
-        self._at_faces = [
-            (number, at.face, at.weight)
-            for number, positions in enumerate(self._positions)
-            for at in positions
-            if at.face is not None
-        ]
+        self._at_faces = [found for axis in range(3) if (found := self._beside_faces(axis)) is not None]
         self._steps = self._along_axes()
 
-    def of(self, temperatures: Array, surface: Surfaces) -> list[float]:
-        """Temperatures in K at the points.
+    def of(self, temperatures: Array, step: int) -> list[float]:
+        """Temperatures in K at the points, after ``step`` steps.
 
         Args:
             temperatures: temperatures of ``cells`` in K.
-            surface: returns the temperature of a face from that of the cell at it.
+            step: for conditions that vary in time.
         """
         values = temperatures
-        for step in self._steps:
+        for axis in self._steps:
             first, second = values[..., 0], values[..., 1]
-            if step.known is not None:
-                first, second = np.where(step.known[0], first, second), np.where(step.known[1], second, first)
-            share = step.share if step.contact is None else self._share(step, step.contact, (first, second))
+            if axis.known is not None:
+                first, second = np.where(axis.known[0], first, second), np.where(axis.known[1], second, first)
+            share = axis.share
+            if axis.contact is not None and self._problem.materials.varies:
+                share = self._share(axis, axis.contact, (first, second))
             values = first + share * (second - first)
-        found = [float(value) for value in values.reshape(-1)]
-        for number, face, weight in self._at_faces:
-            outside = float(surface(face, self._own_cell(number), self._points[number], np.asarray(found[number])))
-            found[number] = outside + weight * (found[number] - outside)
-        return found
+        found = values.reshape(-1)
+        if self._at_faces:
+            acting = acting_at(self._problem, step)
+        for beside in self._at_faces:
+            inside = found[beside.points]
+            outside = beside.surfaces.of(inside, acting)
+            found[beside.points] = outside + beside.weights * (inside - outside)
+        return list(found.tolist())
+
+    def _beside_faces(self, axis: int) -> "_BesideFaces | None":
+        """The points between the outermost centres and the faces across an axis; None if there are none."""
+        at_faces = [
+            (number, at.weight, SurfacePoint(at.face, self._own_cell(number), self._points[number]))
+            for number, at in enumerate(positions[axis] for positions in self._positions)
+            if at.face is not None
+        ]
+        if not at_faces:
+            return None
+        numbers, weights, points = zip(*at_faces, strict=True)
+        return _BesideFaces(np.array(numbers), np.array(weights), SurfaceTemperatures(self._problem, points))
 
     def _along_axes(self) -> list[_Step]:
         """The interpolations along x, then y, then z: along the last index of the values each time."""
@@ -160,7 +187,10 @@ class Interpolation:
             share = self._shares[:, axis].reshape(side.shape)
             contact = self._contact(axis, pair, places[..., 0]) if mixed else None
             both = None if known.all() else (known[..., 0], known[..., 1])
-            steps.append(_Step(axis, both, share, side, pair, contact))
+            step = _Step(axis, both, share, side, pair, contact)
+            if contact is not None and not self._problem.materials.varies:
+                step = replace(step, share=self._share(step, contact))
+            steps.append(step)
             # Continue with the point's own side; if that is void, with the other side.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
             cell_types, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
@@ -183,8 +213,11 @@ class Interpolation:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(contact > 0.0, contact / ratio, 0.0)
 
-    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, Array]) -> Array:
-        """The weight of the second of two values along an axis, from the resistances between them."""
+    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = ()) -> Array:
+        """The weight of the second of two values along an axis, from the resistances between them.
+
+        It depends on their temperatures only if a material varies with temperature.
+        """
         materials, cell_types, s = self._problem.materials, step.cell_types, step.share
         own, other = (materials.half[step.axis, cell_type] for cell_type in cell_types)
         material = np.array([cell_type.material for cell_type in materials.types])

@@ -123,7 +123,9 @@ def _condition(table: Mapping[str, Any], unit: TemperatureUnit) -> str:
     if "power" in table:
         words.append(_value(table["power"], "W"))
     elif "value" in table:
-        words.append(_temperature(table["value"], unit) if words[0] == "temperature" else _value(table["value"], "W/m²"))
+        words.append(
+            _temperature(table["value"], unit) if words[0] == "temperature" else _value(table["value"], "W/m²")
+        )
     if "coefficient" in table:
         words.append(_value(table["coefficient"], "W/(m² K)"))
     if "ambient" in table:

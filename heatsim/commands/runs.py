@@ -100,7 +100,9 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
     from heatsim.render.opengl import finish_trial, start_trial
 
     if path.suffix not in _PICTURES:
-        raise InputError(f"{path}: {path.suffix or 'no suffix'} is not a format of pictures; use {', '.join(_PICTURES)}")
+        raise InputError(
+            f"{path}: {path.suffix or 'no suffix'} is not a format of pictures; use {', '.join(_PICTURES)}"
+        )
     described = geometry_of(scenario)
     in_space = min(scenario.grid.cells) > 1
     if in_space:

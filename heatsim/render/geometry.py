@@ -1,4 +1,4 @@
-"""A picture of a scenario before it runs: materials, sources, patches, contacts and probes, in space and in sections."""
+"""A picture of a scenario before it runs: its materials, sources, patches, contacts and probes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from heatsim.render import pictures
 from heatsim.render.figure import WIDTH, new_figure
 from heatsim.render.layout import Page, Panel, arrange
 from heatsim.render.legend import AREA, LINE, POINT, Entry, draw_point
-from heatsim.render.outlines import material_colour
-from heatsim.render.pictures import Caption, add_panel, add_view, ends_of, length_unit, oriented
+from heatsim.render.pictures import Caption, add_panel, add_view, length_unit, oriented
+from heatsim.render.scales import material_colour
 from heatsim.render.view import drawn_size
 from heatsim.storage.vtkhdf import VOID
 
@@ -283,7 +283,9 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
 
     for number, patch in enumerate(geometry.patches):
         corners = project(_corners(patch))
-        axes.fill(*corners.T, facecolor=_patch_colour(number), alpha=0.35, edgecolor=_patch_colour(number), linewidth=1.0)
+        axes.fill(
+            *corners.T, facecolor=_patch_colour(number), alpha=0.35, edgecolor=_patch_colour(number), linewidth=1.0
+        )
     for beam in geometry.beams:
         axes.plot(*project(beam.points).T, color=BEAM_COLOUR, linewidth=1.2)
     for number, probe in enumerate(geometry.probes, 1):

@@ -58,9 +58,7 @@ def height_of(entries: Sequence[Entry], width: float) -> int:
     return _ROW * len(rows_of(entries, width))
 
 
-def draw_legend(
-    figure: Any, entries: Sequence[Entry], x: float, y: float, width: float, larger: float = 1.0
-) -> None:
+def draw_legend(figure: Any, entries: Sequence[Entry], x: float, y: float, width: float, larger: float = 1.0) -> None:
     """Draw a legend with its lower left corner at (x, y) in pixels, all scaled by ``larger``."""
     across, up = figure.get_size_inches() * figure.dpi / larger
     rows = rows_of(entries, width)
@@ -73,9 +71,7 @@ def draw_legend(
             at += entry.width
 
 
-def _draw_sign(
-    figure: Any, entry: Entry, x: float, y: float, size: tuple[float, float], larger: float
-) -> None:
+def _draw_sign(figure: Any, entry: Entry, x: float, y: float, size: tuple[float, float], larger: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 

@@ -8,21 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.legend import Entry
+from heatsim.render.scales import material_colour
 from heatsim.storage.vtkhdf import VOID
 
-# Colours that the colour map of temperatures does not have.
-MATERIAL_COLOURS = (
-    "#90a4ae",
-    "#00acc1",
-    "#43a047",
-    "#2962ff",
-    "#a5d6a7",
-    "#80deea",
-    "#00695c",
-    "#8d6e63",
-    "#b3c6ff",
-    "#cfd8dc",
-)
 _STROKE = 2.2  # pixels, on either side of a border
 
 
@@ -94,11 +82,6 @@ def draw_outlines(
             LineCollection(list(lines), colors=material_colour(number), linewidths=width, capstyle="projecting"),
             autolim=False,
         )
-
-
-def material_colour(number: int) -> str:
-    """The colour of a material by its number."""
-    return MATERIAL_COLOURS[number % len(MATERIAL_COLOURS)]
 
 
 def has_legend(names: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from heatsim.render.figure import QUIET, SMALL, WIDTH, add_axes, add_colour_bar,
 from heatsim.render.layout import Page, Panel, view_height
 from heatsim.render.legend import Entry, draw_legend, height_of
 from heatsim.render.outlines import draw_outlines, material_entries
-from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
+from heatsim.render.scales import LENGTHS, Scale, Unit, choose_unit, ticks
 from heatsim.render.sections import Section, wide_axes
 from heatsim.render.view import VIEW_MARGINS, View, describe_stretch, drawn_size
 
@@ -123,7 +123,7 @@ def draw_slices(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     sections: Sequence[Section],
     page: Page,
     image: _Image | None,
@@ -142,7 +142,7 @@ def draw_slices(
                 scale.drawn(plane),
                 extent=(*axes.get_xlim(), *axes.get_ylim()),
                 origin="lower",
-                cmap=colour_map(),
+                cmap=scale.colour_map,
                 vmin=low,
                 vmax=high,
                 aspect="auto",
@@ -190,7 +190,7 @@ def view_beside(grid: Grid) -> View:
     return View.fitting(width, round(min(view_height(size, width), 1150.0)), VIEW_MARGINS, size)
 
 
-def draw_surface(path: Path, caption: Caption, grid: Grid, scale: TemperatureScale, view: View, image: _Image) -> None:
+def draw_surface(path: Path, caption: Caption, grid: Grid, scale: Scale, view: View, image: _Image) -> None:
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     height = max(view.height, 500)
     with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
@@ -203,7 +203,7 @@ def draw_isosurfaces(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     levels: Mapping[float, str],
     colours: Sequence[str],
     view: View,
@@ -234,7 +234,7 @@ def draw_plane(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     plane: NDArray[np.floating[Any]],
     labels: NDArray[np.uint8],
 ) -> None:
@@ -261,7 +261,7 @@ def draw_plane(
             scale.drawn(plane),
             extent=extent,
             origin="lower",
-            cmap=colour_map(),
+            cmap=scale.colour_map,
             vmin=low,
             vmax=high,
             aspect="auto",

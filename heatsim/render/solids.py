@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.geometry import SOURCE_COLOUR
-from heatsim.render.outlines import material_colour
+from heatsim.render.scales import material_colour
 from heatsim.render.scene import Scene
 from heatsim.render.sections import MOST_IN_SURFACES, spread
 from heatsim.storage.vtkhdf import VOID

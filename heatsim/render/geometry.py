@@ -187,7 +187,7 @@ def _draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> No
 
     grid, unit = geometry.grid, length_unit(geometry.grid)
     extent = (*axes.get_xlim(), *axes.get_ylim())
-    labels = oriented(geometry.labels.take(index, axis=2 - panel.normal), panel)
+    labels = _section(geometry.labels, panel, index)
     colours = np.array(
         [to_rgb("white" if name == VOID else material_colour(number)) for number, name in enumerate(geometry.materials)]
     )
@@ -203,14 +203,14 @@ def _draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> No
 
     add(_borders(labels[..., None] == np.arange(len(geometry.materials))), _EDGE, 0.4)
     for source in geometry.sources:
-        cells = oriented(source.cells.take(index, axis=2 - panel.normal), panel)
+        cells = _section(source.cells, panel, index)
         if cells.any():
             shade = np.zeros((*cells.shape, 4))
             shade[cells] = (*to_rgb(SOURCE_COLOUR), 0.25)
             axes.imshow(shade, extent=extent, origin="lower", aspect="auto", interpolation="nearest")
             add(_borders(np.pad(cells, 1)[..., None])[:] - 1.0, SOURCE_COLOUR, 1.0)
     for contact in geometry.contacts:
-        one, other = (oriented(mask.take(index, axis=2 - panel.normal), panel) for mask in (contact.one, contact.other))
+        one, other = (_section(mask, panel, index) for mask in (contact.one, contact.other))
         add(_between(one, other), CONTACT_COLOUR, 1.4)
     place = float(grid.centres(panel.normal)[index])
     for number, patch in enumerate(geometry.patches):
@@ -225,6 +225,12 @@ def _draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> No
         _draw_probe(axes, points, number)
     axes.set_xlim(*extent[:2])
     axes.set_ylim(*extent[2:])
+
+
+def _section(cells: NDArray[Any], panel: Panel, index: int) -> NDArray[Any]:
+    """One plane of an array of shape (nz, ny, nx), as the panel shows it."""
+    plane: NDArray[Any] = np.take(cells, index, axis=2 - panel.normal)
+    return oriented(plane, panel)
 
 
 def _draw_probe(axes: Any, points: _Floats, number: int) -> None:

@@ -69,8 +69,8 @@ def read_sections(
             if planes.start <= k < planes.stop:
                 z += values[k - planes.start] / len(chosen[2])
                 labels[2][...] = materials[k - planes.start]
-    places = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
-    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, places), strict=True))
+    middles = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
+    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, middles), strict=True))
     return next(found), next(found), next(found)
 
 

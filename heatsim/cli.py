@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from heatsim.commands.benchmarks import bench
 from heatsim.commands.kernels import kernels
+from heatsim.commands.materials import materials
 from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
 from heatsim.commands.studies import study
@@ -24,7 +25,7 @@ app = App(
     version_flags=["--version"],
 )
 app.default(run)
-for command in (run, resume, plan, study, render, export, kernels, bench, verify):
+for command in (run, resume, plan, study, render, export, kernels, materials, bench, verify):
     app.command(command)
 
 

@@ -216,7 +216,7 @@ def test_tables_can_stand_in_a_scenario(tables: str, tmp_path: Path) -> None:
 def test_command_is_understood(arguments: list[str]) -> None:
     _, bound, unused = app.parse_args(arguments, exit_on_error=False, print_error=False)[:3]
     assert not unused
-    assert bound.arguments or arguments in (["kernels"], ["verify"], ["bench"])
+    assert bound.arguments or arguments in (["kernels"], ["materials"], ["verify"], ["bench"])
 
 
 def test_readme_shows_every_command() -> None:

@@ -60,8 +60,12 @@
 #else
 #define KEPT(name) name
 #endif
-// The coefficients of stage s. Its own ones are loaded at their use, so they take registers for a moment only.
-#if OWN_COEFFICIENTS
+// The coefficients of stage s. Those of several sweeps are in constant memory, from which an instruction takes them without a
+// vector register. The members of an ensemble have different ones: they are in shared memory, and are loaded at their use.
+#if STAGE_TABLE
+__constant__ Stage stage_table[STAGE_TABLE];
+#define OF_STAGE(s) of_stage(stage_table[grid.first_stage + s])
+#elif OWN_COEFFICIENTS
 #define OF_STAGE(s) of_stage(shared.stages[s])
 #else
 #define OF_STAGE(s) c
@@ -101,7 +105,7 @@ struct Shared {
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 if the cell is not recorded
     FaceTerm terms[STEPS][6];
     unsigned int step[STEPS];
-#if OWN_COEFFICIENTS
+#if OWN_COEFFICIENTS && !STAGE_TABLE
     Stage stages[STEPS];
 #endif
 #if OWN_FACTORS
@@ -432,7 +436,7 @@ __device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
 #endif
     if (slot < STEPS) shared.step[slot] = sweep[slot].step;
-#if OWN_COEFFICIENTS
+#if OWN_COEFFICIENTS && !STAGE_TABLE
     if (slot < STEPS) shared.stages[slot] = sweep[slot].stage;
 #endif
 #if OWN_FACTORS

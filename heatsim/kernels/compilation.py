@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent
 
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
+# Stages in the table of a kernel in constant memory: as many as the longest CUDA graph does. 32 KiB in float64.
+_STAGES_IN_TABLE = 1024
 _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
@@ -129,6 +131,12 @@ class Build:
         )
 
     @property
+    def stage_table(self) -> int:
+        """Stages whose coefficients are in constant memory for several sweeps; 0 for kernels without such a table."""
+        has_own = self.variant.stages and not self.variant.faces
+        return _STAGES_IN_TABLE if has_own and self.pipeline is not None and not self.members else 0
+
+    @property
     def deferred_planes(self) -> int | None:
         """The most planes that a block marches if it defers cells (deferred_cells.cuh); None if it defers none.
 
@@ -156,7 +164,8 @@ class Build:
         border = 2 * (pipeline.height(narrowest) + narrowest * pipeline.vector)
         heats = 2 * pipeline.steps * border
         # Of each stage: f and g of the faces, and what distinguishes it from the others.
-        terms = (12 + self.variant.stages * (1 if self.variant.faces else 4)) * pipeline.steps
+        own = 0 if self.stage_table or not self.variant.stages else 1 if self.variant.faces else 4
+        terms = (12 + own) * pipeline.steps
         size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
         size += tiling.SEGMENT.itemsize + _BARRIER
         if self.members:
@@ -181,6 +190,7 @@ class Build:
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
             "STAGES": int(self.variant.stages),
+            "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),
         }
         if self.deferred_planes:

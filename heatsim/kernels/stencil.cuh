@@ -25,6 +25,7 @@
 //     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
 //     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES
 //     STAGES           1 if steps have different lengths: each has its own coefficients or, with FACES, a factor of its increments
+//     STAGE_TABLE      07: the number of stages in its table in constant memory; 0 if it has none
 //     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
@@ -42,6 +43,7 @@ struct Grid {
     int periodic;          // bit 0: x, bit 1: y, bit 2: z
     int first_y, first_z;  // first cell of this launch: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
+    int first_stage;       // 07: place in `stage_table` of the sweep's first stage
     const struct Segment* segments;  // 07: the segments of all blocks; temporal_composite/correction.cu: its table
 };
 

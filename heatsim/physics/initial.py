@@ -130,7 +130,8 @@ def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
             return array, None
         return None, temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
     except ValueError as error:
-        (path,) = scenario.input_files
+        assert isinstance(temperature, ArrayFile | ImageFile), "nothing else reads a file"
+        path = temperature.file if isinstance(temperature, ArrayFile) else temperature.image
         message = f"{path} was changed or removed after it was checked: it {error}; restore it and start again"
         raise ScenarioError(scenario.path, [Mistake("initial.temperature", message)]) from None
 

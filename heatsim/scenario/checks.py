@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from heatsim.errors import Mistake
 from heatsim.scenario.boundaries import Insulated
 from heatsim.scenario.fields import formulas_in_time
+from heatsim.scenario.library import is_of_library, properties_of
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
 from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
@@ -39,7 +40,7 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
         return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
     if scenario.material is not None and names:
         message = (
-            f"got [material] beside [materials.{names[0]}]; write [material] for one material, "
+            f"got [material] beside [{show_key(['materials', names[0]])}]; write [material] for one material, "
             "[materials.NAME] for each of several"
         )
         return [Mistake("material", message)]
@@ -112,6 +113,11 @@ def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
         return None if void else f'got "{VOID}", which does not conduct; the name of a material is expected'
     if not known(scenario.materials) or name in scenario.materials:
         return None
+    if is_of_library(name):
+        try:
+            properties_of(name)
+        except ValueError as error:
+            return str(error)
     if not scenario.materials:
         example = name if name.isidentifier() and name.isascii() else "NAME"
         return (

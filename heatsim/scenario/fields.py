@@ -153,8 +153,8 @@ def _read_cells(value: object) -> tuple[int, int, int]:
 
 
 def _in_time(quantity: Quantity) -> PlainValidator:
-    def read(value: object) -> TimeFunction:
-        return read_time_function(value, quantity)
+    def read(value: object, info: ValidationInfo) -> TimeFunction:
+        return read_time_function(value, quantity, folder_of(info))
 
     return PlainValidator(read)
 
@@ -242,6 +242,7 @@ Method = Annotated[
     Literal["auto", "euler", "stabilized", "implicit", "steady"],
     choice("auto", "euler", "stabilized", "implicit", "steady"),
 ]
+TemperatureName = Annotated[Literal["K", "degC", "degF"], choice("K", "degC", "degF")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
@@ -266,19 +267,26 @@ def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Qua
             yield name, value, quantity
 
 
-def formulas_in_time(
+def all_functions_in_time(
     table: BaseModel, at: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
-    """Every expression in t in a table and the tables below it: its key, the expression and its quantity."""
+) -> Iterator[tuple[tuple[str | int, ...], TimeFunction, Quantity]]:
+    """Every value that may change in time in a table and the tables below it: its key, the function, its quantity."""
     for name, info in type(table).model_fields.items():
         value = getattr(table, name)
         key = at if name == "condition" else (*at, info.alias or name)
-        if isinstance(value, Formula):
+        if isinstance(value, TimeFunction):
             (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
             yield key, value, quantity
         elif isinstance(value, BaseModel):
-            yield from formulas_in_time(value, key)
+            yield from all_functions_in_time(value, key)
         elif isinstance(value, tuple):
             for index, entry in enumerate(value):
                 if isinstance(entry, BaseModel):
-                    yield from formulas_in_time(entry, (*key, index))
+                    yield from all_functions_in_time(entry, (*key, index))
+
+
+def formulas_in_time(table: BaseModel) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
+    """Every expression in t in a table and the tables below it: its key, the expression and its quantity."""
+    for key, function, quantity in all_functions_in_time(table):
+        if isinstance(function, Formula):
+            yield key, function, quantity

@@ -1,6 +1,6 @@
 """The lists of numbers in tables of functions of time or temperature."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pydantic_core import InitErrorDetails
@@ -27,11 +27,37 @@ def read_column(
     return column if len(column) == len(entries) else []
 
 
-def slopes_are_finite(times: list[float], values: list[float]) -> bool:
+def slopes_are_finite(times: Sequence[float], values: Sequence[float]) -> bool:
     """Whether linear interpolation between the entries of a table stays finite; jumps do not count."""
     apart = np.diff(times) > 0.0
     with np.errstate(over="ignore"):
         return bool(np.isfinite(np.diff(values)[apart] / np.diff(times)[apart]).all())
+
+
+def order_faults(times: Sequence[float], shown: Sequence[str]) -> list[tuple[int, str]]:
+    """The mistakes in the order of a table's times: the number of the time, and a message for the user.
+
+    Args:
+        times: in s.
+        shown: the times as the user wrote them.
+    """
+    faults = []
+    for index in range(1, len(times)):
+        if times[index] < times[index - 1]:
+            faults.append((index, f"got {shown[index]} after {shown[index - 1]}; times must increase"))
+        elif index > 1 and times[index] == times[index - 2]:
+            faults.append((index, f"got {shown[index]} a third time; a time may occur twice, where the value jumps"))
+    if len(times) == 2 and times[0] == times[1]:
+        message = f"got {shown[1]} twice and no other time; a table with a jump needs a time before or after it"
+        faults.append((1, message))
+    return faults
+
+
+def repeat_faults(times: Sequence[float]) -> list[str]:
+    """The mistake in the times in s of a table with repeat = true, if there is one."""
+    if not times or times[0] == 0.0:
+        return []
+    return [f"got {times[0]!r}; the times of a table with repeat = true must start at 0"]
 
 
 def read_table(table: Mapping[str, object], quantity: Quantity) -> tuple[tuple[float, ...], tuple[float, ...], bool]:
@@ -48,19 +74,9 @@ def read_table(table: Mapping[str, object], quantity: Quantity) -> tuple[tuple[f
     repeat = table.get("repeat", False)
     if not isinstance(repeat, bool):
         faults.append(fault(f"got {show(repeat)}; true or false is expected", ("repeat",)))
-    for index in range(1, len(times)):
-        before, after = times[index - 1 : index + 1]
-        if after < before:
-            faults.append(fault(f"got {after!r} after {before!r}; times must increase", ("times", index)))
-        elif index > 1 and after == times[index - 2]:
-            message = f"got {after!r} a third time; a time may occur twice, where the value jumps"
-            faults.append(fault(message, ("times", index)))
-    if len(times) == 2 and times[0] == times[1]:
-        message = f"got {times[1]!r} twice and no other time; a table with a jump needs a time before or after it"
-        faults.append(fault(message, ("times", 1)))
-    if repeat is True and times and times[0] != 0.0:
-        message = f"got {times[0]!r}; the times of a table with repeat = true must start at 0"
-        faults.append(fault(message, ("times", 0)))
+    faults += [fault(message, ("times", index)) for index, message in order_faults(times, list(map(repr, times)))]
+    if repeat is True:
+        faults += [fault(message, ("times", 0)) for message in repeat_faults(times)]
     lengths = [len(entries) for key in ("times", "values") if isinstance(entries := table.get(key), list | tuple)]
     if len(set(lengths)) == 2 and min(lengths) > 1:
         faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PlainValidator
 
 from heatsim.grid import AXES, Grid
-from heatsim.scenario.fields import STRICT, Coordinate, Length, Pair, Text, choice, default_names
-from heatsim.scenario.materials import MaterialName
+from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice, default_names
+from heatsim.scenario.materials import read_material_name
 from heatsim.scenario.patches import Rectangle, face_axes
 
 # How far a plane may lie from the faces of cells, as a fraction of a cell: rounding of decimals is less.
@@ -63,7 +63,9 @@ class Layer(BaseModel):
     model_config = STRICT
 
     name: Text = Field(description="Name", json_schema_extra={"default": "`layer 1`, …"})
-    material: MaterialName = Field(
+    material: Annotated[
+        str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, or `library:NAME`")
+    ] = Field(
         examples=['material = "copper"'], description="A name from `[materials]`, with constant properties"
     )
     thickness: Length = Field(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, Field, PlainValidator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, model_validator
 
 from heatsim.scenario.fields import (
     STRICT,
@@ -19,6 +19,7 @@ from heatsim.scenario.fields import (
     read_entries,
     read_vector,
 )
+from heatsim.scenario.library import read_table
 from heatsim.scenario.materialfunction import (
     Array,
     MaterialFormula,
@@ -185,7 +186,11 @@ def _freeze(materials: Mapping[str, Material]) -> Named[Material]:
     return Named.of(materials)
 
 
-Materials = Annotated[Mapping[Annotated[str, AfterValidator(_check_new_name)], Material], AfterValidator(_freeze)]
+# The table of a material, or the name of one of the library.
+MaterialTableOrName = Annotated[Material, BeforeValidator(read_table)]
+Materials = Annotated[
+    Mapping[Annotated[str, AfterValidator(_check_new_name)], MaterialTableOrName], AfterValidator(_freeze)
+]
 
 
 def read_material_name(value: Any) -> str:
@@ -199,4 +204,6 @@ def read_material_name(value: Any) -> str:
     return value
 
 
-MaterialName = Annotated[str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, or `void`")]
+MaterialName = Annotated[
+    str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, `library:NAME`, or `void`")
+]

@@ -22,11 +22,13 @@ from heatsim.scenario.fields import (
     InitialTemperature,
     Named,
     Text,
+    all_functions_in_time,
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.layers import Layers
-from heatsim.scenario.materials import VOID, Material, Materials
+from heatsim.scenario.library import with_library
+from heatsim.scenario.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.messages import missing_key
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patches
@@ -35,6 +37,7 @@ from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
 from heatsim.scenario.time import Time, not_given
+from heatsim.scenario.timefunction import Table
 
 # The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
@@ -62,13 +65,15 @@ class Scenario(BaseModel):
     domain: Domain = Field(
         examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"], description="The box and its cells"
     )
-    material: Material | None = Field(
-        default=None, examples=[MATERIAL_EXAMPLE], description="The material, if there is only one"
+    material: MaterialTableOrName | None = Field(
+        default=None,
+        examples=[MATERIAL_EXAMPLE],
+        description="The material, if there is only one: a table, or `library:NAME`",
     )
     materials: Materials = Field(
         default=Named(()),
         examples=["[materials.copper] with the keys of [material]"],
-        description="The materials by name, if there are several: `[materials.copper]`",
+        description='The materials by name: tables `[materials.copper]`, or `copper = "library:copper"`',
     )
     regions: Regions = Field(
         default=(),
@@ -131,11 +136,17 @@ class Scenario(BaseModel):
         description="Points, lines and regions whose temperature is recorded",
     )
     _path: Path = PrivateAttr(default_factory=Path)
+    _hints: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def path(self) -> Path:
         """The file of the scenario."""
         return self._path
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Warnings about values that are allowed, but are probably not what was meant."""
+        return self._hints
 
     @property
     def grid(self) -> Grid:
@@ -151,6 +162,11 @@ class Scenario(BaseModel):
         match self.initial.temperature:
             case ArrayFile(file=path) | ImageFile(image=path):
                 files.append(path)
+        files += [
+            function.origin.file.path
+            for _, function, _ in all_functions_in_time(self)
+            if isinstance(function, Table) and function.origin is not None
+        ]
         return tuple(dict.fromkeys(files))
 
     @property
@@ -207,10 +223,11 @@ class Scenario(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _default_domain_material(cls, document: Any) -> Any:
-        """If only one material has a name, it is the material of the domain."""
+    def _complete_materials(cls, document: Any) -> Any:
+        """Add the named materials of the library. If only one material has a name, it is that of the domain."""
         if not isinstance(document, Mapping):
             return document
+        document = with_library(document)
         domain, materials = document.get("domain"), document.get("materials")
         if not isinstance(domain, Mapping) or "material" in domain:
             return document

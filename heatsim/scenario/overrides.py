@@ -9,7 +9,8 @@ from typing import Any
 from heatsim.errors import Mistake
 from heatsim.scenario.messages import show, show_key
 
-PART = re.compile(r"[A-Za-z0-9_-]+")
+# Names of materials of the library have a colon and parentheses.
+PART = re.compile(r"[A-Za-z0-9_:()-]+")
 INDEX = re.compile(r"\d{1,6}")
 EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.0.point=[0,0,0]"
 

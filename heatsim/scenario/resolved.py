@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from heatsim.errors import StorageError
+from heatsim.scenario.csv_table import CsvOrigin
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
@@ -26,8 +27,8 @@ from heatsim.storage.system import File
 NAME = "scenario.toml"
 HEADER = "# A complete scenario: every default filled in, SI units. It runs as it is.\n\n"
 
-# A run writes its output to folders of these names.
-RESERVED = ("figures", "export")
+# A run writes its output to folders and files of these names.
+RESERVED = ("figures", "export", "probes.csv", "energy.csv")
 EMPTY: Named[Any] = Named(())
 
 # Keys without meaning for a method. In a steady state no time passes.
@@ -181,7 +182,7 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
         case Mapping():
             return {str(name): _plain(item, copies) for name, item in value.items()}
         case TimeFunction():
-            return _plain_in_time(value)
+            return _plain_in_time(value, copies)
         case MaterialTable(temperatures=temperatures, values=values):
             return {"temperatures": list(temperatures), "values": list(values)}
         case MaterialFormula(expression=expression):
@@ -200,12 +201,14 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return value
 
 
-def _plain_in_time(function: TimeFunction) -> Any:
+def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
     match function:
         case Constant(value=value):
             return value
         case Formula(expression=expression):
             return expression.text
+        case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
+            return {"file": copies[file.path], **dict(keys), "repeat": repeat}
         case Table(times=times, values=values, repeat=repeat):
             return {"times": list(times), "values": list(values), "repeat": repeat}
     raise AssertionError(f"{type(function).__name__} has no form in TOML")

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario import units
 from heatsim.scenario.averages import Length, mean_between, mean_of_samples, mean_of_table
+from heatsim.scenario.csv_table import CsvOrigin, read_csv_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
@@ -174,11 +176,13 @@ class Table(TimeFunction):
         times: ascending times in s.
         values: one value for each time.
         repeat: whether the table starts again at its last time, which is the period; the first time is then 0.
+        origin: the columns of a CSV file that the table was read from; None if the scenario has the numbers.
     """
 
     times: tuple[float, ...]
     values: tuple[float, ...]
     repeat: bool = False
+    origin: CsvOrigin | None = field(default=None, compare=False)
     _nodes: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _heights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _constant: bool = field(init=False, repr=False, compare=False)
@@ -237,12 +241,13 @@ class Table(TimeFunction):
         return float(np.minimum(stops[changes & (starts < end)], end).max(initial=0.0))
 
 
-def read_time_function(value: object, quantity: Quantity) -> TimeFunction:
-    """A value from TOML: number, text with a unit, expression in t, or table.
+def read_time_function(value: object, quantity: Quantity, folder: Path = Path()) -> TimeFunction:
+    """A value from TOML: number, text with a unit, expression in t, table, or columns of a CSV file.
 
     Args:
         value: the value in the file.
         quantity: its quantity; all numbers must be in its range.
+        folder: where relative paths start.
 
     Raises:
         ValueError: the value is not valid; the message is for the user.
@@ -251,12 +256,15 @@ def read_time_function(value: object, quantity: Quantity) -> TimeFunction:
     if isinstance(value, TimeFunction):
         return value
     if isinstance(value, Mapping):
+        if "file" in value or "column" in value:
+            return Table(*read_csv_table(value, quantity, folder))
         return Table(*read_table(value, quantity))
     if isinstance(value, str) and units.split(value) is None:
         return _read_formula(value, quantity)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(
-            f"got {show(value)}; {quantity.expected}, as an expression in t or as {{ times = […], values = […] }}"
+            f"got {show(value)}; {quantity.expected}, as an expression in t, as {{ times = […], values = […] }}, or as "
+            '{ file = "….csv", time = "…", column = "…" }'
         )
     return Constant(quantity.read(value))
 

@@ -61,6 +61,28 @@ def convert(number: str, unit: str, target: str) -> float:
     return _convert(number, unit, target)
 
 
+def linear(unit: str, target: str) -> tuple[Decimal, Decimal]:
+    """The factor and the offset with which numbers in a unit become numbers in the unit ``target``.
+
+    Raises:
+        ValueError: the unit is unknown or has another dimension.
+    """
+    parts = split(f"0 {unit}")
+    if parts is None:
+        raise ValueError(f'"{unit}" cannot be read as a unit')
+    if parts[1] in _USUAL and _USUAL[parts[1]][0] == target:
+        _, factor, offset = _USUAL[parts[1]]
+        return Decimal(factor), Decimal(offset)
+    import pint
+
+    source = _parse(parts[1])
+    try:
+        zero, one = (_registry().Quantity(Decimal(number), source).to(target).magnitude for number in (0, 1))
+    except pint.DimensionalityError:
+        raise ValueError(f'"{unit}" cannot be converted to {target}') from None
+    return one - zero, zero
+
+
 def _convert(number: str, unit: str, target: str) -> float:
     """As :func:`convert`, by the unit library."""
     import pint

@@ -5,7 +5,7 @@ from math import cos, exp, pi, sqrt
 import numpy as np
 
 from heatsim.verification.case import Array, Temperature
-from heatsim.verification.exact import complementary_error, held_series, slab_series
+from heatsim.verification.exact import complementary_error, held_series, slab_eigenvalues, slab_series
 
 
 def half_space_held(x: Array, y: Array, z: Array, t: float) -> Array:
@@ -59,3 +59,19 @@ def mixed_wave(x: Array, y: Array, z: Array, t: float) -> Array:
     """Periodic along x, even about the middle of y, zero at both ends of z; α = 1 m²/s."""
     mode = np.cos(2.0 * pi * x + 0.3) * np.cos(1.8 * (y - 0.5)) * np.sin(pi * z)
     return 100.0 * mode * exp(-((2.0 * pi) ** 2 + 1.8**2 + pi**2) * t)
+
+
+def ambient_from_file(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Bi = 1, L = 0.1 m, α = 1e-6 m²/s; the air of ambient_from_file.csv. Differences from 20 °C."""
+    minutes, rises = np.array([0.0, 30.0, 60.0, 60.0, 100.0, 120.0]), np.array([0.0, 40.0, 40.0, 80.0, 80.0, 20.0])
+    times = 60.0 * minutes
+    behind = np.zeros_like(x)
+    for zeta in slab_eigenvalues(1.0):
+        rate = 1e-6 * (zeta / 0.1) ** 2
+        left = np.exp(-rate * (t - times))
+        # What is left of a change of the air: of a jump, and of a straight line by integration.
+        lengths = np.diff(times)
+        spread = np.where(lengths > 0.0, np.diff(left) / (rate * np.where(lengths > 0.0, lengths, 1.0)), left[1:])
+        weight = 4.0 * np.sin(zeta) / (2.0 * zeta + np.sin(2.0 * zeta))
+        behind = behind + weight * float(np.diff(rises) @ spread) * np.cos(zeta * x / 0.1)
+    return np.asarray(rises[-1] - behind)

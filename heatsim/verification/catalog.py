@@ -102,6 +102,15 @@ CASES = (
     Case(
         "order_mixed", "exact wave", _above_300(answers.mixed_wave), 200.0, 5e-4, order=True, end=one_temperature(300.0)
     ),
+    Case(
+        "ambient_from_file",
+        "Duhamel's theorem",
+        everywhere(lambda x, y, z, t: _CELSIUS + 20.0 + answers.ambient_from_file(x, y, z, t)),
+        80.0,
+        5e-4,
+        order=True,
+        end=_CHANGES,
+    ),
     Case("composite_wall", "series resistances", bodies.interface, 600.0, 1e-4, end=EndState(bodies.interface, 0.06)),
     Case("touching_bodies", "Incropera §5.7", everywhere(bodies.touching_bodies), 100.0, 1e-3, end=_FLOATS),
     Case(

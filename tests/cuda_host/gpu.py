@@ -221,7 +221,19 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
                 )
             )
 
-    return launch.CudaKernel(build, Function(), SimpleNamespace(asarray=asarray))
+    def copy_rows(*arguments: Any) -> None:
+        do_or_record(lambda: _copy_rows(*arguments))
+
+    runtime = SimpleNamespace(memcpy2DAsync=copy_rows, memcpyDeviceToDevice=3)
+    cuda = SimpleNamespace(runtime=runtime, get_current_stream=lambda: SimpleNamespace(ptr=0))
+    table = kernel.address("stage_table") if build.stage_table else 0
+    return launch.CudaKernel(build, Function(), SimpleNamespace(asarray=asarray, cuda=cuda), table)
+
+
+def _copy_rows(to: int, pitch: int, source: int, source_pitch: int, width: int, rows: int, *_: int) -> None:
+    """As cudaMemcpy2D."""
+    for row in range(rows):
+        ctypes.memmove(to + row * pitch, source + row * source_pitch, width)
 
 
 def function_on_host(source: str, name: str, macros: Mapping[str, str | int]) -> Any:

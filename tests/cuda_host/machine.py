@@ -88,6 +88,10 @@ class HostKernel:
         if error:
             raise KernelError(f"{self.name}: {error.decode()}")
 
+    def address(self, name: str) -> int:
+        """The address of a global variable."""
+        return ctypes.addressof(ctypes.c_byte.in_dll(self.library, name))
+
     def _slot(self, number: int, argument: Any, is_pointer: bool, size: int) -> tuple[NDArray[Any], Any]:
         """The memory that holds the value to pass, and what must live as long as it."""
         where = f"{self.name}, argument {number}"

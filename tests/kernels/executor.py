@@ -3,6 +3,7 @@
 A sequence of steps runs on two buffers between guard zones, the output filled with NaN before each step.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch, structs
+from heatsim.kernels import compilation, cuda_graphs, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -158,6 +159,13 @@ def grid_on_host(part: launch.Launch) -> NDArray[Any]:
     return part.grid if part.segments is None else part.with_segments_at(part.segments.ctypes.data)
 
 
+def load_stages(kernel: HostKernel, build: compilation.Build, sweeps: NDArray[Any]) -> None:
+    """Write the coefficients of a sweep's stages to the table of the kernel, if it has one."""
+    if build.stage_table:
+        stages = np.ascontiguousarray(sweeps["c"][: build.spec.steps])
+        ctypes.memmove(kernel.address("stage_table"), stages.ctypes.data, stages.nbytes)
+
+
 def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Result:
     """The CUDA kernel, compiled by g++ and executed on the host."""
     T, T_new, *ledger = _guarded(steps, precision)
@@ -168,6 +176,7 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
         kernel = host_kernel(build)
         before = T.array.copy()
         T_new.array[...] = np.nan
+        load_stages(kernel, build, sweeps[first:])
         for part in launches:
             kernel.launch(
                 *(
@@ -214,8 +223,8 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme, block_memory):
         T_new[...] = cupy.nan
         sweep = table.data.ptr + first * sweeps.itemsize
-        launch.compile_kernel(build)(launches, T, T_new, coefficients, sweep, pointers)
-        T, T_new = T_new, T
+        run = cuda_graphs.Sweeps(launch.compile_kernel(build), launches, coefficients, pointers)
+        T, T_new = run.queue(1, T, T_new, sweep)
     for memory in memories:
         assert bool((memory[:GUARD] == 0xFF).all()), "written before an array"
         assert bool((memory[-GUARD:] == 0xFF).all()), "written behind an array"

@@ -111,8 +111,8 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
     table = where.xp.asarray(own.sweeps.view(np.uint8))
     for first, build, launches in sweeps_on_cuda(spec, case, precision, scheme, where.block_memory()):
         address = int(table.data.ptr) + first * own.sweeps.itemsize
-        launch.compile_kernel(build)(launches, member.T, member.T_new, own.coefficients, address, own.ledger)
-        member.T, member.T_new = member.T_new, member.T
+        sweeps = cuda_graphs.Sweeps(launch.compile_kernel(build), launches, own.coefficients, own.ledger)
+        member.T, member.T_new = sweeps.queue(1, member.T, member.T_new, address)
     return member.result()
 
 

@@ -68,9 +68,10 @@ class CorrectedKernel(CudaKernel):
         coefficients: NDArray[Any],
         sweep: int,
         ledger: NDArray[Any],
+        first_stage: int = 0,
     ) -> None:
         """Queue a sweep and its correction; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
-        super().__call__(launches, T, T_new, coefficients, sweep, ledger)
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage)
         self.correction(self.boxes, T, T_new, coefficients, sweep, ledger)
 
 
@@ -90,10 +91,8 @@ def correct(
     found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors())
     if found is None:
         return None
-    kernel = launch.compile_kernel(build)
-    return CorrectedKernel(
-        build, kernel.function, kernel.xp, launch.compile_kernel(correction_build(build, memory)), found
-    )
+    kernel, correction = launch.compile_kernel(build), launch.compile_kernel(correction_build(build, memory))
+    return CorrectedKernel(build, kernel.function, kernel.xp, kernel.stage_table, correction, found)
 
 
 def _threads(build: Build) -> int:
@@ -159,7 +158,7 @@ def boxes(
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
-    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0), dtype=structs.GRID), segments),)
+    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0, 0), dtype=structs.GRID), segments),)
 
 
 def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -26,9 +26,9 @@ from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages between two looks for a signal: cells for about a second on a CPU, but at least this number of stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32: 8 for 64 stages, from 32 stages on. Eight are two sweeps
-# of every kernel, or a multiple of two, so that they end in the buffer in which they begin.
-_SMOOTHING, _SMOOTHED_FROM = 8 / 64, 32
+# Smoothing substeps before the rate is calculated in float32, from 32 stages on: a multiple of 8 near a sixteenth of
+# the stages. Eight are two sweeps of every kernel, or a multiple of two: they end in the buffer in which they begin.
+_SMOOTHING, _SMOOTHED_FROM = 1 / 16, 32
 # The numbers of these stages among the increments.
 _PAIR, _RATE = 0, 1
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.floating[Any]]
 
-# Raise it with every change of the tables: a checkpoint of other tables cannot be resumed to the same bits.
-VERSION = 2
+# Raise it with every change of the tables or of the smoothing: a run cannot be resumed to the same bits with others.
+VERSION = 3
 # The largest |R| outside the modes that are resolved: each step halves them at least.
 DAMPING = 0.5
 # Euler substeps of each polynomial. Kernels that do four steps a sweep need multiples of 4; neighbours differ by at

@@ -1,0 +1,185 @@
+"""Tables in time from two columns of a CSV file: times as numbers or ISO dates, values in any unit."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+
+from heatsim.scenario import units
+from heatsim.scenario.csv_columns import DELIMITERS, CsvColumns, read_columns
+from heatsim.scenario.files import InputFile, existing
+from heatsim.scenario.function_tables import order_faults, repeat_faults, slopes_are_finite
+from heatsim.scenario.messages import fault, key_faults, refuse, show
+from heatsim.scenario.quantities import TIME, Quantity
+
+SUFFIXES = (".csv", ".txt", ".tsv")
+DECIMALS = (".", ",")
+_NUMBER = re.compile(units.NUMBER)
+_REQUIRED = {"file": 'file = "weather.csv"', "time": 'time = "hour"', "column": 'column = "T_out"'}
+_TEXTS = ("time", "time_unit", "column", "unit", "delimiter", "decimal")
+_OPTIONAL = ("time_unit", "unit", "delimiter", "decimal", "repeat")
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CsvOrigin:
+    """The columns of a CSV file from which a table was read.
+
+    Attributes:
+        file: the file, whose first row has the names of the columns.
+        keys: the other keys of the table in the scenario, except ``repeat``.
+    """
+
+    file: InputFile
+    keys: tuple[tuple[str, str], ...]
+
+
+def read_csv_table(
+    table: Mapping[str, object], quantity: Quantity, folder: Path
+) -> tuple[Numbers, Numbers, bool, CsvOrigin]:
+    """The times in s, the values in SI units, the key ``repeat``, and the origin of the numbers.
+
+    Args:
+        table: the table in the scenario.
+        quantity: of the values.
+        folder: where relative paths start.
+
+    Raises:
+        ValidationError: mistakes in the table or in the file, each at its key.
+    """
+    path = _check_keys(table, folder)
+    keys = tuple((key, str(table[key])) for key in _TEXTS if key in table)
+    repeat = bool(table.get("repeat", False))
+    try:
+        status = path.stat()
+        times, values = _read(path, keys, quantity, repeat, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        refuse([fault(f"got {show(table['file'])}; it cannot be read: {error.strerror or error}", ("file",))])
+    return times, values, repeat, CsvOrigin(InputFile(path), keys)
+
+
+def _check_keys(table: Mapping[str, object], folder: Path) -> Path:
+    """Check all keys except for what the file contains; return the path of the file."""
+    faults, path = key_faults(table, _REQUIRED, _OPTIONAL), Path()
+    if "file" in table:
+        try:
+            path = existing(table["file"], folder, SUFFIXES)
+        except ValueError as error:
+            faults.append(fault(str(error), ("file",)))
+    for key in ("time", "column", "time_unit", "unit"):
+        if not isinstance(table.get(key, ""), str):
+            faults.append(fault(f"got {show(table[key])}; a text in quotes is expected", (key,)))
+    for key, allowed in (("delimiter", tuple(DELIMITERS)), ("decimal", DECIMALS)):
+        if table.get(key, allowed[0]) not in allowed:
+            wanted = ", ".join(map(show, allowed))
+            faults.append(fault(f"got {show(table[key])}; one of {wanted} is expected", (key,)))
+    if not isinstance(table.get("repeat", False), bool):
+        faults.append(fault(f"got {show(table['repeat'])}; true or false is expected", ("repeat",)))
+    if faults:
+        refuse(faults)
+    return path
+
+
+@lru_cache(maxsize=64)
+def _read(
+    path: Path, keys: tuple[tuple[str, str], ...], quantity: Quantity, repeat: bool, changed: int, size: int
+) -> tuple[Numbers, Numbers]:
+    """Times and values. A file with the same time of change and size is read once, for all runs of a study."""
+    given = dict(keys)
+    columns = read_columns(path, given.get("delimiter", ","), {"time": given["time"], "column": given["column"]})
+    decimal = given.get("decimal", ".")
+    stamps = columns.entries["time"]
+    if _date(stamps[0]) is not None:
+        if "time_unit" in given:
+            refuse([fault(f"got {show(given['time_unit'])}; dates have no unit: remove this key", ("time_unit",))])
+        times = _dates(columns)
+    else:
+        times = _numbers(columns, "time", given.get("time_unit", TIME.unit), decimal, TIME)
+    values = _numbers(columns, "column", given.get("unit", quantity.unit), decimal, quantity)
+    for row, message in order_faults(times, [show(stamp) for stamp in stamps]):
+        columns.refuse("time", row, message)
+    if repeat:
+        for message in repeat_faults(times):
+            refuse([fault(message, ("repeat",))])
+    if not slopes_are_finite(times, values):
+        columns.refuse("time", 0, "times are too close to each other for the change of the values")
+    return tuple(times), tuple(values)
+
+
+def _numbers(columns: CsvColumns, key: str, unit: str, decimal: str, quantity: Quantity) -> list[float]:
+    """The entries of a column in SI units."""
+    to_si = _converter(unit, "unit" if key == "column" else "time_unit", quantity)
+    numbers, wrong, message = [], [], ""
+    for row, entry in enumerate(columns.entries[key]):
+        text = entry if decimal == "." else entry.replace(".", "?").replace(",", ".")
+        if not _NUMBER.fullmatch(text):
+            message = message or f"got {show(entry)}; {_expected(key, entry, decimal)}"
+            wrong.append(row)
+            continue
+        number = to_si(text)
+        outside = quantity.range_fault(number)
+        if outside:
+            message = message or f"got {entry}{f' {unit}' if unit else ''}; {outside}"
+            wrong.append(row)
+        numbers.append(number)
+    if wrong:
+        columns.refuse(key, wrong[0], message, len(wrong) - 1)
+    return numbers
+
+
+def _expected(key: str, entry: str, decimal: str) -> str:
+    """The part of a message that says what to write instead of an entry that is no number."""
+    if decimal == "." and _NUMBER.fullmatch(entry.replace(",", ".", 1)):
+        return 'a number is expected; if the comma is the decimal point, write decimal = ","'
+    if key == "time":
+        return "a number, or in all rows an ISO date such as 2024-01-31T13:00, is expected"
+    return "a number is expected; remove rows without one, the table is linear in between"
+
+
+def _converter(unit: str, key: str, quantity: Quantity) -> Callable[[str], float]:
+    """The function from a number as text, in a unit, to SI units."""
+    if unit == quantity.unit:
+        return float
+    if not quantity.unit:
+        refuse([fault(f"got {show(unit)}; {quantity.name} has no unit: remove this key", (key,))])
+    try:
+        factor, offset = units.linear(unit, quantity.unit)
+    except ValueError as error:
+        message = f"got {show(unit)}; {error}; a unit of {quantity.name} is expected, which is converted to"
+        refuse([fault(f"{message} {quantity.unit}", (key,))])
+
+    def convert(text: str) -> float:
+        try:
+            return float(Decimal(text) * factor + offset)
+        except ArithmeticError:
+            return float("inf")
+
+    return convert
+
+
+def _dates(columns: CsvColumns) -> list[float]:
+    """Times in s after the first date."""
+    entries = columns.entries["time"]
+    dates = [_date(entry) for entry in entries]
+    first = dates[0]
+    assert first is not None, "the caller has read it"
+    times = []
+    for row, date in enumerate(dates):
+        if date is None:
+            columns.refuse("time", row, f"got {show(entries[row])} below {show(entries[0])}; an ISO date is expected")
+        if (date.tzinfo is None) != (first.tzinfo is None):
+            columns.refuse("time", row, f"got {show(entries[row])}; only some of the dates have a time zone")
+        times.append((date - first).total_seconds())
+    return times
+
+
+def _date(text: str) -> datetime | None:
+    """An ISO date; None for any other text. A year alone is a number."""
+    try:
+        return None if _NUMBER.fullmatch(text) else datetime.fromisoformat(text)
+    except ValueError:
+        return None

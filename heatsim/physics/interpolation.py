@@ -25,70 +25,24 @@ its node on the plane of the layer, so the resistances begin there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.layer_types import half
+from heatsim.physics.positions import Position, cell_at, locate
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
-from heatsim.physics.surface_temperature import Surfaces
+from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
 
 Array = NDArray[np.float64]
 Sides = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Position:
-    """The position of a point along one axis.
-
-    Attributes:
-        cells: the two cells whose centres are on both sides; twice the same cell in the half cell before a face.
-        weight: weight of the second value within one material, 0 to 1.
-        face: number of the face whose temperature is the first value; None between two centres.
-    """
-
-    cells: tuple[int, int]
-    weight: float
-    face: int | None
-
-
-def locate(grid: Grid, periodic: bool, axis: int, coordinate: float, node: float = 0.0) -> Position:
-    """The position of a coordinate (m) along an axis of the grid.
-
-    Args:
-        grid: the grid.
-        periodic: whether the axis wraps.
-        axis: 0, 1 or 2.
-        coordinate: in m.
-        node: place of the node of the cell that contains it, in half cells from the centre.
-    """
-    n = grid.cells[axis]
-    # In cells from the first centre. Rounding must not move a point on a face out of the domain.
-    s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
-    cell = cell_at(grid, axis, coordinate)
-    lower = cell if s >= cell + node / 2.0 else cell - 1
-    if periodic:
-        return Position((lower % n, (lower + 1) % n), s - lower, None)
-    if lower < 0:
-        return Position((0, 0), (s + 0.5) / (node / 2.0 + 0.5), 2 * axis)
-    if lower == n - 1 and s > cell + node / 2.0:
-        return Position((n - 1, n - 1), (n - 0.5 - s) / (0.5 - node / 2.0), 2 * axis + 1)
-    lower = min(lower, max(n - 2, 0))
-    return Position((lower, min(lower + 1, n - 1)), s - lower, None)
-
-
-def cell_at(grid: Grid, axis: int, coordinate: float) -> int:
-    """The cell that contains a coordinate (m) along an axis; of two cells the upper one."""
-    n = grid.cells[axis]
-    place = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n
-    return min(int(place), n - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +52,7 @@ class _Step:
     Attributes:
         axis: 0, 1 or 2.
         known: whether the first and the second value are known; None if all are.
-        share: the weight of the second value within one material.
+        share: the weight of the second value; if materials vary with temperature, that within one material.
         side: the side of the interface on which the point lies, 0 or 1.
         cell_types: of the first and the second value.
         contact: resistances in m² K/W of contacts and layers between them; None if all cells are of one type.
@@ -112,6 +66,20 @@ class _Step:
     cell_types: tuple[NDArray[np.intp], NDArray[np.intp]]
     contact: Array | None
     nodes: tuple[Array, Array]
+
+
+class _BesideFaces(NamedTuple):
+    """Points between the outermost centres and the faces across one axis.
+
+    Attributes:
+        points: their numbers.
+        weights: of the temperature of the cell; the rest is the weight of that of the surface.
+        surfaces: the surfaces.
+    """
+
+    points: NDArray[np.intp]
+    weights: Array
+    surfaces: SurfaceTemperatures
 
 
 class Interpolation:
@@ -147,33 +115,45 @@ class Interpolation:
             ],
             dtype=np.intp,
         ).reshape(-1, 3)
-        self._at_faces = [
-            (number, at.face, at.weight)
-            for number, positions in enumerate(self._positions)
-            for at in positions
-            if at.face is not None
-        ]
+        self._at_faces = [found for axis in range(3) if (found := self._beside_faces(axis)) is not None]
         self._steps = self._along_axes()
 
-    def of(self, temperatures: Array, surface: Surfaces) -> list[float]:
-        """Temperatures in K at the points.
+    def of(self, temperatures: Array, step: int) -> list[float]:
+        """Temperatures in K at the points, after ``step`` steps.
 
         Args:
             temperatures: temperatures of ``cells`` in K.
-            surface: returns the temperature of a face from that of the cell at it.
+            step: for conditions that vary in time.
         """
         values = temperatures
-        for step in self._steps:
+        for axis in self._steps:
             first, second = values[..., 0], values[..., 1]
-            if step.known is not None:
-                first, second = np.where(step.known[0], first, second), np.where(step.known[1], second, first)
-            share = step.share if step.contact is None else self._share(step, step.contact, (first, second))
+            if axis.known is not None:
+                first, second = np.where(axis.known[0], first, second), np.where(axis.known[1], second, first)
+            share = axis.share
+            if axis.contact is not None and self._problem.materials.varies:
+                share = self._share(axis, axis.contact, (first, second))
             values = first + share * (second - first)
-        found = [float(value) for value in values.reshape(-1)]
-        for number, face, weight in self._at_faces:
-            outside = float(surface(face, self._own_cell(number), self._points[number], np.asarray(found[number])))
-            found[number] = outside + weight * (found[number] - outside)
-        return found
+        found = values.reshape(-1)
+        if self._at_faces:
+            acting = acting_at(self._problem, step)
+        for beside in self._at_faces:
+            inside = found[beside.points]
+            outside = beside.surfaces.of(inside, acting)
+            found[beside.points] = outside + beside.weights * (inside - outside)
+        return list(found.tolist())
+
+    def _beside_faces(self, axis: int) -> "_BesideFaces | None":
+        """The points between the outermost centres and the faces across an axis; None if there are none."""
+        at_faces = [
+            (number, at.weight, SurfacePoint(at.face, self._own_cell(number), self._points[number]))
+            for number, at in enumerate(positions[axis] for positions in self._positions)
+            if at.face is not None
+        ]
+        if not at_faces:
+            return None
+        numbers, weights, points = zip(*at_faces, strict=True)
+        return _BesideFaces(np.array(numbers), np.array(weights), SurfaceTemperatures(self._problem, points))
 
     def _along_axes(self) -> list[_Step]:
         """The interpolations along x, then y, then z: along the last index of the values each time."""
@@ -187,7 +167,10 @@ class Interpolation:
             nodes = (layering.node_of(axis, places[..., 0]), layering.node_of(axis, places[..., 1]))
             contact = self._contact(axis, pair, (places[..., 0], places[..., 1]), nodes) if mixed else None
             both = None if known.all() else (known[..., 0], known[..., 1])
-            steps.append(_Step(axis, both, share, side, pair, contact, nodes))
+            step = _Step(axis, both, share, side, pair, contact, nodes)
+            if contact is not None and not self._problem.materials.varies:
+                step = replace(step, share=self._share(step, contact))
+            steps.append(step)
             # Continue with the point's own side; if that is void, with the other side.
             own = np.where(side == 1, known[..., 1], ~known[..., 0])
             cell_types, known = np.where(own, pair[1], pair[0]), np.asarray(known.any(axis=-1))
@@ -228,8 +211,11 @@ class Interpolation:
         own, other = (self._half[axis, cell_type] for cell_type in cell_types)
         return (1.0 - nodes[0]) * own, (1.0 + nodes[1]) * other
 
-    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, Array]) -> Array:
-        """The weight of the second of two values along an axis, from the resistances between them."""
+    def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = ()) -> Array:
+        """The weight of the second of two values along an axis, from the resistances between them.
+
+        It depends on their temperatures only if a material varies with temperature.
+        """
         materials, cell_types, s = self._problem.materials, step.cell_types, step.share
         own, other = (self._half[step.axis, cell_type] for cell_type in cell_types)
         material = np.array([cell_type.material for cell_type in materials.types])

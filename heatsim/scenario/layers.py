@@ -65,9 +65,7 @@ class Layer(BaseModel):
     name: Text = Field(description="Name", json_schema_extra={"default": "`layer 1`, …"})
     material: Annotated[
         str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, or `library:NAME`")
-    ] = Field(
-        examples=['material = "copper"'], description="A name from `[materials]`, with constant properties"
-    )
+    ] = Field(examples=['material = "copper"'], description="A name from `[materials]`, with constant properties")
     thickness: Length = Field(
         examples=['thickness = "35 um"'], description="Thickness, at most the cell size across the plane"
     )

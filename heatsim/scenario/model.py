@@ -1,6 +1,7 @@
 """The whole scenario, and its table [initial], as frozen models in SI units."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ class Scenario(BaseModel):
         edges = {edge for source in self.sources if source.during is not None for edge in source.during}
         return tuple(sorted(edge for edge in edges if 0.0 < edge < self.time.end))
 
-    @property
+    @cached_property
     def probe_columns(self) -> tuple[str, ...]:
         """The names of the columns of probes.csv after the time."""
         return tuple(column for probe in self.probes for column in probe.columns)

@@ -190,7 +190,7 @@ def body(
         beams = [BeamRows(5, first.astype(np.int32), (1e6 * rng.random((steps, n_u)), rng.random((steps, n_v))))]
     # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
     dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
-    share = np.array([rate[0, 0] for rate in materials.rates()]) * dt
+    share = np.array([rate[0, 0] * (n > 1) for rate, n in zip(materials.rates(), cells, strict=True)]) * dt
     return CompositeSteps(
         materials=materials,
         maps=tuple(maps),

@@ -9,7 +9,7 @@ from PIL import Image
 
 from heatsim.cli import main
 from heatsim.commands.geometry import geometry_of
-from heatsim.render import geometry
+from heatsim.render import geometry, solids
 from heatsim.render.scales import material_colour
 from heatsim.scenario import load
 
@@ -34,6 +34,10 @@ box = { min = [0.01, 0.01, 0.006], max = [0.02, 0.02, 0.01] }
 [[contacts]]
 between = ["silicon", "board"]
 resistance = 2e-5
+[[layers]]
+material = "silicon"
+thickness = "35 um"
+plane = { axis = "z", at = 0.006 }
 [[sources]]
 name = "losses"
 region = "chip"
@@ -78,9 +82,11 @@ def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
     (contact,) = described.contacts
     np.testing.assert_array_equal(contact.one, chip)
     np.testing.assert_array_equal(contact.other, ~chip)
-    (patch,) = described.patches
-    assert (patch.face, patch.low, patch.high) == ("x_max", (0.04, 0.0, 0.002), (0.04, 0.015, 0.008))
+    patch, layer = described.rectangles
+    assert (patch.normal, patch.low, patch.high) == (0, (0.04, 0.0, 0.002), (0.04, 0.015, 0.008))
     assert patch.text == "patch heater on x_max: flux 10000 W/m²"
+    assert (layer.normal, layer.low, layer.high) == (2, (0.0, 0.0, 0.006), (0.04, 0.03, 0.006))
+    assert layer.text == "layer 1: silicon, 35 µm"
     (beam,) = described.beams
     np.testing.assert_array_equal(beam.points, [[0.005, 0.005, 0.01], [0.035, 0.005, 0.01]])
     assert [probe.text for probe in described.probes] == ["centre", "across"]
@@ -100,7 +106,7 @@ def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: P
     with Image.open(tmp_path / "parts.png") as picture:
         assert picture.width == 1600
         found = np.asarray(picture.convert("RGB")).reshape(-1, 3)
-    colours = (material_colour(0), geometry.SOURCE_COLOUR, geometry.CONTACT_COLOUR, geometry.BEAM_COLOUR)
+    colours = (material_colour(0), solids.SOURCE_COLOUR, geometry.CONTACT_COLOUR, geometry.BEAM_COLOUR)
     for colour in colours:
         wanted = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
         assert (found == wanted).all(axis=1).sum() > 200, colour

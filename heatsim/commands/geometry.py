@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
-from heatsim.render.geometry import Contact, FacePart, Geometry, Path3D, Source
+from heatsim.render.geometry import Contact, Geometry, Path3D, Rectangle3D, Source
 from heatsim.scenario import Scenario, face_axes
 from heatsim.scenario.resolved import document
 from heatsim.temperature_units import TemperatureUnit
@@ -33,7 +33,7 @@ def geometry_of(scenario: Scenario) -> Geometry:
         labels,
         list(_sources(scenario, parts)),
         list(_contacts(scenario, labels, parts)),
-        list(_patches(scenario, tables)),
+        [*_patches(scenario, tables), *_layers(scenario)],
         list(_beams(scenario)),
         [Path3D(probe.name, np.array(probe.points)) for probe in scenario.probes if probe.points],
         list(_remarks(scenario, tables)),
@@ -66,7 +66,7 @@ def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: P
     return region_mask(name, scenario, parts)
 
 
-def _patches(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[FacePart]:
+def _patches(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[Rectangle3D]:
     for patch, table in zip(scenario.patches, tables.get("patches", ()), strict=True):
         low, high = [0.0] * 3, [0.0] * 3
         normal = FACES.index(patch.face) // 2
@@ -74,7 +74,17 @@ def _patches(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[FacePart
         for index, axis in enumerate(face_axes(patch.face)):
             low[axis], high[axis] = patch.rectangle.min[index], patch.rectangle.max[index]
         text = f"patch {patch.name} on {patch.face}: {_condition(table, scenario.output.temperature_unit)}"
-        yield FacePart(text, patch.face, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+        yield Rectangle3D(text, normal, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+
+
+def _layers(scenario: Scenario) -> Iterator[Rectangle3D]:
+    for layer in scenario.layers:
+        low, high = [0.0] * 3, [0.0] * 3
+        low[layer.plane.across] = high[layer.plane.across] = layer.plane.at
+        for axis, start, end in zip(layer.plane.along, *layer.plane.corners(scenario.grid), strict=True):
+            low[axis], high[axis] = start, end
+        text = f"{layer.name}: {layer.material}, {1e6 * layer.thickness:g} µm"
+        yield Rectangle3D(text, layer.plane.across, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
 
 
 def _place(scenario: Scenario, face: str) -> float:

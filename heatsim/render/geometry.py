@@ -1,4 +1,4 @@
-"""A picture of a scenario before it runs: its materials, sources, patches, contacts and probes."""
+"""A picture of a scenario before it runs: materials, sources, patches, layers, contacts, probes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import AXES, FACES, Grid
+from heatsim.grid import AXES, Grid
 from heatsim.render import pictures
 from heatsim.render.figure import WIDTH, new_figure
 from heatsim.render.layout import Page, Panel, arrange
 from heatsim.render.legend import AREA, LINE, POINT, Entry, draw_point
 from heatsim.render.pictures import Caption, add_panel, add_view, length_unit, oriented
 from heatsim.render.scales import material_colour
+from heatsim.render.solids import SOURCE_COLOUR, SolidScene
 from heatsim.render.view import drawn_size
 from heatsim.storage.vtkhdf import VOID
 
 _Mask = NDArray[np.bool_]
 _Floats = NDArray[np.float64]
 
-SOURCE_COLOUR, CONTACT_COLOUR, BEAM_COLOUR = "#d50000", "#d500f9", "#ff6d00"
+CONTACT_COLOUR, BEAM_COLOUR = "#d500f9", "#ff6d00"
 _PATCH_COLOURS = ("#1b5e20", "#4527a0", "#0d47a1", "#bf360c", "#006064", "#827717")
 _EDGE = "#37474f"
 
@@ -44,11 +45,11 @@ class Contact:
 
 
 @dataclass(frozen=True)
-class FacePart:
-    """A rectangle on a face of the box: its text, the face, and two corners (x, y, z) in m."""
+class Rectangle3D:
+    """A patch on a face, or a layer in a plane: its text, the axis normal to it, and two corners (x, y, z) in m."""
 
     text: str
-    face: str
+    normal: int
     low: tuple[float, float, float]
     high: tuple[float, float, float]
 
@@ -72,7 +73,7 @@ class Geometry:
         labels: the number of each cell's material, shape (nz, ny, nx).
         sources: of heat, without beams.
         contacts: resistances between parts.
-        patches: parts of faces with a condition.
+        rectangles: patches on faces, and layers in planes.
         beams: the paths of beams.
         probes: points and lines.
         remarks: texts on conditions, and on probes of regions.
@@ -84,7 +85,7 @@ class Geometry:
     labels: NDArray[np.uint8]
     sources: Sequence[Source]
     contacts: Sequence[Contact]
-    patches: Sequence[FacePart]
+    rectangles: Sequence[Rectangle3D]
     beams: Sequence[Path3D]
     probes: Sequence[Path3D]
     remarks: Sequence[str]
@@ -150,7 +151,7 @@ def _entries(geometry: Geometry) -> Iterator[Entry]:
         yield Entry(source.text, SOURCE_COLOUR, LINE)
     for beam in geometry.beams:
         yield Entry(beam.text, BEAM_COLOUR, LINE)
-    for number, patch in enumerate(geometry.patches):
+    for number, patch in enumerate(geometry.rectangles):
         yield Entry(patch.text, _patch_colour(number), LINE)
     for contact in geometry.contacts:
         yield Entry(contact.text, CONTACT_COLOUR, LINE)
@@ -213,7 +214,7 @@ def _draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> No
         one, other = (_section(mask, panel, index) for mask in (contact.one, contact.other))
         add(_between(one, other), CONTACT_COLOUR, 1.4)
     place = float(grid.centres(panel.normal)[index])
-    for number, patch in enumerate(geometry.patches):
+    for number, patch in enumerate(geometry.rectangles):
         _draw_patch(axes, patch, panel, place, unit.size, _patch_colour(number))
     near = max(0.75 * grid.spacing[panel.normal], 0.01 * grid.size[panel.normal])
     for beam in geometry.beams:
@@ -240,10 +241,9 @@ def _draw_probe(axes: Any, points: _Floats, number: int) -> None:
         draw_point(axes, (float(points[0, 0]), float(points[0, 1])), str(number), axes.transData)
 
 
-def _draw_patch(axes: Any, patch: FacePart, panel: Panel, place: float, unit: float, colour: str) -> None:
-    """Draw a patch as a line where the section meets its face."""
-    normal = FACES.index(patch.face) // 2
-    if normal == panel.normal or not patch.low[panel.normal] <= place <= patch.high[panel.normal]:
+def _draw_patch(axes: Any, patch: Rectangle3D, panel: Panel, place: float, unit: float, colour: str) -> None:
+    """Draw a patch or a layer as a line where the section meets it."""
+    if patch.normal == panel.normal or not patch.low[panel.normal] <= place <= patch.high[panel.normal]:
         return
     ends = np.array([patch.low, patch.high])[:, [panel.across, panel.up]] / unit
     axes.plot(*ends.T, color=colour, linewidth=3.0, solid_capstyle="butt", clip_on=False, zorder=4)
@@ -274,9 +274,7 @@ def _level(y: NDArray[np.intp], column: NDArray[np.intp]) -> _Floats:
 
 
 def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
-    """Draw the 3-D view, and on it patches, beams and probes."""
-    from heatsim.render.solids import SolidScene
-
+    """Draw the 3-D view, and on it patches, layers, beams and probes."""
     assert page.view is not None
     view, grid = page.view, geometry.grid
     with SolidScene(grid, view) as scene:
@@ -287,7 +285,7 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     def project(points: _Floats) -> _Floats:
         return view.project((points - np.array(grid.origin)) * size)
 
-    for number, patch in enumerate(geometry.patches):
+    for number, patch in enumerate(geometry.rectangles):
         corners = project(_corners(patch))
         axes.fill(
             *corners.T, facecolor=_patch_colour(number), alpha=0.35, edgecolor=_patch_colour(number), linewidth=1.0
@@ -298,9 +296,9 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
         _draw_probe(axes, project(probe.points), number)
 
 
-def _corners(patch: FacePart) -> _Floats:
-    """The four corners of a patch, in order around it."""
-    u, v = (axis for axis in range(3) if axis != FACES.index(patch.face) // 2)
+def _corners(patch: Rectangle3D) -> _Floats:
+    """The four corners of a rectangle, in order around it."""
+    u, v = (axis for axis in range(3) if axis != patch.normal)
     corners = np.array([patch.low] * 4, dtype=np.float64)
     corners[[1, 2], u] = patch.high[u]
     corners[[2, 3], v] = patch.high[v]

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.geometry import SOURCE_COLOUR
 from heatsim.render.scales import material_colour
 from heatsim.render.scene import Scene
 from heatsim.render.sections import MOST_IN_SURFACES, spread
 from heatsim.storage.vtkhdf import VOID
 
+SOURCE_COLOUR = "#d50000"
 _TRANSLUCENT = 0.18
 _LINE = 1.6
 

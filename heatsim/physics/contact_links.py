@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import planes_at_once
 from heatsim.physics.heat_flux import passing
+from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
@@ -25,13 +26,13 @@ class ContactLinks:
         axes: the axis of each link, 0 = x; shape (links,).
         first: indices (z, y, x) of the cells of the first material, shape (3, links).
         second: those of their neighbours of the second material.
-        ratio: smooth area / area of the face of a cell, shape (links,).
+        weight: of each link, as :func:`heatsim.physics.heat_flux.passing` takes it, shape (links,).
     """
 
     axes: Numbers
     first: Numbers
     second: Numbers
-    ratio: Array
+    weight: Array
 
 
 def contact_links(problem: HeatProblem) -> list[ContactLinks]:
@@ -44,7 +45,7 @@ def contact_links(problem: HeatProblem) -> list[ContactLinks]:
         parts = [part for along in range(3) for part in _along(problem, along, is_first, is_second)]
         axes = np.concatenate([np.full(part.shape[2], along) for along, part in parts] or [np.empty(0, np.int64)])
         ends = np.concatenate([part for _, part in parts] or [np.empty((2, 3, 0), np.int64)], axis=2)
-        found.append(ContactLinks(axes, ends[0], ends[1], _ratios(problem, axes, ends[0], ends[1])))
+        found.append(ContactLinks(axes, ends[0], ends[1], _weights(problem, axes, ends[0], ends[1])))
     return found
 
 
@@ -64,7 +65,7 @@ def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second
             types = (problem.materials.types_of(tuple(cells[:, here])) for cells in (links.first, links.second))
             sides = zip(types, (first[here], second[here]), strict=True)
             one, other = sides
-            total += float(passing(problem, axis, one, other, links.ratio[here]).sum()) * grid.cell_volume / d
+            total += float(passing(problem, axis, one, other, links.weight[here]).sum()) * grid.cell_volume / d
     return total
 
 
@@ -92,11 +93,11 @@ def _along(
     return found
 
 
-def _ratios(problem: HeatProblem, axes: Numbers, first: Numbers, second: Numbers) -> Array:
-    """Smooth area / area of the face of each link."""
-    surfaces, ratio = problem.materials.weighted_surfaces, np.ones(len(axes))
+def _weights(problem: HeatProblem, axes: Numbers, first: Numbers, second: Numbers) -> Array:
+    """The weight of each link, as :func:`heatsim.physics.heat_flux.passing` takes it."""
+    surfaces, weights = problem.materials.weighted_surfaces, np.ones(len(axes))
     if not surfaces.contacts or not len(axes):
-        return ratio
+        return weights
     nx, ny, _ = problem.grid.cells
     cells = (first[0] * ny + first[1]) * nx + first[2]
     at = np.minimum(np.searchsorted(surfaces.cells, cells), len(surfaces.cells) - 1)
@@ -106,4 +107,5 @@ def _ratios(problem: HeatProblem, axes: Numbers, first: Numbers, second: Numbers
     wraps = np.abs(towards) > 1
     upwards = np.where(wraps, towards < 0, towards > 0)
     weighted = surfaces.cells[at] == cells
-    return np.where(weighted, surfaces.area[at, 2 * axes + upwards], ratio)
+    found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
+    return np.where(weighted, found[at, 2 * axes + upwards], weights)

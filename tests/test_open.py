@@ -159,7 +159,7 @@ def test_pictures_are_shown_in_a_notebook(done: Path) -> None:
     [
         ((), "is not there"),
         (("notes.txt",), "is not the folder of a heatsim run or study; give"),
-        (("cube/scenario.toml",), "not the folder of a heatsim run or study; there are cube inside of it"),
+        (("cube/scenario.toml",), "not the folder of a heatsim run or study, but it contains cube; give"),
     ],
 )
 def test_a_folder_of_something_else_is_a_message(files: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def run(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,

@@ -15,7 +15,7 @@ def study(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     workers: Annotated[
         int | None,
         Parameter(help="Processes on this machine. Default: up to four per GPU, else one per core."),

@@ -61,14 +61,16 @@ class ContactFlows:
         self._state = state
         wanted = state.problem.scenario.output.region_heat
         self._links: list[ContactLinks] = contact_links(state.problem) if wanted else []
+        # Materials with a contact may touch nowhere.
         self._points = [
-            tuple(state.field.points(x, y, z) for z, y, x in (links.first, links.second)) for links in self._links
+            tuple(state.field.points(x, y, z) for z, y, x in (links.first, links.second)) if len(links.axes) else ()
+            for links in self._links
         ]
 
     def row(self) -> list[float]:
         """The flows in W, in the order of :func:`contact_names`."""
         return [
-            flow_through(self._state.problem, links, *(points.temperatures() for points in both))
+            flow_through(self._state.problem, links, *(points.temperatures() for points in both)) if both else 0.0
             for links, both in zip(self._links, self._points, strict=True)
         ]
 

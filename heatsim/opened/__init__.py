@@ -26,6 +26,6 @@ def open(folder: str | Path) -> Run | StudyResults:
     if path.is_dir() and not (path / SCENARIO).is_file():
         # A common slip is the folder above.
         inside = sorted(found.parent.name for name in (SCENARIO, STUDY) for found in path.glob(f"*/{name}"))
-        hint = f"; there are {', '.join(inside[:4])} inside of it" if inside else ""
+        hint = f", but it contains {', '.join(inside[:4])}" if inside else ""
         raise FolderError(f"{path}: is not the folder of a heatsim run or study{hint}; give for instance outputs/cube")
     return Run(path)

@@ -44,7 +44,8 @@ class Boundary:
     Attributes:
         scenario: the scenario.
         keys: the key of each condition in the scenario.
-        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
+        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void, and of those of
+            regions that have their own.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
         mixed: the cells that several conditions share.
@@ -73,20 +74,32 @@ class Boundary:
                 *(f"boundaries.{name}" for name in FACES),
                 *(f"patches.{number}" for number in range(len(scenario.patches))),
                 "boundaries.void",
+                *(f"surfaces.{number}" for number in range(len(scenario.surfaces))),
             ),
             conditions=(
                 *(scenario.boundaries.face(name) for name in FACES),
                 *(patch.condition for patch in scenario.patches),
                 scenario.boundaries.void,
+                *(surface.condition for surface in scenario.surfaces),
             ),
             maps=maps,
             mixed=mixed,
         )
 
     @property
-    def void(self) -> int | None:
-        """The number of the condition on surfaces towards void; None where they let nothing through."""
-        return None if isinstance(self.conditions[-1], Insulated) else len(self.conditions) - 1
+    def first_towards_void(self) -> int:
+        """The number of the first condition on surfaces towards void; all later ones are on such surfaces too."""
+        return len(FACES) + len(self.scenario.patches)
+
+    @property
+    def exposes(self) -> bool:
+        """Whether heat can pass any surface towards void."""
+        return not all(isinstance(condition, Insulated) for condition in self.conditions[self.first_towards_void :])
+
+    def towards_void(self, region: str) -> int:
+        """The number of the condition on the surface of a region towards void; "" for cells of no such region."""
+        regions = ["", *(surface.of for surface in self.scenario.surfaces)]
+        return self.first_towards_void + (regions.index(region) if region in regions else 0)
 
     @property
     def periodic(self) -> tuple[bool, bool, bool]:
@@ -259,7 +272,8 @@ def time_functions(condition: Condition) -> Functions:
         case Temperature():
             return Functions(film=Constant(1.0), ambient=condition.value)
         case Flux():
-            return Functions(flux=condition.value)
+            # A power, whose area is not known yet, as if the area were 1 m².
+            return Functions(flux=condition.value or condition.power or NOTHING)
         case Convection():
             return Functions(
                 film=condition.coefficient,

@@ -32,7 +32,7 @@ def build(
     contacts: Contacts | None = None,
     heated: Iterable[NDArray[np.bool_] | None] = (),
     periodic: tuple[bool, bool, bool] = (False, False, False),
-    exposed: bool = False,
+    void_conditions: Sequence[int] | None = None,
     surfaces: FaceAreas | None = None,
 ) -> CellTypes:
     """The cell types of a body.
@@ -44,14 +44,15 @@ def build(
         contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
         heated: for each source the cells that it heats, shape (nz, ny, nx); None if it heats all cells that conduct.
         periodic: which axes wrap.
-        exposed: whether void surfaces let heat through.
+        void_conditions: the number of the condition on surfaces of each material towards void; None if these let no
+            heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
 
     Raises:
         TooManyCellTypesError: there are more than 127 cell types.
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
-    contacts = contacts or {}
+    contacts, exposed = contacts or {}, void_conditions is not None
     cells, types, counts = _in_order(grid, *_map(grid, len(palette), material, heated, void), void)
     surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
@@ -78,6 +79,9 @@ def build(
         void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
         weighted_surfaces=surfaces_of_cells,
         surface_areas=areas,
+        void_conditions=np.array([void_conditions[cell_type.material] for cell_type in types], dtype=np.int32)
+        if void_conditions is not None
+        else np.zeros(0, dtype=np.int32),
     )
 
 

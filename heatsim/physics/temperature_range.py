@@ -215,9 +215,10 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
             continue
         values = flux.at(flux.samples(end))
         faces = [face for face in range(6) if number in conditions.on_face(face)]
-        for face in faces if number != conditions.void else range(6):
+        void = number >= conditions.first_towards_void
+        for face in range(6) if void else faces:
             at = divmod(face, 2)
-            largest = materials.weighted_surfaces.most[face] if number == conditions.void else 1.0
+            largest = materials.weighted_surfaces.most[face] if void else 1.0
             inwards[at] = max(inwards[at], largest * float(values.max()))
             outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)

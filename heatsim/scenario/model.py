@@ -35,6 +35,7 @@ from heatsim.scenario.probes import Probe
 from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
+from heatsim.scenario.surfaces import Surfaces
 from heatsim.scenario.time import Time, not_given
 from heatsim.scenario.timefunction import Table
 
@@ -88,7 +89,7 @@ class Scenario(BaseModel):
             'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
             "resistance = 1e-5"
         ],
-        description="Thermal resistances between materials",
+        description="Thermal resistances between materials or regions",
     )
     time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
     initial: Initial = Field(
@@ -109,6 +110,11 @@ class Scenario(BaseModel):
             "and the keys of the type"
         ],
         description="Rectangles on faces with their own condition",
+    )
+    surfaces: Surfaces = Field(
+        default=(),
+        examples=['each surface under its own heading [[surfaces]], with of = "die", type and the keys of the type'],
+        description="Conditions where a region borders on void, instead of `boundaries.void`",
     )
     sources: Sources = Field(
         default=(),

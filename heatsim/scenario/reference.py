@@ -28,6 +28,7 @@ from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import Time
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
@@ -49,6 +50,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("[boundaries]", Boundaries),
     ("[[patches]]", Patch),
     ("rectangle", Rectangle),
+    ("[[surfaces]]", RegionSurface),
     ("[[sources]]", Source),
     ("beam", Beam),
     ("[time]", Time),

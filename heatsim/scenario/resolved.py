@@ -17,7 +17,8 @@ from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
 from heatsim.scenario.model import Scenario
-from heatsim.scenario.patches import OWN_KEYS, Patch
+from heatsim.scenario.patches import Patch
+from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import KEYS_OF_EULER
 from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
 from heatsim.storage import system
@@ -172,8 +173,10 @@ def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
 
 def _plain(value: object, copies: Mapping[Path, str]) -> Any:
     match value:
-        case Patch():
-            own = {name: _plain(getattr(value, name), copies) for name in OWN_KEYS}
+        case Patch() | RegionSurface():
+            own = {
+                name: _plain(getattr(value, name), copies) for name in type(value).model_fields if name != "condition"
+            }
             return {**own, **_plain(value.condition, copies)}
         case BaseModel():
             fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}

@@ -139,6 +139,15 @@ CASES = (
         end=one_temperature(300.0),
     ),
     Case(
+        "region_surfaces",
+        "exact wave",
+        bodies.region_surfaces,
+        100.0,
+        5e-4,
+        order=True,
+        end=one_temperature(300.0, cells=False),
+    ),
+    Case(
         "radiating_body",
         "Incropera eq. 5.18",
         probes({time: (bodies.radiating_body(time),) for time in (15.0, 30.0, 45.0, 60.0)}),

@@ -16,7 +16,7 @@ import heatsim
 from heatsim.run import time_loop
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, field_writer, folder, writer
+from heatsim.storage import checkpoint, field_writer, folder, run_tables, writer
 from heatsim.storage.field_reader import FieldReader
 
 # 16 steps, rows at every 2nd, fields at every 4th; all types of faces, a periodic axis, all axes different.
@@ -102,6 +102,22 @@ def run(at: Path, *overrides: str, output: Path | None = None) -> Path:
     target = at / "whole" if output is None else output
     heatsim.Simulation.from_scenario(write(at), overrides, output=target).run()
     return target
+
+
+def energy_rows(at: Path) -> list[dict[str, float]]:
+    """The rows of a run's energy.csv: the time in s and the heats in J by name."""
+    table = run_tables.read_energy(at)
+    assert table is not None
+    heats = {"time": table.times, **table.in_unit("J")}
+    return [{name: float(values[row]) for name, values in heats.items()} for row in range(len(table.times))]
+
+
+def probe_rows(at: Path) -> list[dict[str, float]]:
+    """The rows of a run's probes.csv: the time in s and the temperatures in K by name."""
+    table = run_tables.read_probes(at)
+    assert table is not None
+    curves = {"time": table.times, **table.in_unit("K")}
+    return [{name: float(values[row]) for name, values in curves.items()} for row in range(len(table.times))]
 
 
 def results(at: Path) -> dict[str, Any]:

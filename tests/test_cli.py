@@ -91,7 +91,7 @@ def test_options_replace_values_of_the_scenario_and_quiet_prints_nothing(tmp_pat
     summary = json.loads((target / folder.SUMMARY).read_text())
     assert (summary["kernel"], summary["precision"], summary["backend"]) == ("numpy", "float64", "cpu")
     assert summary["time"] == 5.0
-    assert (target / folder.PROBES).read_text().startswith("time,inside,corner\n0.0,")
+    assert (target / folder.PROBES).read_text().startswith("time (s),inside (K),corner (K)\n0.0,")
 
     # The resolved scenario beside the results gives the same bits without any option.
     again = tmp_path / "again"

@@ -16,7 +16,7 @@ from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.storage import folder, tables
+from heatsim.storage import folder
 
 IMPLICIT = "time.method=implicit"
 # A plate that is heated by pulses, with a table of surroundings that has kinks, and wax that melts.
@@ -64,9 +64,7 @@ def melting(precision: str) -> str:
 def rows_close(path: Path) -> None:
     """Every row of energy.csv closes within the bound at the end, which only grows."""
     summary = json.loads((path / folder.SUMMARY).read_text())
-    names, rows = tables.read(path / folder.ENERGY)
-    residual = list(names).index("residual")
-    assert all(abs(float(row[residual])) <= summary["energy_bound"] for row in rows)
+    assert all(abs(row["residual"]) <= summary["energy_bound"] for row in runs.energy_rows(path))
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])

@@ -18,6 +18,7 @@ LAYERS = (
     "errors",
     "version",
     "grid",
+    "temperature_units",
     "device",
     "numba_cache",
     "storage",
@@ -38,13 +39,13 @@ LAYERS = (
 )
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
-    "storage": {"errors", "grid"},
-    "render": {"errors", "grid", "scenario", "storage"},
-    "report": {"errors", "grid", "storage"},
+    "storage": {"errors", "grid", "temperature_units"},
+    "render": {"errors", "grid", "scenario", "storage", "temperature_units"},
+    "report": {"errors", "grid", "storage", "temperature_units"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
-    *("pyarrow", "pandas", "distributed", "dask"),
+    *("pyarrow", "pandas", "xarray", "distributed", "dask"),
 )
 # Modules that a function imports when it needs them: compiled kernels, and an artist of Matplotlib.
 MAY_BE_HEAVY = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import runs
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
@@ -227,8 +228,11 @@ def check(case: Case, simulation: Simulation) -> None:
             # Written as absolute temperatures, rounded once more.
             assert lowest - u * case.highest <= low <= high <= highest + u * case.highest
 
-    _, energy = tables.read(simulation.folder / folder.ENERGY)
-    residual, turned_over = energy[:, -1], np.abs(energy[:, 1:-1]).sum(axis=1)
+    energy = runs.energy_rows(simulation.folder)
+    residual = np.array([row["residual"] for row in energy])
+    turned_over = np.array(
+        [sum(abs(heat) for name, heat in row.items() if name not in ("time", "residual")) for row in energy]
+    )
     assert (
         np.abs(residual)
         <= 1e-12 * turned_over + drift * simulation.plan.problem.materials.cell_heat_capacity[0] * cells

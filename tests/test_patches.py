@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import runs
 from exact import convection, flux, held, scenario
 from runs import after_step, interrupt, results, write
 
@@ -40,8 +41,7 @@ def plate(cells: tuple[int, int, int], *patches: str, boundaries: str = "", end:
 def run(at: Path, text: str, *overrides: str, name: str = "run") -> tuple[Simulation, dict[str, float]]:
     simulation = Simulation.from_scenario(write(at, text), overrides, output=at / name)
     simulation.run()
-    columns, rows = read(at / name / folder.ENERGY)
-    return simulation, dict(zip(columns, rows[-1], strict=True))
+    return simulation, runs.energy_rows(at / name)[-1]
 
 
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])

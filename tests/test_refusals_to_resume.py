@@ -71,7 +71,7 @@ def test_a_changed_digit_is_told_with_its_row(
 def test_tables_are_not_cut_when_the_one_after_them_is_refused(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open(half / folder.PROBES, "ab") as file:
         file.write(b"5.625,1.0,1.0\n")
-    change(half / folder.ENERGY, b"time,", b"Time,")
+    change(half / folder.ENERGY, b"time (s),", b"Time (s),")
     assert f"{half / folder.ENERGY}: has another header" in refusal(half, capsys)
 
 

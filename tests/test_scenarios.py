@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import runs
 from numpy.typing import NDArray
 
 from heatsim.physics.problem import HeatProblem
@@ -17,7 +18,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
-from heatsim.storage import tables
+from heatsim.storage import run_tables
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 # Studies have tests of their own.
@@ -38,8 +39,9 @@ def run(name: str, tmp_path: Path, *overrides: str) -> tuple[Simulation, Columns
     simulation.run()
     if not simulation.plan.problem.scenario.probes:
         return simulation, {}
-    names, rows = tables.read(folder / "probes.csv")
-    return simulation, dict(zip(names, rows.T, strict=True))
+    probes = run_tables.read_probes(folder)
+    assert probes is not None
+    return simulation, {"time": probes.times, **probes.in_unit("K")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -210,8 +212,7 @@ def test_the_gear_is_made_by_its_script_and_loses_its_heat_to_the_air(tmp_path: 
     assert probes["hub"][-1] > probes["tooth"][-1] > probes["coldest"][-1]
     # 1185.7 K with 96 × 96 × 24 cells, 1183.8 K with 144 × 144 × 36.
     assert probes["tooth"][-1] == pytest.approx(1183.0, abs=20.0)
-    names, rows = tables.read(simulation.folder / "energy.csv")
-    energy = dict(zip(names, rows[-1], strict=True))
+    energy = runs.energy_rows(simulation.folder)[-1]
     assert energy["void"] < 0.0
     assert abs(energy["residual"]) < 1e-3 * abs(energy["void"])
     # By volume and area alone, as if at one temperature: hotter parts radiate more than that, colder ones less.

@@ -93,7 +93,7 @@ def test_a_run_writes_fields_and_tables_of_one_time(tmp_path: Path) -> None:
     cold = 290.0 + 2000.0 / 50.0
     hot = cold + 2000.0 * (0.4 / 80.0 + 1e-3 + 0.35 / 400.0)
     columns, rows = tables.read(out / folder.PROBES)
-    assert columns == ["time", "hot end", "cold end"]
+    assert columns == ["time (s)", "hot end (K)", "cold end (K)"]
     assert rows.shape == (1, 3)
     assert rows[0, 0] == 0.0
     # In the heated cell half of the flux flows on average; the face beside it has its cell's temperature.
@@ -110,7 +110,7 @@ def test_heat_flows_are_told_in_watts_with_what_is_left(tmp_path: Path) -> None:
     columns, rows = tables.read(tmp_path / "out" / folder.ENERGY)
     row = dict(zip(columns, rows[0].tolist(), strict=True))
     faces = [f"{name} (W)" for name in ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")]
-    assert columns == ["time", "heater (W)", *faces, "window (W)", "imbalance (W)", "imbalance (%)"]
+    assert columns == ["time (s)", "heater (W)", *faces, "window (W)", "imbalance (W)", "imbalance (%)"]
     assert row["heater (W)"] == 20.0
     assert row["x_max (W)"] == pytest.approx(-20.0, rel=1e-4)
     assert row["window (W)"] == pytest.approx(-10.0, rel=1e-4)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import runs
 from bodies import EVERYTHING
 from runs import after_step, interrupt, results, write
 
@@ -68,8 +69,7 @@ def simulate(at: Path, text: str, *overrides: str, name: str = "run") -> Simulat
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
 def test_energy_closes_with_everything_on(tmp_path: Path, kernel: str, precision: str) -> None:
     simulate(tmp_path, ALL_VARYING, f"solver.kernel={kernel}", f"solver.precision={precision}")
-    columns, rows = read(tmp_path / "run" / folder.ENERGY)
-    row = dict(zip(columns, rows[-1], strict=True))
+    row = runs.energy_rows(tmp_path / "run")[-1]
     summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())
     assert abs(row["residual"]) <= summary["energy_bound"]
     turned_over = fsum(abs(row[name]) for name in ("stored", "sources", "void", *FACES))
@@ -115,8 +115,7 @@ def test_what_is_written_are_temperatures(tmp_path: Path) -> None:
         np.testing.assert_array_equal(reader.read(len(reader) - 1), T)
     summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())["temperature"]
     assert (summary["min"], summary["max"]) == (T[conducts].min(), T[conducts].max())
-    columns, rows = read(tmp_path / "run" / folder.PROBES)
-    last = dict(zip(columns, rows[-1], strict=True))
+    last = runs.probe_rows(tmp_path / "run")[-1]
     parts = problem.parts
     assert parts is not None
     die, lens = (parts.owner == 2) & conducts, (parts.owner == 3) & conducts
@@ -136,7 +135,7 @@ def test_the_potential_of_a_steady_slab_is_a_straight_line(tmp_path: Path) -> No
     u = simulation.temperature[0, 0] - 300.0
     np.testing.assert_allclose(np.diff(u + 0.001 * u**2), flux * 0.1 / 16 / 10.0, rtol=1e-5)
     columns, rows = read(tmp_path / "run" / folder.PROBES)
-    assert columns == ["time", "surface", "middle"]
+    assert columns == ["time (s)", "surface (K)", "middle (K)"]
     assert rows[-1][1] == pytest.approx(500.0, abs=1e-9)
 
 

@@ -28,9 +28,11 @@ from heatsim.run.plan import Plan
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE, Scenario, load
 from heatsim.solver.field_copy import FieldCopy
-from heatsim.storage import folder, tables
+from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_tables import read_probes
 from heatsim.storage.vtkhdf import VOID
+from heatsim.temperature_units import KELVIN
 
 PATIENCE = 120.0  # s
 # The errors that steps may have, as parts of the range of temperatures.
@@ -263,12 +265,15 @@ def _compared(bench: _Bench, method: str, tolerance: float | None = None) -> Met
         return MethodResult(method, tolerance, skipped=f"failed: {failure}")
     error, place, at = difference.error, "field", difference.time
     if bench.scenario.probes:
-        names, known = tables.read(bench.reference / folder.PROBES)
-        _, rows = tables.read(simulation.folder / folder.PROBES)
-        differences = np.abs(rows[:, 1:] - known[:, 1:])
-        row, column = np.unravel_index(int(np.argmax(differences)), differences.shape)
-        if differences[row, column] > error:
-            error, place, at = float(differences[row, column]), names[column + 1], float(known[row, 0])
+        known, found = read_probes(bench.reference), read_probes(simulation.folder)
+        assert known is not None, "the reference has the same probes"
+        assert found is not None, "a run with probes writes them"
+        curves = found.in_unit(KELVIN.name)
+        for name, exact in known.in_unit(KELVIN.name).items():
+            differences = np.abs(curves[name] - exact)
+            row = int(np.argmax(differences))
+            if differences[row] > error:
+                error, place, at = float(differences[row]), name, float(known.times[row])
     return replace(_numbers(simulation.folder), error=error, error_place=place, error_time=at)
 
 

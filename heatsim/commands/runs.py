@@ -76,6 +76,8 @@ def plan(
     from heatsim.scenario import load
 
     read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    for hint in read.hints:
+        warn(hint)
     check_room(read)
     planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned, None if read.steady else measure_steps(planned.problem)))

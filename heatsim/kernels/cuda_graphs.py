@@ -1,6 +1,6 @@
 """CUDA graphs of many sweeps, for small grids: there a launch from Python takes longer than a sweep.
 
-An even number of sweeps ends in the buffer in which it began, so a graph recorded once can be launched repeatedly. The
+A graph is recorded for a number of sweeps that begin in one of the two buffers, and is launched again for as many. The
 data that change from step to step, struct Sweep, are read through a pointer. Recorded kernels read them from a window
 at a fixed address; before each launch of the graph the next ones are copied there:
 
@@ -26,7 +26,7 @@ from heatsim.kernels.launch import CudaKernel, Launch
 RUNS = (256, 64, 16, 4)
 # With more cells a sweep takes longer than its launch from Python, on every GPU.
 LARGEST_GRID = 1 << 24
-_MOST_GRAPHS = 32
+_MOST_GRAPHS = 64
 _MOST_WANTED = 1024
 
 
@@ -108,25 +108,38 @@ class CudaGraphs:
         """
         size = sweeps.sweep_bytes
         first, last = 0, int(table.size) // size
-        for count in RUNS if self.recording else ():
-            while last - first >= count:
-                steps = table[first * size : (first + count) * size]
-                key = sweeps.recorded_from(T, T_new, count)
-                graph = self._graph(key, sweeps, T, T_new, count)
-                if graph is not None:
-                    self._window.data.copy_from_device_async(steps.data, count * size)
-                    graph.launch()
-                else:
-                    sweeps.queue(count, T, T_new, int(steps.data.ptr))
-                first += count
+        while self.recording and last - first >= RUNS[-1]:
+            count, graph = self._next(sweeps, T, T_new, min(last - first, RUNS[0]))
+            steps = table[first * size : (first + count) * size]
+            if graph is None:
+                T, T_new = sweeps.queue(count, T, T_new, int(steps.data.ptr))
+            else:
+                self._window.data.copy_from_device_async(steps.data, count * size)
+                graph.launch()
+                if count % 2:
+                    T, T_new = T_new, T
+            first += count
         return sweeps.queue(last - first, T, T_new, int(table.data.ptr) + first * size)
 
-    def _graph(self, key: Hashable, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
-        """A graph, recorded at the second request; None at the first.
+    def _next(self, sweeps: Sweeps, T: Any, T_new: Any, left: int) -> tuple[int, Any]:
+        """How many of ``left`` sweeps to queue next, and their graph; None to launch them one by one.
+
+        It is all of them if the same number was asked for before, as rows at equal intervals do; otherwise the longest
+        of ``RUNS``.
+        """
+        graph = self._graph(sweeps, T, T_new, left)
+        if graph is not None or left in RUNS:
+            return left, graph
+        count = next(run for run in RUNS if run < left)
+        return count, self._graph(sweeps, T, T_new, count)
+
+    def _graph(self, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
+        """The graph of ``count`` sweeps, recorded at the second request; None at the first.
 
         Recording takes as long as launching, so sweeps requested only once are launched. And a kernel's first launch
         may load it, which cannot be recorded.
         """
+        key = sweeps.recorded_from(T, T_new, count)
         if key in self._graphs:
             return self._graphs[key]
         if key not in self._wanted:

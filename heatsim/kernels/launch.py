@@ -15,6 +15,9 @@ from heatsim.kernels.compilation import Build, source
 
 LARGEST_GRID_YZ = 65_535
 _MULTIPROCESSORS = 132  # of an H100; the default
+# Blocks for each multiprocessor below which blocks that defer cells march through fewer planes. On an H200 a body of
+# 12,000 melting cells takes 6.2 us a step with one plane a block and 23.6 us with six; from 5 million cells on six win.
+_BLOCKS = 16
 _SLAB = 25 << 20  # bytes that the blocks of a slab of planes read and write: half of an H100's L2
 
 
@@ -68,7 +71,8 @@ def launches(
         grid: the cells.
         periodic: which axes wrap.
         multiprocessors: multiprocessors of the device.
-        planes: planes that a block marches through, for kernels that march along z; None for the depth of its tile.
+        planes: planes that a block marches through, for kernels that march along z; None for the depth of its tile, or
+            fewer where a kernel that defers cells would have too few blocks.
         recorded: whether a ledger records the heat.
         members: number of grids, for a kernel that steps an ensemble.
     """
@@ -79,9 +83,11 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
-    most = kernel.deferred_planes
-    planes = min(planes or most, most) if most else planes or tile_z
-    x, y, z = ceil(nx / tile_x), ceil(ny / tile_y), ceil(nz / planes)
+    x, y = ceil(nx / tile_x), ceil(ny / tile_y)
+    if most := kernel.deferred_planes:
+        planes = min(planes or max(1, x * y * nz // (_BLOCKS * multiprocessors)), most)
+    planes = planes or tile_z
+    z = ceil(nz / planes)
     most_y = LARGEST_GRID_YZ
     if kernel.spec.vectorised and not kernel.spec.boxed and z > 1:
         parts = ceil(2 * nx * ny * planes * kernel.itemsize / _SLAB)

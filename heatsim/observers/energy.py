@@ -1,40 +1,62 @@
 """The energy balance, written to energy.csv.
 
-All columns are heat in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face,
-and the residual = stored − sources − Σ faces − void, which consists of rounding and, with implicit steps, of
-what the solver of their equations left. heatsim/physics/energy_bound.py
-derives how large it can be.
+Heats in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face, and the
+residual = stored − sources − Σ faces − void, which consists of rounding and, with implicit steps, of what the solver of
+their equations left. heatsim/physics/energy_bound.py derives how large it can be.
+
+Beside them the heat flows in W: the same heats per time, averaged since the row before. So a flow times the time
+between two rows is exactly the heat that passed, also of a source that was on for a part of that time. The first row
+has no row before it; its flows are NaN.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
 of its face; the heat through void surfaces is not.
 """
 
-from math import fsum
+import json
+from collections.abc import Mapping
+from math import fsum, nan
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Value, Values
 from heatsim.observers.state import RunState
-from heatsim.observers.table import TableObserver
+from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage import folder
+from heatsim.storage.run_tables import JOULE, TIME, WATT
+
+RESIDUAL = "residual"
 
 
-def columns(problem: HeatProblem) -> tuple[str, ...]:
-    """The names of the columns of energy.csv; "void" only if void surfaces let heat through."""
+def heats(problem: HeatProblem) -> tuple[str, ...]:
+    """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
     void = ("void",) if problem.materials.exposed_cells else ()
-    return ("time", "stored", "sources", *FACES, *patches, *void, "residual")
+    return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
+
+
+def columns(problem: HeatProblem) -> list[Column]:
+    """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
+    names = heats(problem)
+    return [*((name, JOULE) for name in names), *((name, WATT) for name in names if name != RESIDUAL)]
 
 
 def balance(state: RunState) -> dict[str, float]:
-    """The row of energy.csv for the current step, by column."""
+    """The time in s and the heats in J of the current step, by name."""
     stored, through = state.stored_heat(), state.ledger.heats()
     sources = state.ledger.source_heat(state.step) + through.beams
     void = (through.void,) if state.problem.materials.exposed_cells else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
-    row = (state.time, stored, sources, *through.faces, *through.patches, *void, residual)
-    return dict(zip(columns(state.problem), row, strict=True))
+    row = (stored, sources, *through.faces, *through.patches, *void, residual)
+    return {TIME: state.time, **dict(zip(heats(state.problem), row, strict=True))}
+
+
+def flows(before: Mapping[str, float] | None, now: Mapping[str, float]) -> dict[str, float]:
+    """The heat flows in W between two results of :func:`balance`, by name; NaN if there is none before."""
+    names = [name for name in now if name not in (TIME, RESIDUAL)]
+    if before is None:
+        return dict.fromkeys(names, nan)
+    return {name: (now[name] - before[name]) / (now[TIME] - before[TIME]) for name in names}
 
 
 def bound(state: RunState) -> float:
@@ -61,26 +83,36 @@ class Energy(TableObserver):
     saved_as = "energy"
 
     _bound: EnergyBound
+    _before: dict[str, float] | None
 
-    def columns(self, state: RunState) -> tuple[str, ...]:
-        """The time and the terms of the balance."""
+    def columns(self, state: RunState) -> list[Column]:
+        """The terms of the balance, and the heat flows."""
         return columns(state.problem)
 
+    def columns_without_units(self, state: RunState) -> tuple[str, ...]:
+        """The terms of the balance in J."""
+        return heats(state.problem)
+
     def start(self, state: RunState, saved: Values | None) -> None:
-        """Open the table, and restore the bound of the residual."""
+        """Open the table; restore the bound of the residual and the row before."""
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
+        self._before = None
         if saved is not None:
             self._bound.restore(saved)
+            self._before = json.loads(str(saved.get("energy_before", "null")))
         super().start(state, saved)
 
     def row(self, state: RunState) -> list[float]:
-        """The time and the energy balance; adds them to the bound of the residual."""
+        """The energy balance and the heat flows; adds them to the bound of the residual."""
         row, around = balance(state), state.statistics.deviations()
         turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
         heat = state.statistics.heat(absolute=True)
         self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
-        return list(row.values())
+        before, self._before = self._before, row
+        values = [value for name, value in row.items() if name != TIME]
+        return [*values, *flows(before, row).values()] if self.with_units else values
 
     def save(self) -> dict[str, Value]:
-        """The number of rows in the table, and the state of the residual's bound."""
-        return {**super().save(), **self._bound.save()}
+        """The number of rows in the table, the last row, and the state of the residual's bound."""
+        before = {"energy_before": json.dumps(self._before)} if self.with_units else {}
+        return {**super().save(), **before, **self._bound.save()}

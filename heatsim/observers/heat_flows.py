@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Values
 from heatsim.observers.state import RunState
-from heatsim.observers.table import TableObserver
+from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage import folder
+from heatsim.storage.run_tables import PERCENT, WATT, header, split_header
 
-IMBALANCE, RELATIVE = "imbalance (W)", "imbalance (%)"
+IMBALANCE, RELATIVE = header("imbalance", WATT), header("imbalance", PERCENT)
 
 
 def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
@@ -26,7 +27,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
         surfaces["void"] = flows.void
     # A source may have the name of a patch.
     sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}
-    found = {f"{name} (W)": heat for name, heat in (*sources.items(), *surfaces.items())}
+    found = {header(name, WATT): heat for name, heat in (*sources.items(), *surfaces.items())}
     relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}
 
@@ -47,10 +48,14 @@ class HeatFlows(TableObserver):
         self._row = row(state.problem, state.steady)
         super().start(state, saved)
 
-    def columns(self, state: RunState) -> list[str]:
-        """The time and the heat flows."""
-        return ["time", *self._row]
+    def columns(self, state: RunState) -> list[Column]:
+        """The heat flows."""
+        return [split_header(text) for text in self._row]
+
+    def columns_without_units(self, state: RunState) -> list[str]:
+        """The heat flows, which had units before the time had one."""
+        return list(self._row)
 
     def row(self, state: RunState) -> list[float]:
-        """The time and the heat flows."""
-        return [state.time, *self._row.values()]
+        """The heat flows."""
+        return list(self._row.values())

@@ -1,4 +1,8 @@
-"""Base class of observers that write a CSV table."""
+"""Base class of observers that write a CSV table.
+
+The layout of a table is a number in the checkpoint, so that a run that an older heatsim began goes on as it began:
+layout 1 has no units in its headers and no heat flows, 2 is the layout of new runs.
+"""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,7 +15,12 @@ from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.storage import folder
 from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.run_tables import SECOND, TIME, header
 from heatsim.storage.tables import TableWriter
+
+# A column's name and unit.
+Column = tuple[str, str]
+WITHOUT_UNITS, LAYOUT = 1, 2
 
 
 class TableObserver(Observer):
@@ -28,17 +37,27 @@ class TableObserver(Observer):
     saved_as: ClassVar[str]
 
     _table: TableWriter
+    _layout = LAYOUT
 
     def __init__(self) -> None:
         self._open = ExitStack()
 
-    def columns(self, state: RunState) -> Sequence[str]:
-        """The names of the columns; the first is ``time``."""
+    def columns(self, state: RunState) -> Sequence[Column]:
+        """The names and units of the columns after the time."""
+        raise NotImplementedError
+
+    def columns_without_units(self, state: RunState) -> Sequence[str]:
+        """The headers of the columns after the time in a table that an older heatsim began."""
         raise NotImplementedError
 
     def row(self, state: RunState) -> Sequence[float]:
-        """A number for each column, of the field at this step."""
+        """A number for each column after the time, of the field at this step."""
         raise NotImplementedError
+
+    @property
+    def with_units(self) -> bool:
+        """Whether the table has the layout of new runs."""
+        return self._layout > WITHOUT_UNITS
 
     @property
     def files(self) -> Sequence[str]:
@@ -51,24 +70,27 @@ class TableObserver(Observer):
 
     def check(self, state: RunState, saved: Values) -> None:
         """Compare the checksums of the rows of the checkpoint with the file."""
-        TableWriter.check(state.folder / self.file, self.columns(state), *self._rows(saved))
+        self._restore_layout(saved)
+        TableWriter.check(state.folder / self.file, self._headers(state), *self._rows(saved))
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or remove the rows after the checkpoint."""
-        path, names = state.folder / self.file, self.columns(state)
+        path = state.folder / self.file
         if saved is None:
-            self._table = TableWriter.create(path, names)
+            self._table = TableWriter.create(path, self._headers(state))
         else:
-            self._table = TableWriter.reopen(path, names, *self._rows(saved))
+            self._restore_layout(saved)
+            self._table = TableWriter.reopen(path, self._headers(state), *self._rows(saved))
         self._open.callback(self._table.close)
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
-        self._table.append(self.row(state))
+        self._table.append([state.time, *self.row(state)])
 
     def save(self) -> dict[str, Value]:
-        """The number of rows."""
-        return {f"{self.saved_as}_rows": self._table.rows}
+        """The number of rows, and the layout unless it is the first, which old checkpoints do not name."""
+        layout = {f"{self.saved_as}_layout": self._layout} if self.with_units else {}
+        return {f"{self.saved_as}_rows": self._table.rows, **layout}
 
     def record(self) -> dict[str, Pieces]:
         """The running checksum of the table after each row."""
@@ -84,6 +106,14 @@ class TableObserver(Observer):
     def close(self) -> None:
         """Close the table."""
         self._open.close()
+
+    def _headers(self, state: RunState) -> list[str]:
+        if not self.with_units:
+            return [TIME, *self.columns_without_units(state)]
+        return [header(TIME, SECOND), *(header(*column) for column in self.columns(state))]
+
+    def _restore_layout(self, saved: Values) -> None:
+        self._layout = int(saved.get(f"{self.saved_as}_layout", WITHOUT_UNITS))
 
     def _rows(self, saved: Values) -> tuple[int, NDArray[np.uint32]]:
         """The number of rows that a checkpoint counts, and their checksums."""

@@ -1,6 +1,5 @@
 """Pictures of a run's output, drawn from its folder, without a display."""
 
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import FACES
@@ -21,10 +19,12 @@ from heatsim.render.scene import Scene
 from heatsim.render.sections import choose_times, read_samples, read_sections, wide_axes
 from heatsim.render.view import View, drawn_size
 from heatsim.storage import folder as run_folder
-from heatsim.storage import tables
+from heatsim.storage import run_tables
 from heatsim.storage.disk import clear_pictures, resume_command
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_settings import read_settings
 from heatsim.storage.vtkhdf import VOID
+from heatsim.temperature_units import KELVIN
 
 _MOST_PICTURES = 4
 _MOST_PROFILES = 8
@@ -130,7 +130,8 @@ def _find_pictures(folder: Path, stack: ExitStack) -> _Pictures:
         FolderError: there are none, or scenario.toml cannot be read.
         StorageError: a file cannot be read.
     """
-    title, steady = _read_title(folder)
+    settings = read_settings(folder)
+    title, steady = settings.title, settings.steady
     fields = folder / run_folder.FIELDS
     reader = stack.enter_context(FieldReader(fields)) if fields.exists() else None
     views: list[_Picture] = []
@@ -147,16 +148,6 @@ def _find_pictures(folder: Path, stack: ExitStack) -> _Pictures:
             f"{folder}: there are no fields, probes or energy rows to draw; continue with `{resume_command(folder)}`"
         )
     return found
-
-
-def _read_title(folder: Path) -> tuple[str, bool]:
-    """The scenario's title, and whether it is a steady state."""
-    path = folder / run_folder.SCENARIO
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        return str(document.get("title", "")), document.get("time", {}).get("method") == "steady"
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FolderError(f"{path}: cannot be read as a scenario ({error})") from error
 
 
 def _scale_of_all(reader: FieldReader) -> TemperatureScale:
@@ -268,42 +259,35 @@ def _curves(folder: Path, title: str, steady: bool) -> list[_Picture]:
     if steady:
         return _flows(folder, title)
     found = []
-    probes = _read_columns(folder / run_folder.PROBES)
-    if len(probes) > 1 and len(probes["time"]):
-        times = probes.pop("time")
+    probes = run_tables.read_probes(folder)
+    if probes is not None and len(probes.times) and probes.columns:
         draw: Callable[[Path], None] = partial(
-            curves.draw_temperatures, title=title_of(title, "probes"), times=times, curves=probes
+            curves.draw_temperatures,
+            title=title_of(title, "probes"),
+            times=probes.times,
+            curves=probes.in_unit(KELVIN.name),
         )
         found.append(_Picture("probes.png", draw))
-    energy = _read_columns(folder / run_folder.ENERGY, ("time", "stored", "sources", *FACES, "residual"))
-    if energy and len(energy["time"]):
+    energy = run_tables.read_energy(folder)
+    if energy is not None and len(energy.times):
         bound = run_folder.read_summary(folder).get("energy_bound") if (folder / run_folder.SUMMARY).exists() else None
         bound = bound if isinstance(bound, float) else None
-        draw = partial(curves.draw_energy, title=title_of(title, "energy balance"), columns=energy, bound=bound)
+        heats = energy.in_unit(run_tables.JOULE)
+        missing = [name for name in ("stored", "sources", *FACES, "residual") if name not in heats]
+        if missing:
+            path = folder / run_folder.ENERGY
+            raise StorageError(f"{path}: has no column {', '.join(missing)} in J; it was not written by heatsim")
+        over = title_of(title, "energy balance")
+        draw = partial(curves.draw_energy, title=over, times=energy.times, columns=heats, bound=bound)
         found.append(_Picture("energy.png", draw))
     return found
 
 
 def _flows(folder: Path, title: str) -> list[_Picture]:
-    flows = _read_columns(folder / run_folder.ENERGY)
-    if not flows or not len(flows["time"]):
+    energy = run_tables.read_energy(folder)
+    if energy is None or not len(energy.times):
         return []
-    watts = {name.removesuffix(" (W)"): float(heat[-1]) for name, heat in flows.items() if name.endswith(" (W)")}
+    watts = {name: float(heat[-1]) for name, heat in energy.in_unit(run_tables.WATT).items()}
     imbalance = watts.pop("imbalance")
     over = title_of(title, "heat flows")
     return [_Picture("energy.png", partial(curves.draw_flows, title=over, flows=watts, imbalance=imbalance))]
-
-
-def _read_columns(path: Path, wanted: Sequence[str] = ("time",)) -> dict[str, NDArray[np.float64]]:
-    """The columns of a table by name; empty if the run has no such table.
-
-    Raises:
-        StorageError: the table cannot be read, or a column of ``wanted`` is missing.
-    """
-    if not path.exists():
-        return {}
-    names, rows = tables.read(path)
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise StorageError(f"{path}: has no column {', '.join(missing)}; it was not written by heatsim")
-    return dict(zip(names, rows.T, strict=True))

@@ -70,16 +70,22 @@ def _join_equal(curves: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.
     return {(", ".join(names) + (" (each)" if len(names) > 1 else "")): values for names, values in groups}
 
 
-def draw_energy(path: Path, title: str, columns: dict[str, NDArray[np.float64]], bound: float | None) -> None:
+def draw_energy(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    columns: dict[str, NDArray[np.float64]],
+    bound: float | None,
+) -> None:
     """Draw the energy ledger: stored heat, sources and faces above, the residual and its bound below.
 
     Args:
         path: the picture.
         title: its title.
-        columns: the columns of energy.csv: times in s, all others in J since the start.
+        times: of the rows, in s.
+        columns: the heats of energy.csv by name, in J since the start, and the residual.
         bound: the bound of the residual at the end, in J; None if it is unknown.
     """
-    times = columns["time"]
     terms = {name: columns[name] for name in ("stored", "sources", *FACES) if name in columns}
     # Insulated faces would only add lines at zero.
     shown = {name: values for name, values in terms.items() if name == "stored" or np.any(values != 0.0)}

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.storage import folder as run_folder
-from heatsim.storage import tables
+from heatsim.storage import run_tables
+from heatsim.storage.run_settings import read_settings
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -22,6 +24,7 @@ _PARTS_OF_WALL_TIME = (
     ("waiting for files", "waiting_time"),
 )
 _MOST_ROWS = 12
+_DIGITS = 7  # of temperatures
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 
 
@@ -45,18 +48,19 @@ def summarise(folder: Path) -> "Group":
     from rich.console import Group
 
     summary = run_folder.read_summary(folder)
-    parts: list[RenderableType] = [_run_table(summary), ""]
+    unit = read_settings(folder).temperature_unit
+    parts: list[RenderableType] = [_run_table(summary, unit), ""]
     if summary.get("coefficients"):
         parts.append(_coefficient_table(summary["coefficients"]))
-    energy = _last_row(folder / run_folder.ENERGY)
+    energy = run_tables.read_energy(folder)
     if "heat_flows" in summary:
         parts.append(_flow_table(summary["heat_flows"]))
-    elif energy:
-        parts.append(_energy_table(energy, summary.get("energy_bound")))
-    if (folder / run_folder.PROBES).exists():
-        columns, rows = tables.read(folder / run_folder.PROBES)
-        if len(columns) > 1 and len(rows):
-            parts.append(_probe_table(columns[1:], rows[:, 1:]))
+    elif energy is not None and len(energy.times):
+        last = {name: float(heat[-1]) for name, heat in energy.in_unit(run_tables.JOULE).items()}
+        parts.append(_energy_table(float(energy.times[-1]), last, summary.get("energy_bound")))
+    probes = run_tables.read_probes(folder)
+    if probes is not None and probes.columns and len(probes.times):
+        parts.append(_probe_table(probes.in_unit(KELVIN.name), unit))
     steady = summary.get("method") == "steady"
     parts.append(_file_table(folder, _STEADY_CONTENTS if steady else run_folder.CONTENTS))
     return Group(*parts)
@@ -81,18 +85,18 @@ def _new_table(title: str | None, *columns: str) -> "Table":
     return table
 
 
-def _run_table(summary: Mapping[str, Any]) -> "Table":
+def _run_table(summary: Mapping[str, Any], unit: TemperatureUnit) -> "Table":
     from rich.text import Text
 
     table = _new_table(None)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for term, value in _run_lines(summary):
+    for term, value in _run_lines(summary, unit):
         table.add_row(term, Text(value))
     return table
 
 
-def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _run_lines(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
     if summary.get("title"):
         yield "scenario", str(summary["title"])
     if summary.get("cells"):
@@ -103,11 +107,11 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if how:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
-        yield "steps", _describe_steps(summary)
+        yield "steps", _describe_steps(summary, unit)
     if "end_state" in summary:
         yield "end state", str(summary["end_state"])
     if summary.get("method") == "steady":
-        yield "steady state", _describe_search(summary)
+        yield "steady state", _describe_search(summary, unit)
     if "stepping_time" in summary or "solving_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
@@ -115,32 +119,33 @@ def _run_lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     lowest = summary.get("lowest_temperature")
     if lowest:
         moment = "" if summary.get("method") == "steady" else f" at {lowest['time']:g} s"
-        yield "lowest", f"{_kelvin(lowest['temperature'])} K{moment} in cell {lowest['cell']}"
+        yield "lowest", f"{unit.text(lowest['temperature'], _DIGITS)}{moment} in cell {lowest['cell']}"
     temperature = summary.get("temperature")
     if temperature:
-        low, high, mean = (_kelvin(temperature.get(key)) for key in ("min", "max", "mean"))
+        low, high, mean = (_number(temperature.get(key), unit) for key in ("min", "max", "mean"))
         reference = summary.get("reference_temperature")
         yield (
             "temperature",
-            f"min {low}, max {high}, mean {mean} K"
-            + (f" (stored as the difference from {_kelvin(reference)} K)" if reference is not None else ""),
+            f"min {low}, max {high}, mean {mean} {unit.symbol}"
+            + (f" (stored as the difference from {unit.text(reference, _DIGITS)})" if reference is not None else ""),
         )
 
 
-def _describe_steps(summary: Mapping[str, Any]) -> str:
+def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
     until = f" to {summary['time']:g} s" if "time" in summary else ""
     if summary.get("stages") is None:
         return f"{summary['steps']:,}{until}"
     return (
         f"{summary['steps']:,} {summary['method']} steps{until}, {summary['stages']:,} stages; "
-        f"{summary['rejected']:,} steps rejected at a tolerance of {summary['tolerance']:.3g} K"
+        f"{summary['rejected']:,} steps rejected at a tolerance of "
+        f"{unit.difference_text(summary['tolerance'], 3)}"
     )
 
 
-def _describe_search(summary: Mapping[str, Any]) -> str:
+def _describe_search(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
     newton = summary["newton_steps"]
     return (
-        f"to {summary['tolerance']:.2g} K, in {summary['cycles']:,} cycles"
+        f"to {unit.difference_text(summary['tolerance'], 2)}, in {summary['cycles']:,} cycles"
         + (f" and {newton} Newton steps" if newton > 1 else "")
         + f", {summary['equivalent_applications']:.0f} equivalent applications"
     )
@@ -163,13 +168,13 @@ def _coefficient_table(coefficients: list[Mapping[str, Any]]) -> "Table":
     return table
 
 
-def _energy_table(row: Mapping[str, float], bound: float | None) -> "Table":
+def _energy_table(time: float, row: Mapping[str, float], bound: float | None) -> "Table":
     from rich.text import Text
 
-    table = _new_table(f"Energy balance at {row['time']:g} s", "heat into the body", "J")
+    table = _new_table(f"Energy balance at {time:g} s", "heat into the body", "J")
     table.add_row("stored", f"{row['stored']:.9g}")
     for name in row:
-        if name not in ("time", "stored", "residual") and row[name]:
+        if name not in ("stored", "residual") and row[name]:
             table.add_row(Text(name if name == "sources" else f"through {name}"), f"{row[name]:.9g}")
     verdict = ""
     if bound is not None:
@@ -189,15 +194,17 @@ def _flow_table(flows: Mapping[str, float]) -> "Table":
     return table
 
 
-def _probe_table(names: list[str], rows: NDArray[np.float64]) -> "Table":
+def _probe_table(probes: Mapping[str, NDArray[np.float64]], unit: TemperatureUnit) -> "Table":
     from rich.text import Text
 
-    once = len(rows) == 1
-    table = _new_table("Probes (K)", "name", *(("temperature",) if once else ("first", "last", "min", "max")))
-    for name, values in list(zip(names, rows.T, strict=True))[:_MOST_ROWS]:
+    once = all(len(values) == 1 for values in probes.values())
+    table = _new_table(
+        f"Probes ({unit.symbol})", "name", *(("temperature",) if once else ("first", "last", "min", "max"))
+    )
+    for name, values in list(probes.items())[:_MOST_ROWS]:
         numbers = (float(values[0]), float(values[-1]), float(values.min()), float(values.max()))
-        table.add_row(Text(name), *map(_kelvin, numbers[:1] if once else numbers))
-    _mention_rest(table, len(names), run_folder.PROBES)
+        table.add_row(Text(name), *(_number(value, unit) for value in (numbers[:1] if once else numbers)))
+    _mention_rest(table, len(probes), run_folder.PROBES)
     return table
 
 
@@ -222,13 +229,5 @@ def _file_table(folder: Path, contents: Mapping[str, str]) -> "Table":
     return table
 
 
-def _last_row(path: Path) -> dict[str, float]:
-    """The last row of a table by column; empty if the run has no such table."""
-    if not path.exists():
-        return {}
-    columns, rows = tables.read(path)
-    return dict(zip(columns, rows[-1].tolist(), strict=True)) if len(rows) else {}
-
-
-def _kelvin(value: float | None) -> str:
-    return "?" if value is None else f"{value:.7g}"
+def _number(kelvins: float | None, unit: TemperatureUnit) -> str:
+    return "?" if kelvins is None else f"{unit.of(kelvins):.{_DIGITS}g}"

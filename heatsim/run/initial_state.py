@@ -96,14 +96,14 @@ def find_steady_state(state: RunState, stop: Stop) -> None:
 
 
 def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint | None) -> list[str]:
-    """Messages for the user about the method and, for a resumed run, the device.
+    """Messages for the user about suspicious values, the method and, for a resumed run, the device.
 
     Args:
         plan: the problem and the device.
         scenario: as the user gave it: its method may be "auto".
         saved: the checkpoint, if the run resumes.
     """
-    notes = [] if saved is None else warnings_on_resume(plan, saved)
+    notes = list(scenario.hints) if saved is None else warnings_on_resume(plan, saved)
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))
     notes.extend(notes_on_choice(scenario, plan.problem.choice))

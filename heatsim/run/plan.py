@@ -74,7 +74,7 @@ class Plan:
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
         columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
-            len(energy.columns(problem)) * scenario.output.energy
+            (1 + len(energy.columns(problem))) * scenario.output.energy
         )
         return cls(
             problem=problem,

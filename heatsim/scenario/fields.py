@@ -243,6 +243,7 @@ Method = Annotated[
     Literal["auto", "euler", "stabilized", "implicit", "steady"],
     choice("auto", "euler", "stabilized", "implicit", "steady"),
 ]
+TemperatureName = Annotated[Literal["K", "degC", "degF"], choice("K", "degC", "degF")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]

@@ -9,6 +9,7 @@ from typing import Any
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
+from heatsim.scenario.hints import hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.overrides import Override, read_overrides
@@ -57,6 +58,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     if scenario is None:
         raise ScenarioError(path, mistakes)
     scenario._path = file
+    scenario._hints = tuple(hints(document))
     return scenario
 
 

@@ -133,11 +133,17 @@ class Scenario(BaseModel):
         description="Points, lines and regions whose temperature is recorded",
     )
     _path: Path = PrivateAttr(default_factory=Path)
+    _hints: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def path(self) -> Path:
         """The file of the scenario."""
         return self._path
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Warnings about values that are allowed, but are probably not what was meant."""
+        return self._hints
 
     @property
     def grid(self) -> Grid:

@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel, Field
 
-from heatsim.scenario.fields import STRICT, Duration, Flag
+from heatsim.scenario.fields import STRICT, Duration, Flag, TemperatureName
+from heatsim.temperature_units import TEMPERATURE_UNITS, TemperatureUnit
 
 # The value of an interval that the scenario does not give.
 NEVER = float("inf")
@@ -30,6 +31,14 @@ class Output(BaseModel):
     energy: Flag = Field(default=True, description="Write `energy.csv`")
     heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
     figures: Flag = Field(default=True, description="Draw pictures at the end")
+    temperature: TemperatureName = Field(
+        default="K", description="Unit of temperatures in tables, pictures and on the terminal; fields are in K"
+    )
+
+    @property
+    def temperature_unit(self) -> TemperatureUnit:
+        """The unit in which temperatures are shown."""
+        return TEMPERATURE_UNITS[self.temperature]
 
     def until(self, end: float) -> "Output":
         """The same for a run that ends at ``end`` (s): ``every`` defaults to ``end``, ``probe_every`` to ``every``."""

@@ -5,16 +5,17 @@ its default, and the quantity or form in its annotation.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import isclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from heatsim.scenario.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.contacts import Contact
+from heatsim.scenario.document_quantities import parts
 from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import Form, Named
 from heatsim.scenario.labels import Labels
@@ -86,7 +87,7 @@ def _rows(model: type[BaseModel], headings: Mapping[type[BaseModel], str]) -> st
 
 def _row(name: str, info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> tuple[str, ...]:
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-    quantity = next((part for part in _parts(info) if isinstance(part, Quantity)), None)
+    quantity = next((part for part in parts(info) if isinstance(part, Quantity)), None)
     unit = "" if quantity is None else re.sub(r"\^(\d)", lambda power: power[1].translate(_POWERS), quantity.unit)
     default = str(extra["default"]) if "default" in extra else _default(info)
     return (
@@ -108,22 +109,6 @@ def _conditions() -> str:
     return text
 
 
-def _parts(info: FieldInfo) -> Iterator[Any]:
-    """All parts of a field's annotation: types and their annotations, outermost first."""
-    yield from info.metadata
-    yield from _within(info.annotation)
-
-
-def _within(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    if get_origin(annotation) is Annotated:
-        yield from annotation.__metadata__
-        yield from _within(annotation.__origin__)
-    elif get_origin(annotation) is not Literal:
-        for argument in get_args(annotation):
-            yield from _within(argument)
-
-
 def _default(info: FieldInfo) -> str:
     if info.is_required():
         return "required"
@@ -134,11 +119,11 @@ def _default(info: FieldInfo) -> str:
 
 
 def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
-    parts = list(_parts(info))
-    models = [part for part in parts if isclass(part) and issubclass(part, BaseModel)]
-    form = next((part.allowed for part in parts if isinstance(part, Form)), None)
-    quantity = next((part for part in parts if isinstance(part, Quantity)), None)
-    choices = next((get_args(part) for part in parts if get_origin(part) is Literal), ())
+    of_field = parts(info)
+    models = [part for part in of_field if isclass(part) and issubclass(part, BaseModel)]
+    form = next((part.allowed for part in of_field if isinstance(part, Form)), None)
+    quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
+    choices = next((get_args(part) for part in of_field if get_origin(part) is Literal), ())
     if form is not None:
         return form
     if len(models) == 1 and models[0] in headings:

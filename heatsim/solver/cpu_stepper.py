@@ -1,16 +1,17 @@
 """Advance a field by whole steps on the CPU."""
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
-from heatsim.errors import ScenarioError
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.cpu.composite_body import Entries, StepRows
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
+from heatsim.solver.steps_ahead import StepsAhead
 
 # Steps for which conditions and sources are evaluated at a time, over several due times.
 _STEPS_AT_ONCE = 256
@@ -18,8 +19,6 @@ _STEPS_AT_ONCE = 256
 
 class CpuStepper(Stepper):
     """Steps of one problem on one field with a CPU kernel."""
-
-    _evaluated: tuple[int, int, StepRows] | None = None
 
     @property
     def choice(self) -> Choice:
@@ -65,20 +64,21 @@ class CpuStepper(Stepper):
         problem, field, timeline = self.problem, self.field, self.problem.timeline
         field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
             *(field.deviation, field.spare, problem.periodic, arguments.arrays.body),
-            *(arguments.tables(timeline.dt(first)), self._steps(arguments, first, until), first & 0xFFFFFFFF),
+            *(arguments.tables(timeline.dt(first)), self._steps(first, until), first & 0xFFFFFFFF),
             *(arguments.entries, problem.scheme),
         )
 
-    def _steps(self, arguments: GeneralArguments, first: int, until: int) -> StepRows:
-        """The data of steps ``first`` … ``until`` − 1, evaluated for many steps at a time."""
-        if self._evaluated is None or not self._evaluated[0] <= first < until <= self._evaluated[1]:
-            end = max(until, self.problem.timeline.end_of_length(first, first + _STEPS_AT_ONCE))
-            end = min(end, first + max(arguments.steps_per_table, until - first))
-            try:
-                rows = arguments.rows(first, end)
-            except ScenarioError:  # perhaps at a step that comes later: then the run gets that far
-                end = until
-                rows = arguments.rows(first, end)
-            self._evaluated = (first, end, arguments.arrays.steps(rows, end - first))
-        start, _, steps = self._evaluated
-        return steps[first - start : until - start]
+    def _steps(self, first: int, until: int) -> StepRows:
+        """The data of steps ``first`` … ``until`` − 1."""
+        steps, some = self._ahead.of(first, until)
+        return steps[some]
+
+    @cached_property
+    def _ahead(self) -> StepsAhead[StepRows]:
+        arguments = self.arguments
+        assert isinstance(arguments, GeneralArguments)
+
+        def make(first: int, until: int) -> StepRows:
+            return arguments.arrays.steps(arguments.rows(first, until), until - first)
+
+        return StepsAhead(self.problem.timeline, min(_STEPS_AT_ONCE, arguments.steps_per_table), make)

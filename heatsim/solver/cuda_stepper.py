@@ -4,11 +4,17 @@ from functools import cached_property
 from typing import Any
 
 from heatsim.kernels.autotune import Choice
+from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.solver.corrected_trial import TrialSteps
 from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
+from heatsim.solver.steps_ahead import StepsAhead
+
+# Steps for which conditions and sources are evaluated and sent to the device at a time. A copy to the device waits for
+# the kernels that were queued before it.
+_STEPS_AT_ONCE = 4096
 
 
 class CudaStepper(Stepper):
@@ -28,12 +34,18 @@ class CudaStepper(Stepper):
         _ = self._kernels.prepared
 
     def _advance(self, until: int) -> None:
-        field, arguments, timeline = self.field, self.arguments, self.problem.timeline
-        dt = timeline.dt(self.step)
-        coefficients, sweeps = arguments.coefficients(dt), arguments.sweeps(self.step, until)
+        field, arguments = self.field, self.arguments
+        coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))
+        sweeps, some = self._ahead.of(self.step, until)
         field.deviation, field.spare = self._kernels.advance(
-            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, slice(0, until - self.step)
+            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, some
         )
+
+    @cached_property
+    def _ahead(self) -> StepsAhead[SweepTable]:
+        arguments = self.arguments
+        most = min(_STEPS_AT_ONCE, arguments.steps_per_table)
+        return StepsAhead(self.problem.timeline, most, arguments.sweeps)
 
     @cached_property
     def _kernels(self) -> CudaKernels:

@@ -1,8 +1,9 @@
 """The fixed columns of a study's results: all except its responses.
 
 The columns are: run, the number; one for every key that varies; status (done, failed, waiting) and message;
-final_min, final_max and final_mean of the body in K; the maximum and the final value of every probe in K; the responses
-in K or s; energy_residual in J; folder; and last wall_time in s, the only column that depends on the clock.
+final_min, final_max and final_mean of the body; the maximum and the final value of every probe; the responses;
+energy_residual in J; folder; and last wall_time in s, the only column that depends on the clock. Temperatures have the
+unit of `output.temperature`; times are in s, and all other values of keys in SI units.
 """
 
 DONE, FAILED, WAITING = "done", "failed", "waiting"

@@ -21,6 +21,7 @@ from heatsim.study.checks import (
 )
 from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
+from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,19 @@ class Definition:
         return [str(probe["name"]) for probe in self.document.get("probes", [])]
 
     @property
+    def temperature_unit(self) -> TemperatureUnit:
+        """The unit in which the results show temperatures: `output.temperature` of the file."""
+        output = self.document.get("output")
+        name = output.get("temperature") if isinstance(output, Mapping) else None
+        return TEMPERATURE_UNITS.get(str(name), KELVIN)
+
+    @property
     def numbers(self) -> range:
         """The numbers of all runs."""
         return range(1, len(self.points) + 1)
 
-    def scenario(self, number: int) -> Scenario:
-        """The scenario of a run.
-
-        Raises:
-            ScenarioError: lists every mistake.
-        """
+    def document_of(self, number: int) -> dict[str, Any]:
+        """The document of a run's scenario."""
         document = copy.deepcopy({key: value for key, value in self.document.items() if key != "study"})
         for key, value in self.points[number - 1].items():
             _override(key, value).apply(document)
@@ -73,7 +77,15 @@ class Definition:
         if isinstance(output, dict):
             output.setdefault("fields", "every" in output)
             output["figures"] = False
-        return parse(document, self.path)
+        return document
+
+    def scenario(self, number: int) -> Scenario:
+        """The scenario of a run.
+
+        Raises:
+            ScenarioError: lists every mistake.
+        """
+        return parse(self.document_of(number), self.path)
 
 
 def read(

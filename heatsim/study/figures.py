@@ -73,8 +73,10 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}.png"
-        if all(probe in curve for curve in curves):
-            _draw_curves(path, title, probe, [(curve["time"], curve[probe]) for curve in curves], over)
+        if all(probe in curve for _, curve in curves):
+            unit = definition.temperature_unit
+            of_runs = [(times, unit.of(curve[probe])) for times, curve in curves]
+            _draw_curves(path, title, probe, of_runs, over, unit.symbol)
             yield path
 
 
@@ -189,6 +191,7 @@ def _draw_curves(
     probe: str,
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
+    unit_of_temperature: str,
 ) -> None:
     """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
@@ -207,7 +210,7 @@ def _draw_curves(
         for (times, temperatures), value in zip(curves, by.values, strict=True):
             axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
         axes.set_xlabel(f"Time ({unit.symbol})")
-        axes.set_ylabel("Temperature (K)")
+        axes.set_ylabel(f"Temperature ({unit_of_temperature})")
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
         bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.short)

@@ -155,8 +155,8 @@ class Linked(BaseModel):
 class Response(BaseModel):
     """A number computed for every run: a column of the results.
 
-    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are in K. "time_above" and "time_below" are
-    the time in s at which the curve first passes ``threshold`` (K).
+    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are temperatures. "time_above" and
+    "time_below" are the time in s at which the curve first passes ``threshold`` (K).
     """
 
     model_config = STRICT
@@ -174,9 +174,9 @@ class Response(BaseModel):
     )
 
     @property
-    def unit(self) -> str:
-        """The unit of the number."""
-        return "s" if self.statistic in (TIME_ABOVE, TIME_BELOW) else "K"
+    def is_time(self) -> bool:
+        """Whether the number is a time in s; otherwise it is a temperature."""
+        return self.statistic in (TIME_ABOVE, TIME_BELOW)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -41,7 +41,7 @@ class ResponseValues:
 
     Attributes:
         name: its column.
-        unit: "K" or "s".
+        unit: its unit as texts write it: "s", or the symbol of a unit of temperatures.
         values: the value in each finished run; NaN if a run has none.
     """
 
@@ -93,11 +93,12 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
 
     Without probes, these are the final values of the body.
     """
-    columns = {response.name: response.unit for response in definition.table.responses}
+    temperature = definition.temperature_unit.symbol
+    columns = {response.name: "s" if response.is_time else temperature for response in definition.table.responses}
     if not columns:
-        columns = {probe_columns(probe)[1]: "K" for probe in definition.probes[:_MOST_PROBES]}
+        columns = {probe_columns(probe)[1]: temperature for probe in definition.probes[:_MOST_PROBES]}
     if not columns:
-        columns = dict.fromkeys(FINAL_COLUMNS, "K")
+        columns = dict.fromkeys(FINAL_COLUMNS, temperature)
     return [
         ResponseValues(name, unit, np.array([row[name] for row in rows], dtype=np.float64))
         for name, unit in columns.items()

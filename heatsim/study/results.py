@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import HeatsimError, StorageError
+from heatsim.scenario import Scenario
+from heatsim.scenario.document_quantities import quantity_of
+from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.storage import folder as run_folder
-from heatsim.storage import tables
+from heatsim.storage import run_tables, tables
 from heatsim.storage.disk import write_whole
+from heatsim.storage.run_tables import JOULE, SECOND
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import (
     DONE,
@@ -30,6 +34,7 @@ from heatsim.study.columns import (
 )
 from heatsim.study.definition import Definition
 from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,12 +49,36 @@ def column_types(definition: Definition) -> ColumnTypes:
     columns: ColumnTypes = {RUN: int}
     for key in table.keys:
         columns[key] = _kind([cell(point[key]) for point in definition.points])
+        if columns[key] is int and _key_unit(definition, key) in (CELSIUS.name, FAHRENHEIT.name):
+            columns[key] = float
     columns.update({STATUS: str, MESSAGE: str}, **dict.fromkeys(FINAL_COLUMNS, float))
     for probe in definition.probes:
         columns.update(dict.fromkeys(probe_columns(probe), float))
     columns.update({response.name: float for response in table.responses})
     columns.update({RESIDUAL: float, FOLDER: str, WALL_TIME: float})
     return columns
+
+
+def column_units(definition: Definition) -> dict[str, str]:
+    """The unit of each column; "" for texts and pure numbers."""
+    table, temperature = definition.table, definition.temperature_unit.name
+    units = dict.fromkeys(column_types(definition), "")
+    units.update({key: _key_unit(definition, key) for key in table.keys})
+    units.update(dict.fromkeys(FINAL_COLUMNS, temperature))
+    for probe in definition.probes:
+        units.update(dict.fromkeys(probe_columns(probe), temperature))
+    units.update({response.name: SECOND if response.is_time else temperature for response in table.responses})
+    return units | {RESIDUAL: JOULE, WALL_TIME: SECOND}
+
+
+def _key_unit(definition: Definition, key: str) -> str:
+    """The unit of a key that varies: that of its quantity, if its values are numbers."""
+    if any(isinstance(cell(point[key]), str) for point in definition.points):
+        return ""
+    quantity = quantity_of(key, definition.document_of(1), Scenario)
+    if quantity is None:
+        return ""
+    return definition.temperature_unit.name if quantity is TEMPERATURE else quantity.unit
 
 
 def cell(value: object) -> int | float | str:
@@ -82,6 +111,7 @@ class Results:
         self._study = study
         self._definition = definition
         self._column_types = column_types(definition)
+        self._column_units = column_units(definition)
         self._responses = definition.table.responses
         self._probes = definition.probes
         self._finished: dict[int, Row] = {}
@@ -96,11 +126,18 @@ class Results:
         return [self._row(number) for number in self._definition.numbers]
 
     def table(self) -> "pyarrow.Table":
-        """All rows as a table."""
+        """All rows as a table; the metadata of each column with a unit have it as `unit`."""
         import pyarrow
 
         types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
-        schema = pyarrow.schema([(name, types[column_type]) for name, column_type in self._column_types.items()])
+        schema = pyarrow.schema(
+            [
+                pyarrow.field(name, types[column_type], metadata={"unit": unit} if unit else None)
+                for (name, column_type), unit in zip(
+                    self._column_types.items(), self._column_units.values(), strict=True
+                )
+            ]
+        )
         rows = self.rows()
         columns = [
             pyarrow.array([row[name] for row in rows], type=field.type)
@@ -118,7 +155,7 @@ class Results:
 
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(self._column_types)
+        lines.writerow(run_tables.header(name, unit) for name, unit in self._column_units.items())
         lines.writerows([_csv_value(row[name]) for name in self._column_types] for row in self.rows())
         write_whole(self._study / study_folder.RESULTS_CSV, text.getvalue().encode(), study_folder.AGAIN)
         content = io.BytesIO()
@@ -133,12 +170,13 @@ class Results:
         row[RUN] = number
         for key, value in self._definition.points[number - 1].items():
             column_type = self._column_types[key]
-            row[key] = column_type(cell(value))
+            row[key] = self._in_unit(key, column_type(cell(value)))
         row[STATUS], row[MESSAGE] = WAITING, ""
         row[FOLDER] = path.relative_to(self._study).as_posix()
         if study_folder.is_done(path):
             try:
-                row.update(_read_run(path, self._probes, self._responses))
+                found = _read_run(path, self._probes, self._responses)
+                row.update({name: self._in_unit(name, value) for name, value in found.items()})
                 row[STATUS] = DONE
                 self._finished[number] = row
             except HeatsimError as error:
@@ -149,6 +187,11 @@ class Results:
             row[STATUS], row[MESSAGE] = FAILED, failure[0] if failure else self._failures[number]
         return row
 
+    def _in_unit(self, name: str, value: Any) -> Any:
+        """A value of a column in the unit of the table; temperatures come in K."""
+        unit = TEMPERATURE_UNITS.get(self._column_units[name])
+        return value if unit is None or value is None else unit.of(value)
+
 
 def _csv_value(value: object) -> str:
     if value is None:
@@ -157,7 +200,7 @@ def _csv_value(value: object) -> str:
 
 
 def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
-    """The values of a finished run, from its folder."""
+    """The values of a finished run, from its folder; temperatures in K."""
     summary = run_folder.read_summary(path)
     found: Row = {}
     temperature: Mapping[str, Any] = summary.get("temperature", {})
@@ -169,8 +212,7 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
             f"{path / run_folder.PROBES}: was changed since the run ended: its checksum has changed; put a good "
             f"copy of it there, or remove {path} to repeat the run"
         )
-    curves = read_curves(path)
-    times = curves.pop("time", np.empty(0))
+    times, curves = read_curves(path)
     for probe in probes:
         if probe in curves:
             values = float(curves[probe].max()), float(curves[probe][-1])
@@ -184,12 +226,12 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
     return found
 
 
-def read_curves(path: Path) -> dict[str, NDArray[np.float64]]:
-    """The time in s and the temperatures of a run's probes in K, by name; empty if the run has no probes."""
-    if not (path / run_folder.PROBES).exists():
-        return {}
-    columns, rows = tables.read(path / run_folder.PROBES)
-    return dict(zip(columns, rows.T, strict=True)) if len(rows) else {}
+def read_curves(path: Path) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """The times in s and the temperatures of a run's probes in K, by name; empty if the run has no probes."""
+    probes = run_tables.read_probes(path)
+    if probes is None or not len(probes.times):
+        return np.empty(0), {}
+    return probes.times, probes.in_unit(KELVIN.name)
 
 
 def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE
-from heatsim.storage import folder, tables
+from heatsim.storage.run_tables import read_probes
 
 Array = NDArray[np.float64]
 # The temperature in K at x, y, z (arrays that broadcast) and a time in s.
@@ -119,8 +119,8 @@ def probes(values: Mapping[float, tuple[float, ...]]) -> Quantity:
     """Compare rows of probes.csv: for each time in s the temperatures in K of all probes, in their order."""
 
     def compare(simulation: Simulation) -> Comparison:
-        _, rows = tables.read(simulation.folder / folder.PROBES)
-        computed = {float(row[0]): row[1:] for row in rows}
+        times, rows = _rows(simulation)
+        computed = dict(zip(times.tolist(), rows, strict=True))
         return Comparison(
             np.array(list(values.values()), dtype=np.float64), np.array([computed[time] for time in values])
         )
@@ -149,7 +149,14 @@ def one_temperature(temperature: float, cells: bool = True) -> EndState:
     """
 
     def at_probes(simulation: Simulation) -> Comparison:
-        _, rows = tables.read(simulation.folder / folder.PROBES)
-        return Comparison(np.full_like(rows[:, 1:], temperature), rows[:, 1:])
+        _, rows = _rows(simulation)
+        return Comparison(np.full_like(rows, temperature), rows)
 
     return EndState(everywhere(lambda x, y, z, t: np.full((), temperature)) if cells else at_probes)
+
+
+def _rows(simulation: Simulation) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The times in s of the rows of probes.csv, and the temperatures in K, shape (rows, probes)."""
+    probes = read_probes(simulation.folder)
+    assert probes is not None, "a case that compares probes has probes"
+    return probes.times, np.stack(list(probes.columns.values()), axis=1)

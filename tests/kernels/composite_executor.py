@@ -139,13 +139,13 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, BLOCK_MEMORY):
-        kernel, launches = compile_kernel(*source_of(build)), launch.launches(build, steps.grid, steps.periodic)
+        kernel, launches = compile_kernel(*source_of(build)), of_both_depths(build, steps)
         while steps.steps - step >= build.spec.steps:
             T, T_new = (zone.array for zone in zones)
             before = T.copy()
             T_new[...] = np.nan
             table = sweeps.table.view(build.sweep_dtype)[step:]
-            for part in launches:
+            for part in launches[step % 2]:
                 arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
                 kernel.launch(part.blocks, build.spec.block, *arguments, shared_bytes=build.shared_bytes)
             if build.pipeline is not None:
@@ -176,18 +176,24 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.block_memory()):
-        kernel, launches = launch.compile_kernel(build), launch.launches(build, steps.grid, steps.periodic)
+        kernel, launches = launch.compile_kernel(build), of_both_depths(build, steps)
         if build.pipeline is not None:
             second = launch.compile_kernel(correction.correction_build(build, gpu.block_memory()))
-            kernel = correction.CorrectedKernel(build, kernel.function, kernel.xp, second, corrected(build, steps))
+            kernel = correction.CorrectedKernel(build, kernel.function, kernel.xp, 0, second, corrected(build, steps))
         while steps.steps - step >= build.spec.steps:
             T_new[...] = cupy.nan
-            kernel(launches, T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
+            kernel(launches[step % 2], T, T_new, coefficients, sweeps.address(step), ledger_struct(entries(ledger)))
             T, T_new = T_new, T
             step += build.spec.steps
     gpu.synchronise()
     assert len(keep) == 3 + steps.materials.varies + 3 * arrays.mixed
     return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
+
+
+def of_both_depths(build: compilation.Build, steps: CompositeSteps) -> list[list[launch.Launch]]:
+    """The launches of a sweep with the deepest blocks and with blocks of one plane, for kernels that defer cells."""
+    depths = (build.deferred_planes, 1) if build.deferred_planes else (None, None)
+    return [launch.launches(build, steps.grid, steps.periodic, planes=planes) for planes in depths]
 
 
 def corrected(build: compilation.Build, steps: CompositeSteps) -> tuple[launch.Launch, ...]:

@@ -27,6 +27,9 @@ point = [0.062, 0.0, 0.0]
 def test_a_line_has_the_temperatures_of_its_points(tmp_path: Path) -> None:
     Simulation.from_scenario(runs.write(tmp_path, runs.TEXT + LINE), output=tmp_path / "run").run()
     names, rows = tables.read(tmp_path / "run" / "probes.csv")
-    assert names == ["time", "inside", "warm, side", "line[0]", "line[1]", "line[2]", "from", "middle", "to"]
+    assert names == [
+        "time (s)",
+        *(f"{name} (K)" for name in ("inside", "warm, side", "line[0]", "line[1]", "line[2]", "from", "middle", "to")),
+    ]
     assert np.isfinite(rows).all()
     assert (rows[:, 3:6] == rows[:, 6:9]).all()

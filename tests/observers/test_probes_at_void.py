@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
+import runs
 
 from heatsim import Simulation
-from heatsim.storage import tables
 
 PART = """
 title = "a heated block in void, its base on the box"
@@ -51,8 +50,7 @@ def probe(name: str, *point: float) -> str:
 def first_row(tmp_path: Path, probes: str) -> dict[str, float]:
     (tmp_path / "part.toml").write_text(PART + probes, encoding="utf-8")
     Simulation.from_scenario(tmp_path / "part.toml", output=tmp_path / "run").run()
-    names, rows = tables.read(tmp_path / "run" / "probes.csv")
-    return dict(zip(names, np.asarray(rows)[0].tolist(), strict=True))
+    return runs.probe_rows(tmp_path / "run")[0]
 
 
 def test_towards_void_a_probe_has_the_temperature_of_its_cell(tmp_path: Path) -> None:

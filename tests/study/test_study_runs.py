@@ -108,11 +108,24 @@ def test_both_tables_say_the_same_and_the_clock_stands_last(whole: Path) -> None
     table = pyarrow.parquet.read_table(whole / "out" / "results.parquet")
     with open(whole / "out" / "results.csv", encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    assert list(rows[0]) == table.column_names
+    units = {"final_min": "K", "middle max": "K", "cooled": "s", "energy_residual": "J", "wall_time": "s"}
+    units |= {"material.conductivity": "W/(m K)", "boundaries.x_min.coefficient": "W/(m^2 K)"}
+    headers = {name: _header(table.schema.field(name)) for name in table.column_names}
+    assert list(rows[0]) == list(headers.values())
+    for name, unit in units.items():
+        assert headers[name] == f"{name} ({unit})"
     assert table.column_names[-1] == "wall_time"
     for row, expected in zip(rows, table.to_pylist(), strict=True):
         for name, value in expected.items():
-            assert row[name] == ("" if value is None else repr(value) if isinstance(value, float) else str(value))
+            assert row[headers[name]] == (
+                "" if value is None else repr(value) if isinstance(value, float) else str(value)
+            )
+
+
+def _header(field: "pyarrow.Field") -> str:
+    """The header in results.csv of a column of results.parquet."""
+    unit = (field.metadata or {}).get(b"unit", b"").decode()
+    return f"{field.name} ({unit})" if unit else str(field.name)
 
 
 def test_responses_may_change_without_a_run_being_done_again(finished: Path) -> None:

@@ -1,0 +1,123 @@
+"""The physical quantities of the values in a document, as TOML has them.
+
+The models keep numbers in SI units; a rule about how a number was written, and a table that says the unit of a key,
+need the document.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import isclass
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from heatsim.scenario.quantities import TEMPERATURE, Quantity
+
+Key = tuple[str | int, ...]
+# In a table with these two keys, the first has the temperatures at which the second has values of a quantity.
+_TEMPERATURES, _VALUES = "temperatures", "values"
+_ENTRIES = (_VALUES, "range")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value of a document.
+
+    Attributes:
+        key: its path.
+        value: as TOML has it: a number, a text, a list or a table.
+        quantity: what it is a value of.
+    """
+
+    key: Key
+    value: object
+    quantity: Quantity
+
+
+def quantities(document: object, model: type[BaseModel], at: Key = ()) -> Iterator[Found]:
+    """Every value of a document whose model says of which quantity it is.
+
+    Args:
+        document: the tables of the document; what does not fit the model is passed over.
+        model: the model of the document.
+        at: the path of the document.
+    """
+    if not isinstance(document, Mapping):
+        return
+    for name, info in model.model_fields.items():
+        if name == "condition":
+            # The keys of a condition stand in the table itself.
+            yield from _below(parts(info), document, at)
+        elif (key := info.alias or name) in document:
+            yield from _below(parts(info), document[key], (*at, key))
+
+
+def quantity_of(key: str, document: object, model: type[BaseModel]) -> Quantity | None:
+    """The quantity of the value at a key path such as ``"domain.size.0"``; None if it has none."""
+    for found in quantities(document, model):
+        keys = [found.key, *(single for single, _ in single_values(found))]
+        if any(".".join(map(str, each)) == key for each in keys):
+            return found.quantity
+    return None
+
+
+def single_values(found: Found) -> Iterator[tuple[Key, object]]:
+    """The numbers and texts of a value, with their paths: of a list each entry, of a table its values."""
+    yield from _single(found.key, found.value)
+
+
+def parts(info: FieldInfo) -> list[Any]:
+    """All parts of a field's annotation: types and their annotations, outermost first."""
+    return [*info.metadata, *_within(info.annotation)]
+
+
+def _within(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    if get_origin(annotation) is Annotated:
+        yield from annotation.__metadata__
+        yield from _within(annotation.__origin__)
+    elif get_origin(annotation) is not Literal:
+        for argument in get_args(annotation):
+            yield from _within(argument)
+
+
+def _below(of_field: Sequence[Any], value: object, at: Key) -> Iterator[Found]:
+    quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
+    if quantity is not None:
+        yield Found(at, value, quantity)
+        if isinstance(value, Mapping) and _TEMPERATURES in value:
+            yield Found((*at, _TEMPERATURES), value[_TEMPERATURES], TEMPERATURE)
+        return
+    models = [part for part in of_field if isclass(part) and issubclass(part, BaseModel)]
+    if not models:
+        return
+    named = any(get_origin(part) is Mapping for part in of_field)
+    tables: list[tuple[Key, object]] = [(at, value)]
+    if isinstance(value, list | tuple):
+        tables = [((*at, index), table) for index, table in enumerate(value)]
+    elif named and isinstance(value, Mapping):
+        tables = [((*at, name), table) for name, table in value.items()]
+    for key, table in tables:
+        chosen = models[0] if len(models) == 1 else _by_type(models, table)
+        if chosen is not None:
+            yield from quantities(table, chosen, key)
+
+
+def _by_type(models: Sequence[type[BaseModel]], table: object) -> type[BaseModel] | None:
+    """The model that a table's key ``type`` chooses."""
+    given = table.get("type") if isinstance(table, Mapping) else None
+    chosen = (model for model in models if "type" in model.model_fields and model.model_fields["type"].default == given)
+    return next(chosen, None)
+
+
+def _single(key: Key, value: object) -> Iterator[tuple[Key, object]]:
+    if isinstance(value, list | tuple):
+        for index, entry in enumerate(value):
+            yield from _single((*key, index), entry)
+    elif isinstance(value, Mapping):
+        for name in _ENTRIES:
+            if name in value:
+                yield from _single((*key, name), value[name])
+    else:
+        yield key, value

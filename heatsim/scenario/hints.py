@@ -1,0 +1,83 @@
+"""Hints about values of a scenario that are allowed, but are probably not what was meant."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heatsim.scenario import units
+from heatsim.scenario.document_quantities import quantities, single_values
+from heatsim.scenario.messages import show, show_key
+from heatsim.scenario.model import Scenario
+from heatsim.scenario.quantities import TEMPERATURE
+from heatsim.scenario.timefunction import read_time_function
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
+
+# A plain number below this many kelvins, beside temperatures in degrees, is suspected to be in degrees too.
+_COLD = 100.0
+_DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
+    "celsius": CELSIUS,
+    "degree_Celsius": CELSIUS,
+    "fahrenheit": FAHRENHEIT,
+    "degree_Fahrenheit": FAHRENHEIT,
+}
+
+
+def hints(document: Mapping[str, Any]) -> list[str]:
+    """Warnings about the values of a document that ``parse`` accepts, for the user."""
+    return cold_numbers_beside_degrees(document)
+
+
+def cold_numbers_beside_degrees(document: Mapping[str, Any]) -> list[str]:
+    """Plain numbers of a few kelvins in a scenario whose other temperatures have a unit with degrees.
+
+    Plain numbers are kelvins: `ambient = 20` is −253 °C. A scenario whose temperatures are all plain numbers is taken
+    at its word, and so is a number with its unit, such as "20 K".
+    """
+    found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
+    temperatures = [single for each in found for single in single_values(each)]
+    of_files = [each.value.get("unit") for each in found if isinstance(each.value, Mapping)]
+    unit = _unit_of_others(document, [value for _, value in temperatures], of_files)
+    if unit is None:
+        return []
+    return [
+        f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit)}"
+        for key, value in temperatures
+        if (kelvins := _kelvins_of_plain(value)) is not None and 0.0 <= kelvins < _COLD
+    ]
+
+
+def _cold(value: object, kelvins: float, unit: TemperatureUnit) -> str:
+    shown = f"{unit.of(kelvins):.2f}".rstrip("0").rstrip(".").replace("-", "−")
+    text = f"{kelvins:g} K is {shown} {unit.symbol}; other temperatures of this scenario are in {unit.symbol}: "
+    if not isinstance(value, str):
+        return text + f'write "{kelvins:g} {unit.name}", or "{kelvins:g} K" if that is meant'
+    conversion = f"T + {unit.zero}" if unit is CELSIUS else f"(T + {unit.zero * unit.degrees:.6g})/{unit.degrees}"
+    return text + f"the numbers of an expression are in K, so write {conversion} for T in {unit.symbol}"
+
+
+def _unit_of_others(
+    document: Mapping[str, Any], values: list[object], of_files: list[object]
+) -> TemperatureUnit | None:
+    """The unit with degrees that a scenario's temperatures, its files or its results have; None for kelvins."""
+    split = [units.split(value) for value in values if isinstance(value, str)]
+    for given in [*(each[1] for each in split if each is not None), *of_files]:
+        if isinstance(given, str) and given in _DEGREES:
+            return _DEGREES[given]
+    output = document.get("output")
+    shown = TEMPERATURE_UNITS.get(str(output.get("temperature"))) if isinstance(output, Mapping) else None
+    return shown if shown in (CELSIUS, FAHRENHEIT) else None
+
+
+def _kelvins_of_plain(value: object) -> float | None:
+    """The temperature in K of a number, or of an expression in t at the start; None for a text with a unit."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    if not isinstance(value, str) or units.split(value) is not None:
+        return None
+    try:
+        return float(read_time_function(value, TEMPERATURE).at(np.zeros(1))[0])
+    except (ValueError, TypeError):
+        return None

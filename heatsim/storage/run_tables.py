@@ -1,0 +1,96 @@
+"""The tables of a run as numbers in SI units, by the names and units in their headers.
+
+A header is `name (unit)`: `time (s)`, `centre (degC)`, `stored (J)`. Tables of heatsim before this form have the
+headers `time`, `centre` (K) and `stored` (J). They are read too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import StorageError
+from heatsim.storage import tables
+from heatsim.storage.folder import ENERGY, PROBES
+from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
+
+Values = NDArray[np.float64]
+TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
+# Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
+_RESIDUAL = "residual"
+
+
+def header(name: str, unit: str) -> str:
+    """The header of a column: `name (unit)`; the name alone for a number without a unit."""
+    return f"{name} ({unit})" if unit else name
+
+
+def split_header(text: str) -> tuple[str, str]:
+    """The name and the unit of a header; the unit is empty if the header has none."""
+    name, bracket, unit = text.rpartition(" (")
+    return (name, unit[:-1]) if bracket and unit.endswith(")") else (text, "")
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """A table of a run.
+
+    Attributes:
+        times: in s, shape (rows,).
+        columns: the other columns by name and unit, in the order of the file, each of shape (rows,); temperatures in K.
+    """
+
+    times: Values
+    columns: Mapping[tuple[str, str], Values]
+
+    def in_unit(self, unit: str) -> dict[str, Values]:
+        """The columns with a unit, by name."""
+        return {name: values for (name, its_unit), values in self.columns.items() if its_unit == unit}
+
+
+def read_probes(folder: Path) -> RunTable | None:
+    """The temperatures of a run's probes, all in K; None if the run has no probes.csv.
+
+    Raises:
+        StorageError: the file cannot be read, or is not such a table.
+    """
+    return _read(folder / PROBES)
+
+
+def read_energy(folder: Path) -> RunTable | None:
+    """The heats in J since the start and the heat flows in W of a run; None if the run has no energy.csv.
+
+    Raises:
+        StorageError: the file cannot be read, or is not such a table.
+    """
+    return _read(folder / ENERGY)
+
+
+def _read(path: Path) -> RunTable | None:
+    if not path.exists():
+        return None
+    headers, rows = tables.read(path)
+    if headers[0] == header(TIME, SECOND):
+        named = [split_header(text) for text in headers]
+    elif headers[0] == TIME:
+        named = [(TIME, SECOND), *_named_without_units(path, headers[1:])]
+    else:
+        raise StorageError(f"{path}: its first column is not the time; it was not written by heatsim")
+    columns: dict[tuple[str, str], Values] = {}
+    for (name, unit), values in zip(named[1:], rows.T[1:], strict=True):
+        temperatures = TEMPERATURE_UNITS.get(unit)
+        columns[name, unit if temperatures is None else KELVIN.name] = (
+            values if temperatures is None else temperatures.kelvins(values)
+        )
+    return RunTable(rows[:, 0], columns)
+
+
+def _named_without_units(path: Path, headers: list[str]) -> list[tuple[str, str]]:
+    """The names and units of columns whose headers have no units."""
+    if path.name == PROBES:
+        return [(text, KELVIN.name) for text in headers]
+    if _RESIDUAL in headers:
+        return [(text, JOULE) for text in headers]
+    return [split_header(text) for text in headers]

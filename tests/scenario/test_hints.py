@@ -1,0 +1,109 @@
+"""Hints: numbers that are allowed, but were probably meant in degrees."""
+
+from pathlib import Path
+
+import pytest
+
+from heatsim.cli import main
+from heatsim.scenario import load, parse
+
+CELSIUS = 'initial.temperature = "60 degC"\n'
+PLATE = """
+domain = { size = [0.1, 0.1, 0.1], cells = [4, 4, 4] }
+material = { conductivity = 237.0, density = 2700.0, specific_heat = 900.0 }
+time.end = 10.0
+output.figures = false
+"""
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def hints(tmp_path: Path, text: str) -> tuple[str, ...]:
+    path = tmp_path / "plate.toml"
+    path.write_text(PLATE + text, encoding="utf-8")
+    return load(path).hints
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'boundaries.default = { type = "convection", coefficient = 5.0, ambient = 20 }\n',
+            "boundaries.default.ambient = 20: 20 K is −253.15 °C; other temperatures of this scenario are in °C: write "
+            '"20 degC", or "20 K" if that is meant',
+        ),
+        (
+            'boundaries.z_max = { type = "temperature", value = "10 + 5*sin(t)" }\n',
+            'boundaries.z_max.value = "10 + 5*sin(t)": 10 K is −263.15 °C; other temperatures of this scenario are in '
+            "°C: the numbers of an expression are in K, so write T + 273.15 for T in °C",
+        ),
+        (
+            'boundaries.x_min = { type = "temperature", value = { times = [0.0, 5.0], values = [300.0, 5.0] } }\n',
+            "boundaries.x_min.value.values.1 = 5.0: 5 K is",
+        ),
+        (
+            'patches = [{ face = "z_max", rectangle = { min = [0, 0], max = [0.05, 0.05] }, type = "radiation", '
+            "emissivity = 0.8, ambient = 21.5 }]\n",
+            "patches.0.ambient = 21.5",
+        ),
+    ],
+)
+def test_a_plain_number_beside_degrees_is_named_with_its_key(text: str, expected: str, tmp_path: Path) -> None:
+    (hint,) = hints(tmp_path, CELSIUS + text)
+    assert hint.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Liquid helium, all in K.
+        'initial.temperature = 77.0\nboundaries.default = { type = "convection", coefficient = 5.0, ambient = 4.2 }\n',
+        CELSIUS + 'boundaries.default = { type = "convection", coefficient = 5.0, ambient = "77 K" }\n',
+        CELSIUS + 'boundaries.default = { type = "convection", coefficient = 5.0, ambient = 293.15 }\n',
+        CELSIUS + 'boundaries.default = { type = "convection", coefficient = 5.0, ambient = "300 + 5*sin(t)" }\n',
+        CELSIUS + 'boundaries.default = { type = "flux", value = 20.0 }\ntime.tolerance = 0.02\n',
+    ],
+)
+def test_what_is_meant_is_not_questioned(text: str, tmp_path: Path) -> None:
+    assert hints(tmp_path, text) == ()
+
+
+def test_a_file_in_degrees_makes_plain_numbers_suspect_too(tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text("hour,T\n0,5.0\n1,6.0\n", encoding="utf-8")
+    weather = '{ file = "weather.csv", time = "hour", time_unit = "h", column = "T", unit = "degC" }'
+    face = f'boundaries.x_min = {{ type = "convection", coefficient = 5.0, ambient = {weather} }}\n'
+    (hint,) = hints(tmp_path, f"{face}initial.temperature = 20\n")
+    assert hint.startswith("initial.temperature = 20: 20 K is −253.15 °C")
+
+
+def test_results_in_degrees_make_plain_numbers_suspect_too(tmp_path: Path) -> None:
+    assert "68 °F" not in hints(tmp_path, "output.temperature = 'degF'\ninitial.temperature = 68\n")[0]
+    (hint,) = hints(tmp_path, "output.temperature = 'degF'\ninitial.temperature = 68\n")
+    assert hint.startswith("initial.temperature = 68: 68 K is −337.27 °F")
+    assert hint.endswith('write "68 degF", or "68 K" if that is meant')
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
+def test_no_bundled_scenario_has_a_hint(path: Path) -> None:
+    from heatsim.scenario import read_document
+    from heatsim.scenario.hints import hints
+
+    assert hints(read_document(path)) == []
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_plan_and_run_print_hints(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hints(tmp_path, CELSIUS + 'boundaries.default = { type = "temperature", value = 20 }\n')
+    output = ["--output", str(tmp_path / "out")]
+    assert main([command, str(tmp_path / "plate.toml"), *output, "--device", "cpu"]) == 0
+    assert capsys.readouterr().err.count("warning: boundaries.default.value = 20: 20 K is") == 1
+
+
+def test_a_model_of_a_document_has_hints_too(tmp_path: Path) -> None:
+    document = {
+        "domain": {"size": [0.1] * 3, "cells": [2, 2, 2]},
+        "material": {"conductivity": 1.0, "density": 1.0, "specific_heat": 1.0},
+        "initial": {"temperature": 20},
+        "boundaries": {"default": {"type": "temperature", "value": "30 °C"}},
+        "time": {"end": 1.0},
+    }
+    assert len(parse(document, tmp_path / "a.toml").hints) == 1

@@ -76,7 +76,8 @@ def run(extra: str, folder: Path, *overrides: str) -> heatsim.Simulation:
 
 def last_row(folder: Path) -> dict[str, float]:
     with open(folder / "out" / "energy.csv", newline="", encoding="utf-8") as file:
-        return {name.split(" (")[0]: float(value) for name, value in list(csv.DictReader(file))[-1].items()}
+        row = list(csv.DictReader(file))[-1]
+    return {name.removesuffix(" (J)"): float(value) for name, value in row.items() if name.endswith(" (J)")}
 
 
 def test_a_contact_of_regions_prevails_over_one_of_materials() -> None:

@@ -12,7 +12,6 @@ from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
-from heatsim.physics.surface_temperature import surfaces_at
 from heatsim.storage import folder
 
 
@@ -48,7 +47,7 @@ class Probes(TableObserver):
         Raises:
             NotFiniteError: the temperature of a face is not finite at this time.
         """
-        points = self._points.of(self._cells.temperatures(), surfaces_at(state.problem, state.step))
+        points = self._points.of(self._cells.temperatures(), state.step)
         row, left = list[float](), iter(points)
         for probe in state.problem.scenario.probes:
             if probe.region is not None:

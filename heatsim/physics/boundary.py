@@ -200,12 +200,17 @@ class Boundary:
         return rows, physical
 
     @cached_property
+    def _functions(self) -> "tuple[Functions, ...]":
+        """The terms of each condition."""
+        return tuple(map(time_functions, self.conditions))
+
+    @cached_property
     def _varying(self) -> tuple[int, ...]:
         """The numbers of the conditions that vary in time."""
         return tuple(
             number
-            for number, condition in enumerate(self.conditions)
-            if not all(function.constant for function in time_functions(condition))
+            for number, functions in enumerate(self._functions)
+            if not all(function.constant for function in functions)
         )
 
     @cached_property
@@ -221,8 +226,10 @@ class Boundary:
     def _numbers_of(self, number: int, times: Array, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers of a condition, temperatures in K, shape (times, 6), and when they are physical."""
         condition, row = self.conditions[number], np.zeros((len(times), 6))
-        functions = time_functions(condition)
-        film, ambient, flux, emissivity, surroundings = (function.at(times) for function in functions)
+        functions = self._functions[number]
+        film, ambient, flux, emissivity, surroundings = (
+            function.value if isinstance(function, Constant) else function.at(times) for function in functions
+        )
         row[:, FREE] = not isinstance(condition, Temperature)
         row[:, FILM] = film
         row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings)
@@ -231,8 +238,10 @@ class Boundary:
             row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
         row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
         row[:, SURROUNDINGS] = surroundings
-        physical = np.isfinite(row).all(axis=1) & (ambient >= 0.0) & (surroundings >= 0.0)
-        return row, physical & (film >= 0.0) & (emissivity >= 0.0)
+        physical: NDArray[np.bool_] = np.asarray(np.isfinite(row).all(axis=1))
+        for value in (film, ambient, emissivity, surroundings):
+            physical &= np.greater_equal(value, 0.0)
+        return row, physical
 
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.

@@ -243,18 +243,19 @@ class EnergyBound:
         timeline, total, step = self._problem.timeline, 0.0, first
         while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            times, dt = timeline.step_times(step, until), timeline.dt(step)
-            total += float(np.broadcast_to(self._given_power(times, dt), len(times)).sum()) * dt
+            power = np.broadcast_to(self._given_power(step, until), until - step)
+            total += float(power.sum()) * timeline.dt(step)
             step = until
         return total
 
-    def _given_power(self, times: Array, dt: float) -> Array:
-        """Power in W, by magnitude, of sources, beams and fluxes in steps of ``dt`` seconds from ``times``."""
-        sources, materials, power = self._problem.sources, self._problem.materials, np.zeros(1)
+    def _given_power(self, first: int, until: int) -> Array:
+        """Power in W, by magnitude, of sources, beams and fluxes in steps ``first`` … ``until`` − 1, of one length."""
+        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(1)
+        times, dt, materials = timeline.step_times(first, until), timeline.dt(first), problem.materials
         for condition, area, _ in self._areas:
             flux = time_functions(condition).flux
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
-        heat = np.abs(sources.heat(times[:1] if sources.heat_constant else times, dt))
+        heat = np.abs(problem.step_heat.of(first, until))
         power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
-        return np.asarray(power + sources.absorbed(times, dt))
+        return np.asarray(power + problem.sources.absorbed(times, dt))

@@ -1,6 +1,6 @@
 """The cell types of a scenario: its regions painted, its materials as numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,10 +9,16 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
+from heatsim.physics.cell_type_map import Contacts, resistances
 from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
+from heatsim.physics.layer_layout import Matter, lay
+from heatsim.physics.layer_planes import sheets_of
+from heatsim.physics.layer_types import half
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
@@ -55,6 +61,7 @@ class Painted:
             cells = division.cells(parts)
             weighted = cell_type_map.weighted(palette, contacts, exposed)
             surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic)
+        layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
@@ -65,13 +72,38 @@ class Painted:
                 periodic=boundary.periodic,
                 void_conditions=[boundary.towards_void(region) for _, region in division.kinds] if exposed else None,
                 surfaces=surfaces,
+                layering=layering,
             )
         except TooManyCellTypesError as error:
-            raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
+            key = "layers" if scenario.layers else "sources"
+            raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         boundary = with_areas(boundary, materials)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
+
+
+def _lay(
+    scenario: Scenario,
+    palette: Sequence[Substance],
+    material: NDArray[np.uint8] | None,
+    contacts: Contacts,
+    surfaces: FaceAreas | None,
+    periodic: tuple[bool, bool, bool],
+) -> Layering:
+    """What the layers of a scenario change."""
+    if not scenario.layers:
+        return NO_LAYERS
+    matter = Matter(
+        grid=scenario.grid,
+        periodic=periodic,
+        material=material,
+        half=np.array([half(scenario.grid, substance) for substance in palette]).T,
+        heat_capacity=np.array([substance.heat_capacity for substance in palette]),
+        resistance=resistances(range(len(palette)), contacts),
+        surfaces=NO_AREAS if surfaces is None else surfaces,
+    )
+    return lay(sheets_of(scenario, matter.solid, periodic), matter)
 
 
 def _palette(division: Division, start: InitialField | None) -> tuple[Substance, ...]:

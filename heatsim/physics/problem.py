@@ -33,6 +33,7 @@ from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.step_heat import StepHeat
 from heatsim.physics.surface_balance import AMBIENT, linear_terms
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
@@ -171,6 +172,11 @@ class HeatProblem:
         """
         one_material = self.materials.uniform and not self.materials.varies
         return one_material and self.boundary.linear and not self.scenario.sources
+
+    @cached_property
+    def step_heat(self) -> StepHeat:
+        """What sources in the body give in steps of Euler's method."""
+        return StepHeat(self.sources, self.timeline)
 
     @cached_property
     def open_faces(self) -> tuple[bool, ...]:

@@ -99,10 +99,6 @@ class Sources:
         capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
 
-    def given(self, times: Array, dt: float, precision: str) -> float:
-        """Heat in J that sources in the body give in steps of ``dt`` seconds from ``times``, as rounded for kernels."""
-        return self.total(self.heat(times[:1] if self.heat_constant else times, dt), np.ones(len(times)), precision)
-
     def total(self, heat: Array, factors: Array, precision: str) -> float:
         """Heat in J that sources in the body give in stages, as rounded for kernels.
 
@@ -111,6 +107,8 @@ class Sources:
             factors: of the n stages, as there.
             precision: of the kernels.
         """
+        if not self.volumetric:
+            return 0.0
         rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
         if len(rounded) == 1:
             steps = steps.sum(keepdims=True)

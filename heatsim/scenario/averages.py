@@ -74,7 +74,9 @@ def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: L
 
 
 def _gauss(at: Callable[[Array], Array], start: Array, length: Array | float) -> Array:
-    return np.asarray(sum(weight * at(start + point * length) for point, weight in zip(_POINTS, _WEIGHTS, strict=True)))
+    # One call of ``at``: for a few steps, calls take longer than numbers.
+    values = at(np.array([start + point * length for point in _POINTS]))
+    return np.asarray(sum(weight * of_point for weight, of_point in zip(_WEIGHTS, values, strict=True)))
 
 
 def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: Length) -> Array:

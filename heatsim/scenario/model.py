@@ -1,6 +1,7 @@
 """The whole scenario, and its table [initial], as frozen models in SI units."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from heatsim.scenario.fields import (
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.layers import Layers
 from heatsim.scenario.library import with_library
 from heatsim.scenario.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.messages import missing_key
@@ -90,6 +92,14 @@ class Scenario(BaseModel):
             "resistance = 1e-5"
         ],
         description="Thermal resistances between materials or regions",
+    )
+    layers: Layers = Field(
+        default=(),
+        examples=[
+            'each layer under its own heading [[layers]], with material = "copper", thickness = "35 um" and '
+            'plane = { axis = "z", at = 0.0016 }'
+        ],
+        description="Thin conducting layers without cells, such as copper on a circuit board",
     )
     time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
     initial: Initial = Field(
@@ -208,7 +218,7 @@ class Scenario(BaseModel):
         edges = {edge for source in self.sources if source.during is not None for edge in source.during}
         return tuple(sorted(edge for edge in edges if 0.0 < edge < self.time.end))
 
-    @property
+    @cached_property
     def probe_columns(self) -> tuple[str, ...]:
         """The names of the columns of probes.csv after the time."""
         return tuple(column for probe in self.probes for column in probe.columns)

@@ -1,6 +1,7 @@
 """Probes: points, lines and regions whose temperatures are recorded."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -28,7 +29,7 @@ class Line(BaseModel):
         examples=["count = 11"], description="Number of points at equal distances, including both ends"
     )
 
-    @property
+    @cached_property
     def points(self) -> tuple[Vector, ...]:
         """The points (x, y, z) in m."""
         last = self.count - 1

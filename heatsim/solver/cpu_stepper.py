@@ -9,12 +9,13 @@ from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.cpu.composite_body import Entries, StepRows
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
-from heatsim.solver.steps_ahead import StepsAhead
 
-# Steps for which conditions and sources are evaluated at a time, over several due times.
-_STEPS_AT_ONCE = 256
+# Steps for which conditions and sources are evaluated at a time, over several due times: an evaluation takes as long as
+# 20 to 100 steps of a small grid.
+_STEPS_AT_ONCE = 2048
 
 
 class CpuStepper(Stepper):

@@ -6,11 +6,11 @@ from typing import Any
 from heatsim.kernels.autotune import Choice
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.corrected_trial import TrialSteps
 from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
-from heatsim.solver.steps_ahead import StepsAhead
 
 # Steps for which conditions and sources are evaluated and sent to the device at a time. A copy to the device waits for
 # the kernels that were queued before it.

@@ -80,6 +80,7 @@ class Ledger:
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[tuple[float, float]] | None = None
         self._heats: Heats | None = None
+        self._capacities: dict[int, Array] = {}
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
@@ -151,13 +152,11 @@ class Ledger:
         capacities = problem.materials.cell_heat_capacity
         through, patches = [], dict.fromkeys(range(6, 6 + len(problem.scenario.patches)), 0.0)
         beams = magnitude = 0.0
-        totals = self._totals_of_faces()
         for face in range(6):
+            per_cell = self._capacities_at(face)
             if problem.materials.uniform and not boundary.maps[face].size:
-                heat, its_magnitude = (total * float(capacities[0]) for total in totals[face])
-                per_cell = capacities[:1]
+                heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
             else:
-                per_cell = capacities[problem.materials.types_on_face(face)]
                 heat, its_magnitude = self._heat_of_cells(face, per_cell, patches)
             through.append(heat)
             magnitude += its_magnitude
@@ -177,16 +176,31 @@ class Ledger:
         if not self.faces[face].size:
             return 0.0, 0.0
         heat = self._per_cell(FACE_SUMS[face]) * per_cell
+        if boundary.maps[face].size:
+            self._add_patches(face, heat, per_cell, patches)
+        return float(heat.sum()), float(np.abs(heat).sum())
+
+    def _add_patches(self, face: int, heat: Array, per_cell: Array, patches: dict[int, float]) -> None:
+        """Add the heat in J through the patches of a face."""
+        boundary = self._problem.boundary
         for number in boundary.on_face(face):
             if number >= 6:
                 patches[number] += float(heat[boundary.maps[face] == number].sum())
         parts, cells = boundary.mixed.on_face(face)
         if len(cells):
-            of_parts = self._per_cell(PART_SUMS)[parts] * per_cell.reshape(-1)[cells]
+            of_parts = self._per_cell(PART_SUMS)[parts] * np.broadcast_to(per_cell, heat.shape).reshape(-1)[cells]
             for number in np.unique(boundary.mixed.numbers[parts]).tolist():
                 if number >= 6:
                     patches[number] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())
-        return float(heat.sum()), float(np.abs(heat).sum())
+
+    def _capacities_at(self, face: int) -> Array:
+        """The heat capacities in J/K of the cells at a face; one number if all are of one type."""
+        if face not in self._capacities:
+            materials = self._problem.materials
+            capacities = materials.cell_heat_capacity
+            at_face = capacities[:1] if materials.uniform else capacities[materials.types_on_face(face)]
+            self._capacities[face] = at_face
+        return self._capacities[face]
 
     def _totals_of_faces(self) -> list[tuple[float, float]]:
         """The sum over each face and that of the magnitudes, in K."""
@@ -206,8 +220,8 @@ class Ledger:
             return self._sources_heat
         while problem.sources.volumetric and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
-            times, dt = timeline.step_times(self._sources_step, until), timeline.dt(self._sources_step)
-            self._sources_heat += problem.sources.given(times, dt, problem.precision)
+            heat, steps = problem.step_heat.of(self._sources_step, until), np.ones(until - self._sources_step)
+            self._sources_heat += problem.sources.total(heat, steps, problem.precision)
             self._sources_step = until
         return self._sources_heat
 

@@ -13,6 +13,7 @@ from test_composite_kernels import body
 from heatsim import device
 from heatsim.kernels.cpu import tiling
 from heatsim.kernels.cpu.composite_layout import layout_of
+from heatsim.kernels.cpu.ring_axes import AS_IN_GRID
 from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.coefficients import Scheme
@@ -33,12 +34,14 @@ def forced(monkeypatch: pytest.MonkeyPatch, depth: int, tile_y: int, tile_z: int
     monkeypatch.setattr(tiling, "choose", choose)
 
 
-def bodies(wraps: tuple[bool, bool, bool], seed: int, steps: int = 5) -> tuple[CompositeSteps, ...]:
+def bodies(
+    wraps: tuple[bool, bool, bool], seed: int, steps: int = 5, cells: tuple[int, int, int] = (9, 11, 6)
+) -> tuple[CompositeSteps, ...]:
     """Several materials, materials that vary with temperature, one material with general faces; patches."""
     return (
-        body((9, 11, 6), wraps, 300 + seed, steps=steps, mixed=True),
-        body((9, 11, 6), wraps, 320 + seed, steps=steps, varying=True, mixed=True),
-        body((19, 5, 7), wraps, 340 + seed, several=False, steps=steps),
+        body(cells, wraps, 300 + seed, steps=steps, mixed=True),
+        body(cells, wraps, 320 + seed, steps=steps, varying=True, mixed=True),
+        body(cells, wraps, 340 + seed, several=False, steps=steps),
     )
 
 
@@ -51,6 +54,16 @@ def test_tiles_do_not_show(
     forced(monkeypatch, depth, tile_y, tile_z)
     for seed, wraps in enumerate(PERIODIC[::2] if tile_y > 1 else PERIODIC[1::2]):
         for case in bodies(wraps, seed):
+            expected = on_cpu(ORACLE, case, precision, scheme)
+            on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize("cells", [(11, 1, 9), (1, 11, 9), (1, 1, 33), (1, 33, 1), (33, 1, 1), (1, 1, 1), (12, 10, 1)])
+def test_axes_with_one_cell_do_not_show(cells: tuple[int, int, int], precision: str, scheme: Scheme) -> None:
+    """The ring has them as its last axes."""
+    for seed, wraps in enumerate(PERIODIC):
+        for case in bodies(wraps, 20 * seed, cells=cells):
             expected = on_cpu(ORACLE, case, precision, scheme)
             on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
 
@@ -84,7 +97,7 @@ def test_every_cell_is_in_one_run_and_has_its_own_stencil(varying: bool) -> None
     case = body((40, 9, 11), (False, True, False), 400, varying=varying)
     body_ = case.arrays_on(device.choose("cpu"), "float64").body
     shape = case.grid.shape
-    layout = layout_of(body_, shape, case.periodic)
+    layout = layout_of(body_, shape, case.periodic, AS_IN_GRID)
     stencil = np.full(shape, -1).reshape(-1, shape[2])
     for row in range(len(stencil)):
         x = 0

@@ -10,7 +10,7 @@ from heatsim.grid import FACES
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import AMBIENT as AMBIENT_NUMBER
 from heatsim.physics.surface_balance import FILM
-from heatsim.physics.surface_temperature import surfaces_at
+from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
 
 K, D = 20.0, 0.05  # W/(m K), m: conductivity and spacing normal to the x faces
 H, AMBIENT, Q = 300.0, 350.0, 4000.0
@@ -138,8 +138,10 @@ def test_what_is_constant_and_what_exchanges() -> None:
     ids=["held", "insulated", "flux", "convection"],
 )
 def test_the_surface_lies_half_a_cell_away(condition: str, surface: float) -> None:
-    found = surfaces_at(bar(condition), 0)(0, (0, 0, 0), (0.0, 0.0, 0.0), np.asarray(330.0))
-    assert float(found) == pytest.approx(surface, rel=1e-14)
+    derived = bar(condition)
+    surfaces = SurfaceTemperatures(derived, [SurfacePoint(0, (0, 0, 0), (0.0, 0.0, 0.0))])
+    (found,) = surfaces.of(np.array([330.0]), acting_at(derived, 0))
+    assert found == pytest.approx(surface, rel=1e-14)
 
 
 def test_a_convection_peak_too_narrow_to_foresee_is_refused_when_met() -> None:

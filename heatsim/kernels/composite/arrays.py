@@ -83,6 +83,7 @@ class CompositeArrays:
         self.device = device
         self.precision = precision
         self.materials = materials
+        self._face_shapes = [materials.grid.face_shape(face) for face in range(6)]
         self.open_faces = open_faces
         self.mixed = bool(len(mixed.places))
         self.body = HostBody(
@@ -201,8 +202,7 @@ class CompositeArrays:
         for beam in rows.beams:
             u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
             beams.append(replace(beam, weights=(u, v)))
-        shapes = [self.materials.grid.face_shape(face) for face in range(6)]
-        return StepRows(count, conditions, held, heat, factors, beams, shapes)
+        return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

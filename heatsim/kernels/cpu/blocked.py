@@ -93,12 +93,12 @@ def _finish_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, 
             round_increments(T, i, T_new, out, nx, z, y_here, plan.first_step + step)
 
 
-_sweep_tiles = sweeping(_advance_rows, _complete_plane)
+_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 
 
 @kept(**OPTIONS)
 def advance(
-    plans: Any,
+    numbers: Any,
     field: Any,
     other: Any,
     first_sweep: int,
@@ -111,4 +111,4 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
-    _sweep_tiles(plans, field, other, first_sweep, end_sweep, memory, worker)
+    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)

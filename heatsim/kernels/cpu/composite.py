@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
-from heatsim.kernels.cpu.composite_cells import look_up, row_number, sum_constant, sum_dense, sum_varying
+from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
@@ -67,11 +67,16 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
         ints_at(plan.run_stencil),
     )
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
+    neighbours = around(plan, rows)
     row = 0
     while row < rows.size:
-        if ints_at(plan.dense_of)[first_row + row] >= 0:
-            _sum_dense_row(plan, rows, row, ints_at(plan.dense_of)[first_row + row], heat, T)
-            row += 1
+        dense = ints_at(plan.dense_of)[first_row + row]
+        if dense >= 0:
+            count = 1
+            while row + count < rows.size and ints_at(plan.dense_of)[first_row + row + count] == dense:
+                count += 1
+            _sum_dense_rows(plan, neighbours, row, count, dense, heat, T)
+            row += count
             continue
         of_row, count, x = first_row + row, 1, np.int64(0)
         run, end_run = first[of_row], first[of_row + 1]
@@ -87,13 +92,12 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
             stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
             # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
             n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
-            here, out = rows.here + plan.potentials + at, plan.sums + at
-            below, above = rows.below + plan.potentials + at, rows.above + plan.potentials + at
-            around, c = (below, here - stride, here, here + stride, above), behind(reals_at(plan.c, T), 7 * stencil)
+            there, out = _moved(neighbours, plan.potentials + at), plan.sums + at
+            c = behind(reals_at(plan.c, T), 7 * stencil)
             if plan.scheme == SEVEN_TERM:
-                sum_seven_term(c, T, around, stride, T, out, stride, (1, n))
+                sum_seven_term(c, T, there, stride, T, out, stride, (1, n))
             else:
-                sum_increments(c, T, around, stride, T, out, stride, (1, n))
+                sum_increments(c, T, there, stride, T, out, stride, (1, n))
             own = bytes_at(plan.own)[stencil]
             if own >= plan.first_heated:
                 add_constant(heat[own], T, out, n)
@@ -102,32 +106,39 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
 
 
 @compiled
-def _sum_dense_row(plan: Any, rows: RowBlock, row: int, dense: int, heat: Any, T: Any) -> None:
-    """The same for one row with the coefficients of its cells."""
+def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int, heat: Any, T: Any) -> None:
+    """The same for some equal rows with the coefficients of their cells."""
     at, sums = row * plan.stride, plan.sums + row * plan.stride
-    here, below, above = rows.here + at, rows.below + at, rows.above + at
     c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
-    sum_dense(c, plan.dense_stride, T, (below, here - plan.stride, here, here + plan.stride, above), sums)
+    sum_dense(c, plan.dense_stride, T, _moved(neighbours, at), plan.stride, sums, count)
     for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
         begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
-        add_constant(heat[ints_at(plan.dense_type)[stretch]], T, sums + begin, end - begin)
+        for each in range(count):
+            out = sums + each * plan.stride + begin
+            add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
+
+
+@njit(inline="always")
+def _moved(neighbours: Any, by: int) -> Any:
+    """The neighbours of a cell further on."""
+    below, south, here, north, above = neighbours
+    return below + by, south + by, here + by, north + by, above + by
 
 
 @compiled
 def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     """The same for cells with other stencils."""
     stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
-    heat = behind(reals_at(plan.heat, T), step * plan.heat_stride)
+    heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
     for row in range(rows.size):
         for odd in range(first[first_row + row], first[first_row + row + 1]):
             stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
-            here, below, above = rows.here + at, rows.below + at, rows.above + at
+            below, south, here, north, above = _moved(neighbours, at)
             if plan.potentials == 0:
                 c = behind(reals_at(plan.c, T), 7 * stencil)
-                total = sum_constant(c, T, here, here - stride, here + stride, below, above)
+                total = sum_constant(c, T, here, south, north, below, above)
             else:
-                around = (here - 1, here + 1, here - stride, here + stride, below, above)
-                total = sum_varying(plan, T, stencil, here, around)
+                total = sum_varying(plan, T, stencil, here, (here - 1, here + 1, south, north, below, above))
             own = bytes_at(plan.own)[stencil]
             T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
 
@@ -172,12 +183,12 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
     set_end_rows(plan, T, start + plan.potentials, from_y, to_y)
 
 
-_sweep_tiles = sweeping(_advance_rows, _complete_plane)
+_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 
 
 @kept(**OPTIONS)
 def advance(
-    plans: Any,
+    numbers: Any,
     field: Any,
     other: Any,
     first_sweep: int,
@@ -190,4 +201,4 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
-    _sweep_tiles(plans, field, other, first_sweep, end_sweep, memory, worker)
+    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)

@@ -12,6 +12,8 @@ from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 # has a stride, the numbers from one step to the next: 0 if one row holds for all steps.
 PLAN = (
     *MARCH,
+    # ring_axes.py: the axis of the ring that lies along y and z of the grid.
+    *("along_y", "along_z"),
     # An index of SCHEMES, the number of the call's first step, the first type with sources.
     *("scheme", "first_step", "first_heated"),
     # Parts of a worker's memory: from a cell to its potential, 0 if no material varies with temperature; where the sums
@@ -55,13 +57,13 @@ PLAN = (
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
-    # the conductance, share and gain of its half cells.
+    # the conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("faces", "scale", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )
-FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS = tuple(range(8))
+FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(9))
 BEAM_FIELDS = 5
 # Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
 CONDITION, HALF, PLACE = 6, 4, 3
@@ -73,6 +75,28 @@ def row_number(plan: Any, rows: RowBlock) -> int:
     """The number of the first of some rows among all rows of the grid."""
     z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
     return z * int(plan.ny) + y
+
+
+@compiled
+def around(plan: Any, rows: RowBlock) -> Any:
+    """Where the neighbours of the first of some rows begin: in z− and y− of the grid, itself, in y+ and z+.
+
+    The cells before and after each one are its neighbours in x, unless there is one cell along x: then rows lie along
+    another axis, and the coefficients of x are 0.
+    """
+    south, north = _beside(plan, rows, plan.along_y)
+    below, above = _beside(plan, rows, plan.along_z)
+    return below, south, rows.here, north, above
+
+
+@compiled
+def _beside(plan: Any, rows: RowBlock, axis: int) -> Any:
+    """The neighbours of some rows along an axis of the ring."""
+    if axis == 0:
+        return rows.here - 1, rows.here + 1
+    if axis == 1:
+        return rows.here - plan.stride, rows.here + plan.stride
+    return rows.below, rows.above
 
 
 @compiled
@@ -112,23 +136,36 @@ def sum_constant(c: Any, T: Any, here: int, south: int, north: int, below: int, 
 
 
 @compiled
-def sum_dense(c: Any, n: int, T: Any, around: Any, new: int) -> None:
-    """The same of n cells in a row; their c1 … c6 are n numbers each, one after the other.
+def sum_dense(c: Any, n: int, T: Any, neighbours: Any, stride: int, sums: int, count: int) -> None:
+    """The same for rows of n cells whose c1 … c6 are n numbers each, one after the other, the same for all rows.
 
-    ``around`` are the indices of the first cell's neighbours in z− and y−, of the cell, and of those in y+ and z+.
+    Args:
+        c: the coefficients of a row.
+        n: the number of its cells.
+        T: the ring.
+        neighbours: those of the first cell, from :func:`around`.
+        stride: cells from one row to the next.
+        sums: the place of the first sum.
+        count: the number of rows.
     """
     whole_vectors()
-    below, south_of, here, north_of, above = around
-    i, west, east, south = np.uint64(here), np.uint64(here - 1), np.uint64(here + 1), np.uint64(south_of)
-    north, down, up, out, cells = np.uint64(north_of), np.uint64(below), np.uint64(above), np.uint64(new), np.uint64(n)
-    for x in range(cells):
-        centre, x2, x3 = get(T, i + x), x + cells, x + cells + cells
-        total = constant(c, x) * (get(T, west + x) - centre) + constant(c, x2) * (get(T, east + x) - centre)
-        total += constant(c, x3) * (get(T, south + x) - centre)
-        total += constant(c, x3 + cells) * (get(T, north + x) - centre)
-        total += constant(c, x3 + cells + cells) * (get(T, down + x) - centre)
-        total += constant(c, x3 + cells + cells + cells) * (get(T, up + x) - centre)
-        put(T, out + x, total)
+    below, south_of, here, north_of, above = neighbours
+    cells = np.uint64(n)
+    c2, c3, c4, c5, c6 = behind(c, n), behind(c, 2 * n), behind(c, 3 * n), behind(c, 4 * n), behind(c, 5 * n)
+    for row in range(count):
+        at = row * stride
+        i, out = np.uint64(here + at), np.uint64(sums + at)
+        west, east = np.uint64(here + at - 1), np.uint64(here + at + 1)
+        south, north = np.uint64(south_of + at), np.uint64(north_of + at)
+        down, up = np.uint64(below + at), np.uint64(above + at)
+        for x in range(cells):
+            centre = get(T, i + x)
+            total = constant(c, x) * (get(T, west + x) - centre) + constant(c2, x) * (get(T, east + x) - centre)
+            total += constant(c3, x) * (get(T, south + x) - centre)
+            total += constant(c4, x) * (get(T, north + x) - centre)
+            total += constant(c5, x) * (get(T, down + x) - centre)
+            total += constant(c6, x) * (get(T, up + x) - centre)
+            put(T, out + x, total)
 
 
 @compiled

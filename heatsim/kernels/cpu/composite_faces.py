@@ -17,6 +17,7 @@ from heatsim.kernels.cpu.composite_cells import (
     IS_OPEN,
     MAP,
     SHARES,
+    SIDE,
     SUMS,
     TYPES,
     half_cell,
@@ -143,9 +144,10 @@ def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> 
         first_owned, end_owned = 0, 0
     # Faces in the order of composite/composite.cuh, so that edges and corners have the same bits.
     for face in range(6):
-        far, axis = face % 2, face // 2
-        if not longs_at(plan.faces)[len(FACE_FIELDS) * face + IS_OPEN]:
+        fields = behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+        if not fields[IS_OPEN]:
             continue
+        far, axis = fields[SIDE] % 2, fields[SIDE] // 2
         if (axis == 1 and (y + count != ny if far else y != 0)) or (axis == 2 and z != (nz - 1) * far):
             continue
         # Lines of cells of the face: a column of all rows across x, else rows.
@@ -169,12 +171,13 @@ def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line:
         step: the step of the call.
         T: the ring.
         face: the face.
-        place: the place (v, u) on it of the line's first cell; the line runs along u.
+        place: the place (v, u) of the line's first cell on its face of the ring; the line runs along u.
         n: number of cells.
         line: where the first cell is in the ring, where its sum is, and the distance to the next cell.
         owned: the first cell whose heat is added to the ledger, and one after the last.
     """
-    width, fields = plan.ny if face < 2 else plan.nx, behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    fields = behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
+    width = plan.ny if fields[SIDE] < 2 else plan.nx
     first = place[0] * width + place[1]
     numbers = behind(bytes_at(fields[MAP]), first)
     k = 0
@@ -239,7 +242,7 @@ def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, 
 
 @compiled
 def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
-    """The flux of beams at cells of a face from a place (v, u) on, in W/m²."""
+    """The flux of beams at cells of a face from a place (v, u) of the ring on, in W/m²."""
     flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
     starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)

@@ -22,18 +22,17 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.oracle import FACE_SLICES
+from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, planes_at_once
 
 Numbers = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
-Shape = tuple[int, int, int]
-Wraps = tuple[bool, bool, bool]
 
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8
 # Of the coefficients of dense rows.
 _DENSE_BYTES = 2**19
-_layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps], "CompositeLayout"]] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps, RingAxes], "CompositeLayout"]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,31 +155,39 @@ class CompositeLayout:
         return named
 
 
-def layout_of(body: HostBody, shape: Shape, periodic: Wraps) -> CompositeLayout:
-    """The layout of a body, made once."""
-    layouts = _layouts.setdefault(body, {})
-    if (shape, periodic) not in layouts:
-        layouts[shape, periodic] = _lay_out(body, shape, periodic)
-    return layouts[shape, periodic]
+def layout_of(body: HostBody, shape: Shape, periodic: Wraps, axes: RingAxes) -> CompositeLayout:
+    """The layout of a body, made once.
+
+    Args:
+        body: the body.
+        shape: cells along z, y, x.
+        periodic: which of x, y, z wrap.
+        axes: those of the ring; rows lie along its x.
+    """
+    layouts, key = _layouts.setdefault(body, {}), (shape, periodic, axes)
+    if key not in layouts:
+        layouts[key] = _lay_out(body, *key)
+    return layouts[key]
 
 
-def _lay_out(body: HostBody, shape: Shape, periodic: Wraps) -> CompositeLayout:
-    nz, ny, nx = shape
-    surfaces = _surfaces(body, shape, periodic)
+def _lay_out(body: HostBody, shape: Shape, periodic: Wraps, axes: RingAxes) -> CompositeLayout:
+    ring = axes.shape(shape)
+    nz, ny, nx = ring
+    surfaces = _surfaces(body, shape, periodic, ring)
     if not body.cells.size:
         rows, nothing = nz * ny, np.zeros(0, np.int32)
         runs = Runs(np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))
         weights = np.ones((1, 6), body.weights.dtype)
         stencils = Stencils(np.zeros(1, np.uint8), np.zeros((1, 6), np.uint8), weights, np.zeros(1, np.uint8))
         odd = OddCells(np.zeros(rows + 1, np.int32), nothing, nothing)
-        dense_rows = _DenseRowFinder(body, shape).found()
+        dense_rows = _DenseRowFinder(body, ring).found()
         return CompositeLayout(runs, odd, dense_rows, surfaces, stencils, (np.zeros((0, 0), np.uint8),) * 6)
     finder = _StencilFinder(body, shape, periodic)
-    runs_of, odds_of, dense = _Rows(), _Rows(), _DenseRowFinder(body, shape)
-    planes = planes_at_once(shape)
+    runs_of, odds_of, dense = _Rows(), _Rows(), _DenseRowFinder(body, ring)
+    planes = planes_at_once(ring)
     for first in range(0, nz, planes):
-        stencil = finder.stencils_of(first, min(first + planes, nz))
-        _divide(stencil, finder, runs_of, odds_of, dense)
+        stencil = finder.stencils_of(first * ny * nx, min(first + planes, nz) * ny * nx)
+        _divide(stencil.reshape(-1, nx), finder, runs_of, odds_of, dense)
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
     runs, odd = Runs(*runs_of.arrays()), OddCells(*odds_of.arrays())
     return CompositeLayout(runs, odd, dense.found(finder), surfaces, finder.stencils(), types)
@@ -218,12 +225,11 @@ class _StencilFinder:
         self._numbers: dict[bytes, int] = {}
 
     def stencils_of(self, first: int, end: int) -> Numbers:
-        """The stencil of each cell in some planes, shape (planes, ny, nx)."""
-        _, ny, nx = self._shape
-        cells = self._cells[first * ny * nx : end * ny * nx]
+        """The stencils of some cells, shape (end − first,)."""
+        cells = self._cells[first:end]
         numbers = (cells & CELL_TYPE).astype(np.int32)
         others = np.flatnonzero((cells & INTERIOR) == 0)
-        places = others + first * ny * nx
+        places = others + first
         types = np.column_stack(
             (numbers[others].astype(np.uint8), types_around(self._cells, self._shape, self._periodic, places))
         )
@@ -241,7 +247,7 @@ class _StencilFinder:
         known = np.array([self._number(key.tobytes(), types[i], weights[i]) for key, i in zip(found, at, strict=True)])
         if len(others):
             numbers[others] = known[inverse]
-        return numbers.reshape(-1, ny, nx)
+        return numbers
 
     def stencils(self) -> Stencils:
         """All that were found."""
@@ -298,8 +304,8 @@ class _DenseRowFinder:
 
 
 def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _Rows, dense: _DenseRowFinder) -> None:
-    """Divide the rows of some planes into runs and odd cells, or into dense rows."""
-    nx = stencil.shape[2]
+    """Divide some rows into runs and odd cells, or into dense rows; ``stencil`` is that of their cells."""
+    nx = stencil.shape[1]
     flat = stencil.reshape(-1)
     stencils, bases = finder.stencils(), finder.bases
     # Potentials are looked up in one table for a run.
@@ -326,13 +332,13 @@ def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _
     # 3. The cells of all other stretches are odd.
     odd = np.repeat(~is_run | between[flat[starts]], ends - starts)
     wanted = (np.bincount((end - 1) // nx) > 1) | odd.reshape(-1, nx).any(axis=1)
-    odd &= ~np.repeat(dense.add(stencil.reshape(-1, nx), wanted), nx)
+    odd &= ~np.repeat(dense.add(stencil, wanted), nx)
     cells = np.flatnonzero(odd)
     odds_of.add(len(flat) // nx, cells // nx, cells % nx, flat[cells])
 
 
-def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> VoidSurfaces:
-    _, ny, nx = shape
+def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> VoidSurfaces:
+    nx = ring[2]
     cells = body.cells.reshape(-1)
     places = weighted_cells(body, cells.size) if len(body.void_conditions) else np.zeros(0, np.int64)
     own = cells[places] & CELL_TYPE
@@ -341,7 +347,7 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps) -> VoidSurfaces:
     rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
     row = places[rank] // nx
     return VoidSurfaces(
-        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=shape[0] * ny)))).astype(np.int32),
+        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=cells.size // nx)))).astype(np.int32),
         row=row.astype(np.int32),
         x=(places[rank] % nx).astype(np.int32),
         axis=(side // 2).astype(np.uint8),

@@ -258,14 +258,18 @@ def _advance_numba(
     # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu import composite
     from heatsim.kernels.cpu.composite_plan import make_plan
+    from heatsim.kernels.cpu.ring_axes import AS_IN_GRID, ring_axes
     from heatsim.kernels.cpu.surface_rises import ROOM
 
-    fields = 2 if body.enthalpies.vary else 1
-    chosen = choose_tiling(T, periodic, steps.count, fields)
+    fields, nz, ny, nx = 2 if body.enthalpies.vary else 1, *T.shape
+    # Stochastic rounding depends on the place of a cell along each axis.
+    axes = AS_IN_GRID if scheme == "stochastic" else ring_axes((nz, ny, nx))
+    ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(periodic, (nz, ny, nx))
+    chosen = choose_tiling(ring, wraps, T.itemsize, steps.count, fields)
     sums = fields * chosen.ring
     surfaces = sums + chosen.rows * chosen.stride + chosen.margin
-    plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, chosen, sums, surfaces)
-    return run_sweeps(partial(composite.advance, plan.record), T, T_new, steps.count, chosen, surfaces + ROOM)
+    plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, axes, chosen, sums, surfaces)
+    return run_sweeps(partial(composite.advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 
 # kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps; the first has number

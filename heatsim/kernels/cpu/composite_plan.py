@@ -1,7 +1,7 @@
 """The plan of a call of the compiled CPU kernel for composite bodies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
-from heatsim.kernels.cpu.composite_cells import CONDUCTANCE, PLAN, SHARE
-from heatsim.kernels.cpu.composite_layout import CompositeLayout, Shape, Wraps, layout_of
+from heatsim.kernels.cpu.composite_cells import BEAM_SUMS, CONDUCTANCE, FACE_FIELDS, PLAN, SHARE, SIDE, SUMS
+from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
+from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.kernels.cpu.tiling import LINE, Tiling
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
@@ -26,11 +27,23 @@ class _Numbers:
         layout: that of the body.
         plan: with the fields that they determine.
         faces: fields of each face; sums are missing.
+        ledgers: the plan with the sums of each ledger that was used so far.
     """
 
     layout: CompositeLayout
     plan: KernelPlan
     faces: NDArray[np.int64]
+    ledgers: WeakKeyDictionary[Entries, KernelPlan] = field(default_factory=WeakKeyDictionary)
+
+    def with_ledger(self, ledger: Entries) -> KernelPlan:
+        """The plan with the sums of a ledger."""
+        if ledger not in self.ledgers:
+            faces = self.faces.copy()
+            faces[:, SUMS] = [address_of(array) for array in ledger.faces]
+            faces[:, BEAM_SUMS] = [address_of(array) for array in ledger.beams]
+            values = {"faces": faces, "exposed": ledger.exposed, "parts": ledger.parts}
+            self.ledgers[ledger] = KernelPlan(PLAN, values, self.plan)
+        return self.ledgers[ledger]
 
 
 _numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
@@ -46,31 +59,32 @@ def make_plan(
     ledger: Entries,
     scheme: Scheme,
     base: Field | None,
+    axes: RingAxes,
     chosen: Tiling,
     sums: int,
     surfaces: int,
 ) -> KernelPlan:
     """The plan; arguments as for the kernels, and the places of sums and surfaces in a worker's memory."""
     nz, ny, nx = T.shape
-    layout = layout_of(body, (nz, ny, nx), periodic)
+    layout = layout_of(body, (nz, ny, nx), periodic, axes)
     numbers = _numbers.get(tables)
     if numbers is None or numbers.layout is not layout:
-        numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic)
-    faces = numbers.faces.copy()
-    faces[:, 3] = [address_of(array) for array in ledger.faces]
-    faces[:, 4] = [address_of(array) for array in ledger.beams]
-    values = chosen.plan(T.shape, periodic, steps.count) | _changing(steps)
+        numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic, axes)
+    ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(periodic, (nz, ny, nx))
+    values = chosen.plan(ring, wraps, steps.count) | _changing(steps, axes)
     values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
-    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0, "faces": faces}
-    values |= {"exposed": ledger.exposed, "parts": ledger.parts}
+    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0}
     values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return KernelPlan(PLAN, values, numbers.plan)
+    return KernelPlan(PLAN, values, numbers.with_ledger(ledger))
 
 
-def _numbers_of(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps) -> _Numbers:
+def _numbers_of(
+    layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps, axes: RingAxes
+) -> _Numbers:
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
     behind_surfaces = halves[layout.surface.type, layout.surface.axis]
-    values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables)}
+    values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables, shape)}
+    values |= {"along_y": axes.index(1), "along_z": axes.index(2)}
     # The factors of a varying conductance are multiplied in the order of the oracle.
     weight = 1 if enthalpies.vary else layout.surface.weight
     values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
@@ -83,8 +97,9 @@ def _numbers_of(layout: CompositeLayout, body: HostBody, tables: LinkTables, sha
     values |= {"mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
     plan = KernelPlan(PLAN, values)
-    faces = np.zeros((6, 8), np.int64)
+    faces = np.zeros((6, len(FACE_FIELDS)), np.int64)
     for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
+        faces[face, SIDE] = axes.side(face)
         faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
         if not faces[face, 0]:
             continue
@@ -103,12 +118,14 @@ def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
     return v, u
 
 
-def _coefficients(layout: CompositeLayout, body: HostBody, tables: LinkTables) -> NDArray[Any]:
+def _coefficients(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape) -> NDArray[Any]:
     """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
     if not body.cells.size and not body.enthalpies.vary:
         return tables.c[None, :].copy()
     stencils = layout.stencils
     links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around] * stencils.weights
+    # Along an axis with one cell a cell is its own neighbour; in the ring another cell may be there.
+    links[:, np.repeat(np.array(shape[::-1]) == 1, 2)] = 0.0
     return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
 
 
@@ -122,16 +139,16 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
     return {"dense_c": dense, "dense_stride": stride}
 
 
-def _changing(steps: StepRows) -> dict[str, Any]:
+def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
     """What changes from step to step, with strides."""
-    beams, first, weights = _beams(steps.beams, steps.factors.dtype)
+    beams, first, weights = _beams(steps.beams, steps.factors.dtype, axes)
     changing = {"conditions": steps.conditions, "held": steps.held, "heat": steps.heat, "factors": steps.factors}
     changing |= {"beam_first": first, "beam_weights": weights}
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
     return changing | strides | {"beams": beams, "beam_count": len(beams)}
 
 
-def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any]) -> tuple[NDArray[Any], ...]:
+def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:
     """Faces and places of the weights, the cells where they start, and the weights of all beams side by side."""
     places, end = np.zeros((len(beams), 5), np.int64), 0
     for number, beam in enumerate(beams):
@@ -143,5 +160,9 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any]) -> tuple[NDArray[Any
         return places, np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
     rows = max(len(beam.first) for beam in beams)
     first = np.stack([np.broadcast_to(beam.first, (rows, 2)) for beam in beams], axis=1).astype(np.int64)
+    for number, beam in enumerate(beams):
+        if axes.turned(beam.face):
+            places[number, 1:] = places[number, [3, 4, 1, 2]]
+            first[:, number] = first[:, number, ::-1]
     all_weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
     return places, first, np.ascontiguousarray(np.hstack(all_weights))

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from heatsim.kernels.cpu.plan import memory_of
+from heatsim.kernels.cpu.plan import memory_of, record_in
 from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
 
 
@@ -73,12 +73,12 @@ class RowBlock(NamedTuple):
     new_stride: int
 
 
-def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
+def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) -> Any:
     """A compiled function that does one worker's share of some sweeps.
 
     With several workers, all must finish a sweep before the next begins. Its arguments:
 
-        plans        the record of the call's plan
+        numbers      those of the call's plan
         field        the temperatures before the first sweep, a 1-d array. Even sweeps read it, odd ones write it.
         other        an array of the same size. Even sweeps write it, odd ones read it.
         first_sweep  the first sweep
@@ -87,16 +87,18 @@ def sweeping(advance_rows: Any, complete_plane: Any) -> Any:
         worker       the worker's number
 
     Args:
+        fields: of the plan.
         advance_rows: (plan, tile, step, rows, ring, T_new) does a step of some rows.
         complete_plane: (plan, ring, start, z, from_y, to_y) is called when rows of a plane of the ring are new;
             ``start`` is where row 0 begins.
     """
+    plan_of = record_in(fields)
 
     @njit(inline="always")
     def sweep_tiles(
-        plans: Any, field: Any, other: Any, first_sweep: int, end_sweep: int, memory: Any, worker: int
+        numbers: Any, field: Any, other: Any, first_sweep: int, end_sweep: int, memory: Any, worker: int
     ) -> None:
-        plan, T, T_new, ring = plans[0], memory_of(field), memory_of(other), memory_of(memory)
+        plan, T, T_new, ring = plan_of(numbers), memory_of(field), memory_of(other), memory_of(memory)
         tiles_y, tiles_z = -(-plan.ny // plan.tile_y), -(-plan.nz // plan.tile_z)
         for sweep in range(first_sweep, end_sweep):
             steps = (plan.steps * sweep // plan.sweeps, plan.steps * (sweep + 1) // plan.sweeps)

@@ -141,24 +141,20 @@ def _advance_numba(
     from heatsim.kernels.cpu.plan import KernelPlan
 
     f, g = (np.ascontiguousarray(np.atleast_2d(terms)) for terms in (f, g))
-    chosen = choose_tiling(T, periodic, len(f))
+    nz, ny, nx = T.shape
+    chosen = choose_tiling((nz, ny, nx), periodic, T.itemsize, len(f))
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
     values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
-    return run_sweeps(partial(blocked.advance, plan.record), T, T_new, len(f), chosen, chosen.ring)
+    return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
 
 
-def choose_tiling(T: Field, periodic: tuple[bool, bool, bool], steps: int, fields: int = 1) -> Tiling:
-    """The tiling for a number of steps of a field, on all cores.
-
-    Args:
-        T: the field.
-        periodic: which axes wrap.
-        steps: number of steps of the call.
-        fields: values of a cell that a tile keeps.
-    """
-    return tiling.choose(T.shape, periodic, T.itemsize, steps, _thread_count(), fields)
+def choose_tiling(
+    shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], itemsize: int, steps: int, fields: int = 1
+) -> Tiling:
+    """The tiling for all cores; arguments as for :func:`heatsim.kernels.cpu.tiling.choose`."""
+    return tiling.choose(shape, periodic, itemsize, steps, _thread_count(), fields)
 
 
 def run_sweeps(

@@ -17,7 +17,9 @@ SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 # The functions allocate nothing, so reference counting (nrt), which would cost atomic operations at each call, is off.
 # NumPy's error model needs no check for division by zero.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-compiled: Any = njit(**OPTIONS)
+_njit: Any = njit
+# For functions that other compiled functions call: they need no wrappers for Python and C.
+compiled: Any = _njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 intrinsic: Any = _intrinsic
 
 

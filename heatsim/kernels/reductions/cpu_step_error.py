@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
@@ -14,7 +14,7 @@ CELL_TYPE = INTERIOR - 1
 _OTHER_SOURCES = source_key((cell_types,))
 
 
-@kept(parallel=True, nogil=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def look(
     T0: Any,
     F0: Any,
@@ -23,12 +23,13 @@ def look(
     weights: Any,
     cells: Any,
     void: int,
-    nx: int,
-    ny: int,
-    nz: int,
+    size: tuple[int, int, int],
+    found: Any,
+    first: int,
+    end: int,
     other_sources: str = _OTHER_SOURCES,
-) -> tuple[float, float, float, int]:
-    """The largest |mean of e| over blocks, the extremes of T1, and how many cells are not finite.
+) -> None:
+    """Look at slabs ``first`` … ``end`` − 1, each of the blocks between planes 2n and 2n + 1.
 
     Args:
         T0: the field at the start, a 1-d array.
@@ -38,17 +39,17 @@ def look(
         weights: of the four in e.
         cells: the cells' bytes; not read if ``void`` is negative.
         void: the type of void; negative if there is none.
-        nx: number of cells along x.
-        ny: along y.
-        nz: along z.
+        size: number of cells along x, y, z.
+        found: gets the largest |mean of e| over blocks, the extremes of T1, and how many cells are not finite, of each
+            slab; shape (slabs, 4).
+        first: the first slab.
+        end: one after the last slab.
         other_sources: part of numba's cache key; do not pass it.
     """
-    slabs = (nz + 1) // 2
-    largest, lowest, highest, not_finite = np.zeros(slabs), np.zeros(slabs), np.zeros(slabs), np.zeros(slabs, np.int64)
-    for slab in prange(slabs):
-        found = _look_at_slab(T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab)
-        largest[slab], lowest[slab], highest[slab], not_finite[slab] = found
-    return largest.max(), lowest.min(), highest.max(), not_finite.sum()
+    nx, ny, nz = size
+    for slab in range(first, end):
+        largest, lowest, highest, not_finite = _look_at_slab(T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab)
+        found[slab, 0], found[slab, 1], found[slab, 2], found[slab, 3] = largest, lowest, highest, not_finite
 
 
 @njit(nogil=True, error_model="numpy")

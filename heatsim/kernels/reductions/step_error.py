@@ -9,6 +9,7 @@ GPU and CPU give the same bits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compiled
+from heatsim.kernels.cpu.oracle import share_rows
 
 SOURCE = "step_error.cu"
 THREADS = 256  # of a block
@@ -87,9 +89,13 @@ def _look_on_cpu(step: StepEnds) -> StepError:
 
     fields, (cells, void) = step.fields, _void_of(step, np)
     flat = (field.reshape(-1) for field in fields)
-    sizes = (int(n) for n in reversed(fields[0].shape))
+    nz, ny, nx = (int(n) for n in fields[0].shape)
+    found = np.empty(((nz + 1) // 2, 4))
+    numbers = (np.array(step.weights), cells.reshape(-1), void, (nx, ny, nz), found)
     look: Any = cpu_step_error.look
-    return _read(look(*flat, np.array(step.weights), cells.reshape(-1), void, *sizes))
+    share_rows(partial(look, *flat, *numbers), len(found), fields[0].size)
+    largest, lowest, highest, not_finite = found.T
+    return _read((largest.max(), lowest.min(), highest.max(), int(not_finite.sum())))
 
 
 def _void_of(step: StepEnds, xp: Any) -> tuple[Any, int]:

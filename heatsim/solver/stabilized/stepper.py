@@ -7,7 +7,8 @@ steps        ──┴───┴──────────────┴�
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from copy import copy
+from typing import Any, NamedTuple, Protocol
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.autotune import Choice
@@ -104,7 +105,7 @@ class AdaptiveStepper:
             self.method.resume(content)
             self.roundings = float(saved[_ROUNDINGS])
             substeps.count_from(json.loads(saved[_COUNTS]))
-        self._before = self.values()
+        self._before = self._state()
 
     @property
     def choice(self) -> Choice | None:
@@ -164,7 +165,7 @@ class AdaptiveStepper:
             ScenarioError: as for :meth:`advance`.
         """
         self._check_tolerance()
-        self._before = self.values()
+        self._before = self._state()
         stop, kink = self._jumps.next(self.method.t) or (self._problem.scenario.time.end, True)
         self.method.longest = self._pace.longest(self.method.t)
         return self.method.begin(stop, jump=not kink, kink=kink)
@@ -202,9 +203,30 @@ class AdaptiveStepper:
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
         field, sums = self.substeps.restart(last=served and self.method.last is not None)
-        return RestartPoint(self.step, field, sums, self.values() if served else self._before)
+        return RestartPoint(self.step, field, sums, (self._state() if served else self._before).values())
 
     def values(self) -> dict[str, Any]:
         """What a checkpoint at the end of the last step keeps besides field and ledger."""
-        counts = json.dumps(self.substeps.counts())
-        return {_METHOD: json.dumps(self.method.save()), _COUNTS: counts, _ROUNDINGS: self.roundings}
+        return self._state().values()
+
+    def _state(self) -> "_State":
+        return _State(copy(self.method), self.substeps.counts(), self.roundings)
+
+
+class _State(NamedTuple):
+    """What a checkpoint keeps besides field and ledger.
+
+    Attributes:
+        method: as it was; its attributes are replaced in a step, not changed.
+        counts: of the substeps.
+        roundings: those of all stages.
+    """
+
+    method: AdaptiveMethod
+    counts: dict[str, float]
+    roundings: float
+
+    def values(self) -> dict[str, Any]:
+        """The values of the checkpoint."""
+        method, counts = json.dumps(self.method.save()), json.dumps(self.counts)
+        return {_METHOD: method, _COUNTS: counts, _ROUNDINGS: self.roundings}

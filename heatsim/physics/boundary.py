@@ -49,6 +49,8 @@ class Boundary:
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
         mixed: the cells that several conditions share.
+        owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
+            several.
     """
 
     scenario: Scenario
@@ -56,6 +58,7 @@ class Boundary:
     conditions: tuple[Condition, ...]
     maps: Maps
     mixed: MixedCells
+    owners: tuple[int, ...] = ()
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -84,17 +87,25 @@ class Boundary:
             ),
             maps=maps,
             mixed=mixed,
+            owners=tuple(range(len(FACES) + len(scenario.patches) + 1 + len(scenario.surfaces))),
         )
 
     @property
     def first_towards_void(self) -> int:
-        """The number of the first condition on surfaces towards void; all later ones are on such surfaces too."""
+        """The number of the first condition on surfaces towards void."""
         return len(FACES) + len(self.scenario.patches)
+
+    def is_towards_void(self, number: int) -> bool:
+        """Whether a condition is one on surfaces towards void."""
+        return self.owners[number] >= self.first_towards_void
 
     @property
     def exposes(self) -> bool:
         """Whether heat can pass any surface towards void."""
-        return not all(isinstance(condition, Insulated) for condition in self.conditions[self.first_towards_void :])
+        return any(
+            self.is_towards_void(number) and not isinstance(condition, Insulated)
+            for number, condition in enumerate(self.conditions)
+        )
 
     def towards_void(self, region: str) -> int:
         """The number of the condition on the surface of a region towards void; "" for cells of no such region."""

@@ -22,6 +22,7 @@ from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
+from heatsim.physics.values_in_space import with_values_in_space
 from heatsim.scenario import Scenario
 
 
@@ -31,7 +32,7 @@ class Painted:
 
     Attributes:
         materials: the cell types.
-        boundary: the conditions, with powers of surfaces as fluxes.
+        boundary: the conditions, with powers of surfaces as fluxes, and mixtures for values that vary in space.
         parts: the painted cells; None if nothing is painted.
         reference: the temperature in K at which ``materials`` gives the properties of materials that vary; 0 if no
             material varies.
@@ -77,7 +78,7 @@ class Painted:
         except TooManyCellTypesError as error:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
-        boundary = with_areas(boundary, materials)
+        boundary = with_values_in_space(with_areas(boundary, materials), materials, varies)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)

@@ -215,7 +215,7 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
             continue
         values = flux.at(flux.samples(end))
         faces = [face for face in range(6) if number in conditions.on_face(face)]
-        void = number >= conditions.first_towards_void
+        void = conditions.is_towards_void(number)
         for face in range(6) if void else faces:
             at = divmod(face, 2)
             largest = materials.weighted_surfaces.most[face] if void else 1.0

@@ -153,9 +153,9 @@ def _read_cells(value: object) -> tuple[int, int, int]:
     return (nx, ny, nz)
 
 
-def _in_time(quantity: Quantity) -> PlainValidator:
+def _in_time(quantity: Quantity, in_space: bool = False) -> PlainValidator:
     def read(value: object, info: ValidationInfo) -> TimeFunction:
-        return read_time_function(value, quantity, folder_of(info))
+        return read_time_function(value, quantity, folder_of(info), in_space)
 
     return PlainValidator(read)
 
@@ -247,10 +247,10 @@ Method = Annotated[
 TemperatureName = Annotated[Literal["K", "degC", "degF"], choice("K", "degC", "degF")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
-TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
-FluxInTime = Annotated[TimeFunction, _in_time(FLUX), FLUX]
-CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
-EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY), EMISSIVITY]
+TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
+FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT, in_space=True), COEFFICIENT]
+EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY, in_space=True), EMISSIVITY]
 FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
 InitialTemperature = Annotated[
     float | Expression | ArrayFile | ImageFile,

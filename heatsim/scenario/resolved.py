@@ -20,7 +20,7 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import Patch
 from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import KEYS_OF_EULER
-from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 from heatsim.storage import system
 from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing
 from heatsim.storage.system import File
@@ -208,7 +208,7 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
     match function:
         case Constant(value=value):
             return value
-        case Formula(expression=expression):
+        case Formula(expression=expression) | SpaceFormula(expression=expression):
             return expression.text
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
             return {"file": copies[file.path], **dict(keys), "repeat": repeat}

@@ -102,6 +102,7 @@ CASES = (
     Case(
         "order_mixed", "exact wave", _above_300(answers.mixed_wave), 200.0, 5e-4, order=True, end=one_temperature(300.0)
     ),
+    Case("order_space", "exact wave", _above_300(answers.plane_wave), 100.0, 1e-3, order=True, end=_CHANGES),
     Case(
         "ambient_from_file",
         "Duhamel's theorem",

@@ -1,7 +1,7 @@
-"""The materials of a body, divided where contacts or surfaces name regions.
+"""The materials of a body, divided where contacts or surfaces name regions, or a region turns its material.
 
-The cells of a named region are a kind of their own: they have the material's properties, but contacts and conditions
-towards void of their own. So kernels know cell types only, and no regions.
+The cells of such a region are a kind of their own: they have the material's properties, but contacts, conditions
+towards void and axes of their own. So kernels know cell types only, and no regions.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import AXES
 from heatsim.physics.regions import Parts
 from heatsim.scenario import VOID, Scenario
+from heatsim.scenario.fields import Vector
 
-NOWHERE = ""  # for cells of no region that contacts or surfaces name
+NOWHERE = ""  # for cells of no such region
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class Division:
         named = {surface.of for surface in scenario.surfaces}
         named.update(name for contact in scenario.contacts for name in contact.between)
         named.difference_update(scenario.materials)
+        named.update(region.name for region in scenario.regions if region.axes is not None)
         materials = [name for name, _ in scenario.palette if name != VOID]
         kinds = [(name, NOWHERE) for name in materials]
         for region in scenario.regions:
@@ -50,6 +53,12 @@ class Division:
     def kind(self, material: str, region: str) -> int:
         """The number of the kind of a region's cells of a material."""
         return self._numbers.get((material, region), self._numbers[material, NOWHERE])
+
+    def turned(self, conductivity: Vector, region: str) -> Vector:
+        """A material's conductivities along the axes of the domain in a region; "" for cells of no named region."""
+        axes = next((other.axes for other in self.scenario.regions if other.name == region), None) or AXES
+        x, y, z = (conductivity[axes.index(axis)] for axis in AXES)
+        return x, y, z
 
     def cells(self, parts: Parts) -> NDArray[np.uint8]:
         """The kind of each cell, shape (nz, ny, nx)."""

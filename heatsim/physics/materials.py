@@ -119,7 +119,7 @@ def _palette(division: Division, start: InitialField | None) -> tuple[Substance,
         if (material := materials[name]) is None
         else Substance(
             name,
-            material.conductivity_at(reference),
+            division.turned(material.conductivity_at(reference), region),
             material.density * material.specific_heat_at(reference),
             region=region,
         )

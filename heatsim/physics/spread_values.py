@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 # Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear.
-LEVELS = {0: 2, 1: 33, 2: 17, 3: 9}
+LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 _TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
 _CELLS = 4096  # at which they are
 _SAME = 1e-9  # fraction of the range of the values

@@ -23,6 +23,7 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Material, MaterialTable, Scenario, TimeFunction
+from heatsim.scenario.materials import largest
 
 Array = NDArray[np.float64]
 
@@ -78,8 +79,8 @@ class Occurring:
             return low, high
         nodes = [*(material.temperature_range or ()), material.solidus, material.liquidus]
         for function in (material.conductivity, material.specific_heat):
-            if isinstance(function, MaterialTable):
-                nodes += function.temperatures
+            if isinstance(table := largest(function), MaterialTable):
+                nodes += table.temperatures
         known = [node for node in nodes if node is not None]
         return min(max(min(known), low), high), min(max(max(known), low), high)
 

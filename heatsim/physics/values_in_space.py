@@ -95,9 +95,11 @@ class _Conditions:
             self._replaced.add(number)
             self.conditions[number] = condition
             return number
-        self.conditions.append(condition)
-        self.keys.append(self.keys[number])
-        self.owners.append(number)
+        # In maps MIXED is no condition, so the one of this number stays without cells.
+        for _ in range(2 if len(self.conditions) == MIXED else 1):
+            self.conditions.append(condition)
+            self.keys.append(self.keys[number])
+            self.owners.append(number)
         return len(self.conditions) - 1
 
 

@@ -10,7 +10,7 @@ from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import describe_methods, duration
-from heatsim.scenario import VOID, Scenario
+from heatsim.scenario import VOID, Region, Scenario
 from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
@@ -96,8 +96,13 @@ def _materials(problem: HeatProblem) -> list[str]:
         lines.append(f"void         {materials.cells_of('void'):,} cells")
     if problem.parts is not None:
         for region, cells in zip(scenario.regions, problem.parts.region_cells, strict=True):
-            lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
+            lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}{_axes(region)}")
     return lines + _surfaces(problem) + _layers(scenario, materials)
+
+
+def _axes(region: Region) -> str:
+    """Along which axes of the domain those of a region's material lie, if it turns them."""
+    return "" if region.axes is None else f"; its x, y, z lie along {', '.join(region.axes)}"
 
 
 def _material(problem: HeatProblem, material: Survey) -> list[str]:

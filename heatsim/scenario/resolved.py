@@ -15,7 +15,7 @@ from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import Patch
 from heatsim.scenario.surfaces import RegionSurface
@@ -188,6 +188,8 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return _plain_in_time(value, copies)
         case MaterialTable(temperatures=temperatures, values=values):
             return {"temperatures": list(temperatures), "values": list(values)}
+        case Orthotropic(axes=axes):
+            return [_plain(axis, copies) for axis in axes]
         case MaterialFormula(expression=expression):
             return expression.text
         case Expression():

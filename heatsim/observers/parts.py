@@ -1,7 +1,7 @@
 """The heat of regions and the heat flow through contacts, which energy.csv has with `output.region_heat`.
 
 A region's heat in J is what it has stored since t = 0. The heat flow through a contact in W, from the first material
-to the second, is that at the time of the row: no sum over the steps knows it.
+or region to the second, is that at the time of the row: no sum over the steps knows it.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from heatsim.observers.regions import RegionCells
 from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
+from heatsim.scenario import VOID
 from heatsim.storage.run_tables import CONTACT, REGION
 
 
@@ -79,6 +80,5 @@ def _regions(problem: HeatProblem) -> list[str]:
     scenario = problem.scenario
     if not scenario.output.region_heat or problem.parts is None:
         return []
-    void = [cell_type.material for cell_type in problem.materials.types]
-    conducting = {problem.materials.palette[place].name for place in void} - {"void"}
-    return [region.name for region in scenario.regions if conducting & set(region.materials)]
+    cells = zip(scenario.regions, problem.parts.region_cells, strict=True)
+    return [region.name for region, count in cells if count and {*region.materials} != {VOID}]

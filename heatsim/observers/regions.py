@@ -249,5 +249,5 @@ def _mask(region: str | None, state: RunState) -> NDArray[np.bool_]:
 
 def _materials_of_types(state: RunState) -> list[Material | None]:
     """The material of each cell type; None for void."""
-    palette = state.problem.scenario.palette
-    return [palette[cell_type.material][1] for cell_type in state.problem.materials.types]
+    materials, palette = state.problem.materials, dict(state.problem.scenario.palette)
+    return [palette[materials.palette[cell_type.material].name] for cell_type in materials.types]

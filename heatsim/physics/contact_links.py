@@ -1,4 +1,4 @@
-"""The links between cells of two materials with a contact, and the heat flow through them.
+"""The links between cells of two materials or regions with a contact, and the heat flow through them.
 
 The flux of a link is that of the kernels: the conductance of two half cells and the contact resistance in series, with
 the smooth area of the surface, times the temperature difference.
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_types import planes_at_once
+from heatsim.physics.division import Division
 from heatsim.physics.heat_flux import passing
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
@@ -24,8 +25,8 @@ class ContactLinks:
 
     Attributes:
         axes: the axis of each link, 0 = x; shape (links,).
-        first: indices (z, y, x) of the cells of the first material, shape (3, links).
-        second: those of their neighbours of the second material.
+        first: indices (z, y, x) of the cells of the first material or region, shape (3, links).
+        second: those of their neighbours of the second.
         weight: of each link, as :func:`heatsim.physics.heat_flux.passing` takes it, shape (links,).
     """
 
@@ -37,12 +38,11 @@ class ContactLinks:
 
 def contact_links(problem: HeatProblem) -> list[ContactLinks]:
     """The links of each contact of the scenario, in its order."""
-    materials = problem.materials
-    names = [materials.palette[cell_type.material].name for cell_type in materials.types]
+    division = Division.of(problem.scenario)
     found = []
-    for contact in problem.scenario.contacts:
-        is_first, is_second = (np.array([name == wanted for name in names]) for wanted in contact.between)
-        parts = [part for along in range(3) for part in _along(problem, along, is_first, is_second)]
+    for number in range(len(problem.scenario.contacts)):
+        joins = _joins(problem, division, number)
+        parts = [part for along in range(3) for part in _along(problem, along, joins)]
         axes = np.concatenate([np.full(part.shape[2], along) for along, part in parts] or [np.empty(0, np.int64)])
         ends = np.concatenate([part for _, part in parts] or [np.empty((2, 3, 0), np.int64)], axis=2)
         found.append(ContactLinks(axes, ends[0], ends[1], _weights(problem, axes, ends[0], ends[1])))
@@ -50,12 +50,12 @@ def contact_links(problem: HeatProblem) -> list[ContactLinks]:
 
 
 def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second: Array) -> float:
-    """The heat flow in W from the first material to the second.
+    """The heat flow in W from the first side of a contact to the second.
 
     Args:
         problem: the problem.
         links: of a contact.
-        first: temperatures in K of the cells of the first material, shape (links,).
+        first: temperatures in K of the cells of the first side, shape (links,).
         second: those of the second.
     """
     total, grid = 0.0, problem.grid
@@ -69,9 +69,23 @@ def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second
     return total
 
 
-def _along(
-    problem: HeatProblem, axis: int, is_first: NDArray[np.bool_], is_second: NDArray[np.bool_]
-) -> list[tuple[int, Numbers]]:
+def _joins(problem: HeatProblem, division: Division, number: int) -> NDArray[np.bool_]:
+    """Whether a contact joins a cell type of its first side to one of its second, shape (types, types)."""
+    kinds = [cell_type.material for cell_type in problem.materials.types]
+    first = problem.scenario.contacts[number].between[0]
+    place = 0 if first in problem.scenario.materials else 1
+    return np.array(
+        [
+            [
+                division.kinds[one][place] == first and division.contacts.get(frozenset((one, other))) == number
+                for other in kinds
+            ]
+            for one in kinds
+        ]
+    )
+
+
+def _along(problem: HeatProblem, axis: int, joins: NDArray[np.bool_]) -> list[tuple[int, Numbers]]:
     """The links along an axis, as pairs of the axis and indices of shape (2, 3, links): first and second cell."""
     shape, dimension = problem.grid.shape, 2 - axis
     n, step = shape[dimension], planes_at_once(shape)
@@ -81,8 +95,8 @@ def _along(
         planes = np.arange(start, min(start + step, last if dimension == 0 else shape[0]))
         here = problem.materials.types_of(planes)
         there = problem.materials.types_of((planes + 1) % n) if dimension == 0 else np.roll(here, -1, dimension)
-        for lower, upper, forwards in ((is_first, is_second, True), (is_second, is_first, False)):
-            links = lower[here] & upper[there]
+        for of_types, forwards in ((joins, True), (joins.T, False)):
+            links = of_types[here, there]
             if dimension > 0:
                 links[(slice(None),) * dimension + (slice(last, None),)] = False
             below = np.array(np.nonzero(links), dtype=np.int64)

@@ -51,7 +51,11 @@ _CSV_IN_TIME: Schema = {
 _TABLE_IN_TEMPERATURE: Schema = {
     "type": "object",
     "description": "Values over temperature, linear in between",
-    "properties": {"temperatures": _NUMBERS, "values": _NUMBERS},
+    "properties": {
+        "temperatures": _NUMBERS,
+        # Three numbers along x, y and z for each temperature are a conductivity.
+        "values": {"type": "array", "items": {"type": ["number", "string", "array"]}, "minItems": 2},
+    },
     "required": ["temperatures", "values"],
     "additionalProperties": False,
 }

@@ -106,3 +106,10 @@ def test_a_report_has_curves_of_flows_although_the_first_row_has_none(tmp_path: 
     assert "Heat flows; that of a face includes its patches" in page
     assert "Heat flows into regions, and through contacts" in page
     assert "NaN" not in page
+
+
+def test_a_contact_may_be_between_regions(tmp_path: Path) -> None:
+    text = LAYERS.replace("SIZE", "[0.8, 0.1, 0.1]").replace("CELLS", "[16, 1, 1]").replace("LOW", "[0.4, 0.0, 0.0]")
+    text = text.replace('["iron", "copper"]', '["copper", "outer"]').replace("AXIS", "x")
+    flows = energy(tmp_path, text).in_unit("W")
+    assert flows["contact copper to outer"][0] == pytest.approx(2000.0 * 0.01, rel=1e-4)

@@ -185,7 +185,6 @@ def test_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        ([], ["SCENARIO", "--help"]),
         (["run"], ["SCENARIO", "--help"]),
         (["resume"], ["FOLDER", "--help"]),
         (["--colour", "SCENARIO"], ["--colour", "--help"]),

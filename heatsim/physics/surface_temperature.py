@@ -12,7 +12,7 @@ from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
-from heatsim.physics.surface_balance import surface_rise
+from heatsim.physics.surface_laws import rises
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -82,8 +82,7 @@ class SurfaceTemperatures:
             conductance = conductance * self._materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, self._cell_types, deviation
             )
-        conditions = acting.conditions[self._numbers].T
-        rise = surface_rise(conditions, conductance, 0.0, temperatures, self._fluxes(acting.beams))
+        rise = rises(acting.conditions, self._numbers, conductance, 0.0, temperatures, self._fluxes(acting.beams))
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _fluxes(self, beams: Sequence[BeamRows]) -> Array:

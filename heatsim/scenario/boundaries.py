@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from heatsim.grid import FACES
-from heatsim.scenario.fields import STRICT, CoefficientInTime, EmissivityInTime, FluxInTime, TemperatureInTime
+from heatsim.scenario.fields import STRICT, CoefficientAtSurface, EmissivityAtSurface, FluxInTime, TemperatureInTime
+from heatsim.scenario.surfacefunction import SurfaceFormula
 from heatsim.scenario.timefunction import Constant
 
 # The default of a key whose value comes from another key.
@@ -41,9 +42,9 @@ class Convection(BaseModel):
     type: Literal["convection"] = Field(
         default="convection", description="Exchange with a fluid: coefficient · (ambient − surface)"
     )
-    coefficient: CoefficientInTime = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
+    coefficient: CoefficientAtSurface = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient; may be an expression in T, the temperature of the surface, and Tamb")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
-    emissivity: EmissivityInTime = Field(
+    emissivity: EmissivityAtSurface = Field(
         default=Constant(0.0), description="If not 0, the surface also radiates to `surroundings`"
     )
     surroundings: TemperatureInTime = Field(
@@ -66,7 +67,7 @@ class Radiation(BaseModel):
     type: Literal["radiation"] = Field(
         default="radiation", description="Radiation: emissivity · σ · (ambient⁴ − surface⁴)"
     )
-    emissivity: EmissivityInTime = Field(examples=["emissivity = 0.8"], description="Emissivity")
+    emissivity: EmissivityAtSurface = Field(examples=["emissivity = 0.8"], description="Emissivity")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
 
 
@@ -102,6 +103,16 @@ def radiates(condition: Face) -> bool:
     return isinstance(condition, Radiation) or (
         isinstance(condition, Convection) and condition.emissivity != Constant(0.0)
     )
+
+
+def depends_on_surface(condition: Face) -> bool:
+    """Whether a film coefficient or an emissivity is an expression in the temperature of the surface."""
+    return any(isinstance(value, SurfaceFormula) for value in vars(condition).values())
+
+
+def is_linear(condition: Face) -> bool:
+    """Whether the heat flux is a linear function of the temperature of the surface."""
+    return not radiates(condition) and not depends_on_surface(condition)
 
 
 class Boundaries(BaseModel):

@@ -30,6 +30,7 @@ from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.surfacefunction import AtSurface
 from heatsim.scenario.time import Time
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
@@ -135,7 +136,9 @@ def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
     if choices:
         return ", ".join(f"`{name}`" for name in choices)
     assert quantity is not None, "a field has a form, a model, choices or a quantity"
-    return _range(quantity) + ("; may change in time" if info.annotation is TimeFunction else "")
+    at_surface = any(isinstance(part, AtSurface) for part in of_field)
+    changes = "; may change in time" if info.annotation is TimeFunction else ""
+    return _range(quantity) + changes + (", or with the surface's temperature" if at_surface else "")
 
 
 def _range(quantity: Quantity) -> str:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from problem_text import problem
 
 from heatsim.kernels.cpu.surface_rises import surface_rise as surface_rise_of_cell
-from heatsim.physics.boundary import STEFAN_BOLTZMANN, Boundary
-from heatsim.physics.surface_balance import TOLERANCES, surface_rise
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.surface_balance import STEFAN_BOLTZMANN, TOLERANCES, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0

@@ -42,7 +42,7 @@ class Convection(BaseModel):
     type: Literal["convection"] = Field(
         default="convection", description="Exchange with a fluid: coefficient · (ambient − surface)"
     )
-    coefficient: CoefficientAtSurface = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient; may be an expression in T, the temperature of the surface, and Tamb")
+    coefficient: CoefficientAtSurface = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
     emissivity: EmissivityAtSurface = Field(
         default=Constant(0.0), description="If not 0, the surface also radiates to `surroundings`"

@@ -1,5 +1,6 @@
-// B3 marching: a thread owns VECTOR pixels of a row and walks ROWS rows down. It keeps the sums of three rows in registers, so
-// each pixel is loaded once and each sum of a row is calculated once. Pixels beside its own come by shuffle.
+// B3 marching: a thread owns a vector of 16 bytes of a row, 4 pixels in float32 and 2 in float64, and walks ROWS rows down. It
+// keeps the sums of three rows in registers, so each pixel is loaded once and each sum of a row is calculated once. Pixels
+// beside its own come by shuffle.
 //
 //        lane          0        1        2
 //        row y - 1   [....]   [....]   [....]    sum kept
@@ -12,7 +13,7 @@ typedef REAL Real;
 
 #define WARP 32
 #define ALL_LANES 0xFFFFFFFFu
-#define VECTOR 4
+#define VECTOR (16 / (int)sizeof(Real))
 
 struct __align__(16) Cells {
     Real at[VECTOR];

@@ -160,13 +160,13 @@ def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any
 @compiled
 def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
     """As :func:`heatsim.physics.surface_laws.rise_and_slope`, for one cell."""
-    nodes, fluxes = behind(condition, np.int64(condition[EMISSION])), behind(condition, np.int64(condition[FLUX]))
+    nodes, fluxes = np.int64(condition[EMISSION]), np.int64(condition[FLUX])
     distance = T - condition[AMBIENT]
     low, high = np.int64(0), np.int64(condition[FILM]) - 2
-    segment = _segment(nodes, distance, low, high)
+    segment = _segment(condition, nodes, distance, low, high)
     while True:
-        start, end, first = nodes[segment], nodes[segment + 1], fluxes[segment]
-        slope = (fluxes[segment + 1] - first) / (end - start)
+        start, end, first = condition[nodes + segment], condition[nodes + segment + 1], condition[fluxes + segment]
+        slope = (condition[fluxes + segment + 1] - first) / (end - start)
         rise = (first + slope * (distance - start) + beam) / (conductance - slope)
         there = distance + rise
         if there > end and segment < high:
@@ -175,15 +175,15 @@ def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
             high = segment - 1
         else:
             return rise
-        segment = _segment(nodes, there, low, high)
+        segment = _segment(condition, nodes, there, low, high)
 
 
 @compiled
-def _segment(nodes: Any, distance: Any, low: int, high: int) -> int:
-    """The segment between ``low`` and ``high`` that contains a distance from the ambient temperature."""
+def _segment(condition: Any, nodes: int, distance: Any, low: int, high: int) -> int:
+    """The segment between ``low`` and ``high`` that contains a distance; ``nodes``: where the nodes begin."""
     while low < high:
         middle = (low + high + 1) // 2
-        if nodes[middle] <= distance:
+        if condition[nodes + middle] <= distance:
             low = middle
         else:
             high = middle - 1

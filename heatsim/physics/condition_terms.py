@@ -39,7 +39,8 @@ def time_functions(condition: Condition) -> Functions:
         case Temperature():
             return Functions(film=Constant(1.0), ambient=condition.value)
         case Flux():
-            return Functions(flux=condition.value)
+            # A power, whose area is not known yet, as if the area were 1 m².
+            return Functions(flux=condition.value or condition.power or NOTHING)
         case Convection():
             return Functions(
                 film=condition.coefficient,

@@ -179,8 +179,9 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
             for of, first, last in zip(along, (first_u, first_v), (last_u, last_v), strict=True)
         )
         areas.append(float(parts_v @ own @ parts_u) * grid.cell_volume / grid.spacing[axis])
+    plane = (index - (side > 0)) % grid.cells[axis]
     return Sheet(
-        *(axis, (index - (side > 0)) % grid.cells[axis], side, tuple(numbers), (u, v), conductance, resistance, capacity),
+        *(axis, plane, side, tuple(numbers), (u, v), conductance, resistance, capacity),
         covered=_cells_of(layers, grid) & own,
         areas=tuple(areas),
     )

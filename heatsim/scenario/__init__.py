@@ -34,7 +34,7 @@ from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.surfacefunction import SurfaceFormula
 from heatsim.scenario.time import ADAPTIVE, Time
-from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
 __all__ = [
     "ADAPTIVE",
@@ -74,6 +74,7 @@ __all__ = [
     "Shape",
     "Solver",
     "Source",
+    "SpaceFormula",
     "Sphere",
     "Stl",
     "Surface",

@@ -64,15 +64,16 @@ def read_surface_value(value: object, quantity: Quantity, folder: Path) -> TimeF
         ValidationError: mistakes inside a table, each at its key.
     """
     if not isinstance(value, str) or units.split(value) is not None:
-        return read_time_function(value, quantity, folder)
+        return read_time_function(value, quantity, folder, in_space=True)
     try:
-        expression = Expression(value, ("t", SURFACE, AMBIENT))
+        expression = Expression(value, ("x", "y", "z", "t", SURFACE, AMBIENT))
     except ValueError as error:
-        allowed = "as an expression in t (in s), or in T and Tamb (in K)"
+        allowed = "as an expression in x, y, z (in m) and t (in s), or in T and Tamb (in K)"
         raise ValueError(f"got {show(value)}; {error}; {quantity.expected}, or {allowed}") from None
     if not expression.used & {SURFACE, AMBIENT}:
-        return read_time_function(value, quantity, folder)
-    if "t" in expression.used:
-        message = "an expression in T and Tamb cannot have t too; let the ambient temperature change in time"
+        return read_time_function(value, quantity, folder, in_space=True)
+    others = sorted(expression.used - {SURFACE, AMBIENT})
+    if others:
+        message = f"an expression in T and Tamb cannot have {others[0]} too; the ambient temperature may change in time"
         raise ValueError(f"got {show(value)}; {message}")
     return SurfaceFormula(Expression(value, (SURFACE, AMBIENT)))

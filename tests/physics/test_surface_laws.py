@@ -136,7 +136,8 @@ def test_a_law_is_written_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("coefficient", "parts"),
     [
-        ("5*abs(T - 300)*t", ["cannot have t too", "let the ambient temperature change"]),
+        ("5*abs(T - 300)*t", ["cannot have t too", "the ambient temperature may change"]),
+        ("5*abs(T - 300)*x", ["cannot have x too"]),
         ("5*abs(Ts - 300)", ['"Ts" is not known', "T, Tamb"]),
         ("5*abs(T - 300", ["cannot be read", "in T and Tamb (in K)"]),
     ],
@@ -146,6 +147,11 @@ def test_expressions_that_cannot_be_read_are_refused(coefficient: str, parts: li
         parse(tomllib.loads(BLOCK + FACES.replace(NATURAL, coefficient)), "case.toml")
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_values_in_space_beside_a_law_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"boundaries.default.ambient.*cannot stand beside one in T"):
+        parse(tomllib.loads(BLOCK + FACES.replace("300.0", '"300 + x"')), "case.toml")
 
 
 def test_values_that_are_impossible_at_the_ambient_temperature_are_refused() -> None:

@@ -15,9 +15,8 @@ NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
+from heatsim.kernels.cpu import composite_cells, composite_faces, linked_functions, march, plan, rows, surface_rises
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense, sum_varying
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
@@ -42,11 +41,14 @@ from heatsim.numba_cache import kept
 from heatsim.physics import mixed_cells, surface_balance
 
 _OTHER_SOURCES = source_key(
-    (rows, march, plan, surface_rises, composite_cells, composite_faces, mixed_cells, surface_balance)
+    (
+        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces),
+        *(mixed_cells, surface_balance),
+    )
 )
 
 
-@njit(inline="always")
+@compiled
 def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     _sum_runs(plan, step, rows, T)
@@ -68,7 +70,7 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     )
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
     neighbours = around(plan, rows)
-    row = 0
+    row = np.int64(0)
     while row < rows.size:
         dense = ints_at(plan.dense_of)[first_row + row]
         if dense >= 0:
@@ -118,7 +120,7 @@ def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int
             add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
 
 
-@njit(inline="always")
+@compiled
 def _moved(neighbours: Any, by: int) -> Any:
     """The neighbours of a cell further on."""
     below, south, here, north, above = neighbours

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from heatsim import benchmark as benchmarks
 from heatsim import device
-from heatsim.benchmark import Measurement, benchmark, benchmark_reductions, check, stopwatch
+from heatsim.benchmark import Measurement, benchmark, benchmark_primers, benchmark_reductions, check, stopwatch
 from heatsim.benchmark.stopwatch import KernelTiming, TimedWork
 from heatsim.cli import main
 from heatsim.errors import CapacityError, DeviceError, InputError
-from heatsim.kernels import autotune, cuda_graphs, launch
+from heatsim.kernels import autotune, compiled, cuda_graphs, launch
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.ensemble import launches
-from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels.primers.primers import PRIMERS, Primer
+from heatsim.kernels.reductions import fused
 from heatsim.kernels.reductions.ladder import LADDER, Rung
 
 CELLS = (6, 5, 4)
@@ -466,6 +467,75 @@ def test_reductions_that_cannot_be_measured_are_refused(
 ) -> None:
     assert main(["bench", "--reductions", *words]) == 2
     assert complaint in capsys.readouterr().err
+
+
+PRIMER_KEYS = {"name", "GBps", "fraction", "milliseconds", "over_cpu", "over_cpu_with_copies", "error"}
+
+
+def bench_primers(monkeypatch: pytest.MonkeyPatch, path: Path) -> int:
+    gpu, choose = host_device(), device.choose
+    monkeypatch.setattr(device, "choose", lambda requested: gpu if requested == "cuda" else choose(requested))
+    monkeypatch.setattr(compiled, "function", function_on_host)
+    words = ["--primers", "--cells", "36", "--repeats", "5", "--precision", "float32", "--json", str(path)]
+    return main(["bench", *words])
+
+
+def test_primers_are_verified_and_put_beside_the_copy_and_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "primers.json"
+    assert bench_primers(monkeypatch, path) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for text in (*(rung.name for primer in PRIMERS for rung in primer.rungs), "generate", "to the GPU", "36 × 36"):
+        assert text in out
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert [one["shape"] for one in found] == [[1296], [36, 36]]
+    for one in found:
+        assert one["milliseconds"].keys() == {"generate", "to the GPU", "to the host", "CPU"}
+        for result in one["kernels"]:
+            assert result.keys() >= PRIMER_KEYS
+            assert isclose(result["GBps"], 2 * 1296 * 4 / result["milliseconds"] / 1e6)
+            assert isclose(result["over_cpu"], one["milliseconds"]["CPU"] / result["milliseconds"])
+            assert result["over_cpu_with_copies"] < result["over_cpu"]
+
+
+def test_a_wrong_primer_is_reported_and_not_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kernels of another radius than that of the oracle."""
+    macros = Primer.macros
+    monkeypatch.setattr(
+        Primer,
+        "macros",
+        lambda *arguments: {name: 2 if name == "RADIUS" else value for name, value in macros(*arguments).items()},
+    )
+    assert bench_primers(monkeypatch, tmp_path / "primers.json") == 1
+    out, err = capsys.readouterr()
+    assert "L1 naive is wrong" in out
+    assert "wrong primers, which were not timed: L1 naive in float32, L2 tiled in float32, L3 vectors" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--device", "cpu"], "--primers measures kernels of a GPU"),
+        (["--cells", "40", "30", "20"], "--primers takes one number"),
+        (["--plot", "roofline.png"], "leave out --kernel, --energy and --plot"),
+        (["--reductions"], "--reductions and --primers exclude each other"),
+    ],
+)
+def test_primers_that_cannot_be_measured_are_refused(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--primers", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_benched_with_every_primer() -> None:
+    for found in benchmark_primers((200,), repeats=5):
+        assert [result.error for result in found.kernels] == [None] * len(found.kernels)
 
 
 @pytest.mark.gpu

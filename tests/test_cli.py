@@ -38,7 +38,7 @@ def test_the_short_form_runs_a_scenario_and_says_where_everything_is(tmp_path: P
     target = tmp_path / "outputs" / "slab"
     assert (code, err) == (0, "")
     names = {path.name for path in target.iterdir()}
-    assert names == WRITTEN | {folder.FIGURES}
+    assert names == WRITTEN | {folder.FIGURES, folder.REPORT}
     assert list((target / folder.FIGURES).glob("*.png"))
     assert "Every kind of face" in out
     for name in names - {folder.FIGURES}:
@@ -49,7 +49,8 @@ def test_the_short_form_runs_a_scenario_and_says_where_everything_is(tmp_path: P
         picture.unlink()
     code, out, err = runs.command("render", target)
     assert (code, err) == (0, "")
-    assert sorted(map(Path, out.splitlines())) == pictures == sorted((target / folder.FIGURES).iterdir())
+    assert sorted((target / folder.FIGURES).iterdir()) == pictures
+    assert sorted(map(Path, out.splitlines())) == [*pictures, target / folder.REPORT]
 
     code, out, err = runs.command("export", target, "--format", "pvd")
     assert (code, err) == (0, "")

@@ -41,7 +41,7 @@ LAYERS = (
 ONLY = {
     "storage": {"errors", "grid", "temperature_units"},
     "render": {"errors", "grid", "scenario", "storage", "temperature_units"},
-    "report": {"errors", "grid", "storage", "temperature_units"},
+    "report": {"errors", "version", "grid", "storage", "temperature_units", "render"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),

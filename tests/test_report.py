@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from run_folders import write_run
+from run_folders import write_run, write_table
 
 from heatsim.errors import FolderError
 from heatsim.grid import Grid
@@ -33,7 +33,7 @@ GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 def show(folder: Path, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width)
     console.print(summarise(folder))
-    text = console.file.getvalue()
+    text = console.file.getvalue().replace("\N{NO-BREAK SPACE}", " ")
     assert max(map(len, text.splitlines())) <= width
     return text
 
@@ -59,9 +59,9 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
     assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
-    assert ["stored", "-1234.5"] in lines
+    assert ["stored,", "the", "sum", "-1234.5"] in lines
     assert ["through", "x_min", "-1234.5"] in lines
-    assert "x_max" not in text
+    assert "through x_max" not in text
     assert "(bound 1e-08 J: closed)" in text
 
 
@@ -98,3 +98,24 @@ def test_an_unfinished_run_has_no_report(tmp_path: Path) -> None:
     (folder / "summary.json").unlink()
     with pytest.raises(FolderError, match="resume"):
         summarise(folder)
+
+
+def test_no_number_is_broken_at_any_width(tmp_path: Path) -> None:
+    names = ["a probe with a long name of many words", "b"]
+    folder = write_run(tmp_path / "run", GRID, probes=names, **SUMMARY)
+    rows = [[0.0, -1234567.25, 98765.4321], [1.0, 1234567.25, 12345.6789]]
+    write_table(folder / "probes.csv", ["time (s)", *(f"{name} (K)" for name in names)], rows)
+    for width in (80, 60, 40):
+        words = show(folder, width).split()
+        for number in ("-1234567", "1234567", "98765.43", "0.4000", "3.0e-07", "-1234.5", "24,000"):
+            assert number in words, (number, width)
+
+
+def test_points_of_a_line_share_a_row(tmp_path: Path) -> None:
+    line = "line = { from = [0.0, 0.0, 0.0], to = [1.0, 0.0, 0.0], count = 3 }"
+    folder = write_run(tmp_path / "run", GRID, probes=["across[0]", "across[1]", "across[2]", "alone"])
+    (folder / "scenario.toml").write_text(f'title = "line"\n[[probes]]\nname = "across"\n{line}\n')
+    lines = [row.split() for row in show(folder).splitlines()]
+    assert ["across", "(3", "points)", "350", "347…349", "347", "350"] in lines
+    assert any(row[:1] == ["alone"] for row in lines)
+    assert not any("across[0]" in row for row in lines)

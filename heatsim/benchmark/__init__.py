@@ -8,6 +8,7 @@ from pathlib import Path
 from heatsim import device as devices
 from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
 from heatsim.benchmark.measure import AUTO, measure
+from heatsim.benchmark.primers import PrimerMeasurement, measure_primers
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 from heatsim.device import Device
@@ -20,10 +21,12 @@ __all__ = [
     "EnsembleMeasurement",
     "KernelResult",
     "Measurement",
+    "PrimerMeasurement",
     "ReductionMeasurement",
     "StageTimings",
     "benchmark",
     "benchmark_ensembles",
+    "benchmark_primers",
     "benchmark_reductions",
     "check_writable",
     "to_json",
@@ -31,6 +34,7 @@ __all__ = [
 
 FEWEST_REPEATS = 5
 _EDGE = {"cuda": 512, "cpu": 256}
+_IMAGE_EDGE = 8192
 _PRECISIONS = ("float32", "float64")
 
 
@@ -97,6 +101,36 @@ def benchmark_reductions(
     return [measure_reductions(gpu, grid_cells, precision, repeats, say) for precision in precisions]
 
 
+def benchmark_primers(
+    cells: Sequence[int] | None = None,
+    precisions: Sequence[str] = _PRECISIONS,
+    device: str = "auto",
+    repeats: int = 7,
+    say: Callable[[str], None] = lambda doing: None,
+) -> list[PrimerMeasurement]:
+    """Verify and measure the primers on a GPU: a moving sum along a line and the smoothing of an image.
+
+    Args:
+        cells: one number, the pixels along either axis of the image; None for 8,192. The line has as many values.
+        precisions: "float32", "float64" or both.
+        device: "auto" or "cuda".
+        repeats: repeats of each measurement, at least 5.
+        say: called with a text before each part of the work.
+
+    Raises:
+        InputError: more than one number of cells, or too few repeats.
+        DeviceError: no GPU.
+        CapacityError: the arrays do not fit in memory; nothing has been allocated.
+    """
+    _check_repeats(repeats)
+    if cells is not None and (len(cells) != 1 or cells[0] < 1):
+        raise InputError(f"--cells {' '.join(map(str, cells))}: --primers takes one number, at least 1")
+    if device == "cpu":
+        raise DeviceError('--primers measures kernels of a GPU; use device "cuda" or "auto"')
+    gpu, edge = devices.choose("cuda"), _IMAGE_EDGE if cells is None else cells[0]
+    return [found for precision in precisions for found in measure_primers(gpu, edge, precision, repeats, say)]
+
+
 def benchmark_ensembles(
     cells: Sequence[int] | None,
     members: int,
@@ -144,9 +178,9 @@ def benchmark_ensembles(
 
 
 def to_json(
-    measurements: Sequence[Measurement] | Sequence[ReductionMeasurement] | Sequence[EnsembleMeasurement],
+    measurements: Sequence[Measurement | ReductionMeasurement | PrimerMeasurement | EnsembleMeasurement],
 ) -> str:
-    """JSON text: a list with one object for each precision; numbers in the shortest form that reads back exactly."""
+    """JSON text: a list with one object for each measurement; numbers in the shortest form that reads back exactly."""
     return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
 
 

@@ -19,7 +19,8 @@ from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
-from heatsim.kernels.reductions import compiled, fused
+from heatsim.kernels import compiled
+from heatsim.kernels.reductions import fused
 from heatsim.kernels.reductions.fused import STATISTICS, Pass, Statistics
 from heatsim.kernels.reductions.ladder import LADDER, Summing
 from heatsim.run.capacity import size

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from heatsim.benchmark.ensembles import EnsembleMeasurement
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
+from heatsim.benchmark.primers import PrimerMeasurement
 from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 
@@ -59,6 +60,34 @@ def describe_reductions(measurement: ReductionMeasurement) -> "Group":
     faults = [
         Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.reductions if result.error
     ]
+    return Group(heading, table, *faults)
+
+
+def describe_primers(measurement: PrimerMeasurement) -> "Group":
+    """The kernels of a primer, and the stages of the whole computation, within 80 columns."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shape, ms = " × ".join(f"{n:,}" for n in measurement.shape), measurement.milliseconds
+    heading = Text.assemble(
+        (f"{measurement.device}, {measurement.precision}, {measurement.primer}, {shape}", "bold"),
+        f"\ngenerate {ms['generate']:,.4g} ms, to the GPU {ms['to the GPU']:,.4g} ms, to the host "
+        f"{ms['to the host']:,.4g} ms; on {measurement.cores} CPU threads {ms['CPU']:,.4g} ms",
+        f"\ncopy {measurement.copy_GBps:,.4g} GB/s; median of {measurement.repeats} repeats",
+    )
+    table = _new_table("kernel", "GB/s", "of the\ncopy", "ms", "spread", "regs", "× CPU", "× CPU,\nwith copies")
+    for result in measurement.kernels:
+        numbers = (
+            (result.GBps, ",.4g"),
+            (result.fraction, ".3f"),
+            (result.milliseconds, ",.4g"),
+            (result.spread, ".1%"),
+            (result.registers, "d"),
+            (result.over_cpu, ",.3g"),
+            (result.over_cpu_with_copies, ",.2g"),
+        )
+        table.add_row(result.name, *(("failed", *("",) * 6) if result.error else _formatted(numbers)))
+    faults = [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
     return Group(heading, table, *faults)
 
 

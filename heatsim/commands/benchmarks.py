@@ -35,6 +35,12 @@ Reductions = Annotated[
     bool,
     Parameter(help="Instead, measure sums over a field on a GPU: the textbook ladder and the fused pass.", negative=""),
 ]
+Primers = Annotated[
+    bool,
+    Parameter(
+        help="Instead, measure two small stencils on a GPU: a moving sum, the smoothing of an image.", negative=""
+    ),
+]
 Members = Annotated[
     int | None,
     Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
@@ -55,6 +61,7 @@ def bench(
     repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = _REPEATS,
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Reductions = False,
+    primers: Primers = False,
     members: Members = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     plot: Annotated[
@@ -73,17 +80,19 @@ def bench(
             check_writable(path)
     if methods:
         kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
-        kernel_only["--repeats"] = repeats != _REPEATS
+        kernel_only |= {"--primers": primers, "--repeats": repeats != _REPEATS}
         return bench_methods(scenario, overrides, patience, device, kernel, precision, json, plot, kernel_only)
     if scenario is not None or overrides or patience is not None:
         raise InputError("a scenario, --set and --patience are for --methods: add --methods, or leave them out")
     precisions = (precision,) if precision else ("float32", "float64")
-    if reductions:
+    if reductions or primers:
+        one = "--reductions" if reductions else "--primers"
         if kernel or energy or plot is not None:
-            raise InputError("--reductions measures no kernels: leave out --kernel, --energy and --plot")
-        if members is not None:
-            raise InputError("--reductions and --members exclude each other")
-        return _bench_reductions(cells, precisions, device, repeats, json)
+            raise InputError(f"{one} measures no kernels of steps: leave out --kernel, --energy and --plot")
+        if members is not None or (reductions and primers):
+            raise InputError(f"{one} and {'--members' if members is not None else '--primers'} exclude each other")
+        bench_these = _bench_reductions if reductions else _bench_primers
+        return bench_these(cells, precisions, device, repeats, json)
     if members is not None:
         if plot is not None:
             raise InputError("--members draws no roofline: leave out --plot")
@@ -108,6 +117,20 @@ def _bench_reductions(
         measurements = benchmark_reductions(cells, precisions, device, repeats, say=status.update)
     _print_and_save(measurements, describe_reductions, json)
     return _exit_code("reductions", [(found, found.reductions) for found in measurements])
+
+
+def _bench_primers(
+    cells: tuple[int, ...] | None, precisions: Sequence[str], device: str, repeats: int, json: Path | None
+) -> int:
+    from rich.console import Console
+
+    from heatsim.benchmark import benchmark_primers
+    from heatsim.benchmark.table import describe_primers
+
+    with Console(stderr=True).status("…") as status:
+        measurements = benchmark_primers(cells, precisions, device, repeats, say=status.update)
+    _print_and_save(measurements, describe_primers, json)
+    return _exit_code("primers", [(found, found.kernels) for found in measurements])
 
 
 def _bench_ensembles(

@@ -8,10 +8,20 @@ from heatsim.commands.options import Folder
 
 
 def render(folder: Folder, /) -> int:
-    """Draw pictures of a run's output into its folder figures/."""
+    """Draw pictures of a run's output into its folder figures/, and write its report.html."""
+    from heatsim.errors import FolderError, InputError
     from heatsim.render import render
+    from heatsim.report.page import write_report
 
-    for path in render(folder):
+    try:
+        drawn = render(folder)
+    except FolderError:
+        raise
+    except InputError:
+        # Views in space are missing; the report has all other pictures.
+        write_report(folder)
+        raise
+    for path in (*drawn, write_report(folder)):
         print(path)
     return 0
 

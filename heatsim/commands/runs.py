@@ -108,13 +108,23 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     simulation.run(progress=not quiet)
     for warning in simulation.warnings[shown:]:
         warn(warning)
-    try:
-        draw()
-    except HeatsimError as error:
-        from heatsim.storage.folder import FIGURES
-
-        some = any((simulation.folder / FIGURES).glob("*.png"))
-        warn(f"{'not all' if some else 'no'} pictures: {error}")
+    if simulation.plan.problem.scenario.output.figures:
+        _show(simulation.folder, draw)
     if not quiet:
         show_table(summarise(simulation.folder))
     return 0
+
+
+def _show(folder: Path, draw: Callable[[], object]) -> None:
+    """Draw the pictures of a finished run and write its report; what fails becomes a warning."""
+    from heatsim.report.page import write_report
+    from heatsim.storage.folder import FIGURES
+
+    try:
+        draw()
+    except HeatsimError as error:
+        warn(f"{'not all' if any((folder / FIGURES).glob('*.png')) else 'no'} pictures: {error}")
+    try:
+        write_report(folder)
+    except HeatsimError as error:
+        warn(f"no report: {error}")

@@ -17,7 +17,8 @@ def study(
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
     workers: Annotated[
-        int | None, Parameter(help="Processes on this machine. Default: one per GPU, or one per core without GPUs.")
+        int | None,
+        Parameter(help="Processes on this machine. Default: up to four per GPU, else one per core."),
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
     extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,

@@ -34,6 +34,9 @@ class FaceAreas:
         return np.where(self.faces[place] == faces, self.areas[place], 0.0)
 
 
+NO_AREAS = FaceAreas(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
 def between(
     grid: Grid, material: NDArray[np.uint8], wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
 ) -> Indices:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, voxel_areas
+from heatsim.physics import cell_faces, layer_types, voxel_areas
 from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.cell_types import (
     CELL_TYPE,
@@ -19,6 +19,7 @@ from heatsim.physics.cell_types import (
     TooManyCellTypesError,
     planes_at_once,
 )
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, find_weighted
 
 Contacts = Mapping[frozenset[int], float]
@@ -34,6 +35,7 @@ def build(
     periodic: tuple[bool, bool, bool] = (False, False, False),
     exposed: bool = False,
     surfaces: FaceAreas | None = None,
+    layering: Layering = NO_LAYERS,
 ) -> CellTypes:
     """The cell types of a body.
 
@@ -46,25 +48,34 @@ def build(
         periodic: which axes wrap.
         exposed: whether void surfaces let heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
+        layering: what layers change.
 
     Raises:
         TooManyCellTypesError: there are more than 127 cell types.
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts = contacts or {}
-    cells, types, counts = _in_order(grid, *_map(grid, len(palette), material, heated, void), void)
+    mapped, kinds = _map(grid, len(palette), material, heated, void)
+    if len(layering.cells):
+        mapped, kinds = layer_types.add(grid, palette, mapped, kinds, layering)
+    cells, types, counts = _in_order(grid, mapped, kinds, void, keep_map=len(layering.cells) > 0)
     surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
         if material is not None:
             if surfaces is None:
                 faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
                 surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            surfaces_of_cells = find_weighted(grid, surfaces, material, void)
             areas = cell_faces.total_areas(grid, surfaces, material)
+            surfaces_of_cells = find_weighted(grid, surfaces, material, void, layering)
+        elif len(layering.cells):
+            surfaces_of_cells = find_weighted(grid, cell_faces.NO_AREAS, cells[:0], void, layering)
         _mark_interior(cells, periodic)
+        if len(layering.cells):
+            cells.reshape(-1)[surfaces_of_cells.cells] &= CELL_TYPE
 
-    half = np.ascontiguousarray(np.array([_half(grid, palette[cell_type.material]) for cell_type in types]).T)
-    resistance = _resistances(types, contacts)
+    halves = [cell_type.half or layer_types.half(grid, palette[cell_type.material]) for cell_type in types]
+    half = np.ascontiguousarray(np.array(halves).T)
+    resistance = resistances([cell_type.material for cell_type in types], contacts)
     return CellTypes(
         grid=grid,
         palette=tuple(palette),
@@ -73,11 +84,12 @@ def build(
         counts=counts,
         link=1.0 / (half[:, :, None] + resistance + half[:, None, :]),
         half=half,
-        heat_capacity=np.array([palette[cell_type.material].heat_capacity for cell_type in types]),
+        heat_capacity=np.array([palette[one.material].heat_capacity + one.added for one in types]),
         resistance=resistance,
         void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
         weighted_surfaces=surfaces_of_cells,
         surface_areas=areas,
+        layering=layering,
     )
 
 
@@ -143,11 +155,12 @@ def _heat(
 
 
 def _in_order(
-    grid: Grid, cells: NDArray[np.uint8], types: Sequence[CellType], void: int | None
+    grid: Grid, cells: NDArray[np.uint8], types: Sequence[CellType], void: int | None, keep_map: bool = False
 ) -> tuple[NDArray[np.uint8], tuple[CellType, ...], NDArray[np.int64]]:
     """The map, the types and the cells of each type; types without cells are left out, the others sorted.
 
-    Types without sources come first, then void, then types with sources. If one type is left, the map is empty.
+    Types without sources come first, then void, then types with sources. If one type is left, the map is empty; with
+    ``keep_map`` the type stands twice instead, because links have weights only in bodies of several types.
     """
     if not cells.size:
         return cells, (types[0],), np.array([grid.cell_count], dtype=np.int64)
@@ -161,6 +174,8 @@ def _in_order(
             f"{len(order)} combinations of materials and sources; at most {MAXIMUM_CELL_TYPES} are allowed"
         )
     found, counts = tuple(types[number] for number in order), counts[order].astype(np.int64)
+    if len(order) == 1 and keep_map:
+        return np.zeros_like(cells), found * 2, np.append(counts, 0)
     if len(order) == 1:
         return np.zeros((0, 0, 0), dtype=np.uint8), found, counts
     lookup = np.zeros(len(types), dtype=np.uint8)
@@ -168,18 +183,11 @@ def _in_order(
     return lookup[cells], found, counts
 
 
-def _half(grid: Grid, substance: Substance) -> list[float]:
-    """d/2k in m² K/W along x, y, z; infinite for void."""
-    if substance.conductivity is None:
-        return [np.inf] * 3
-    return [d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True)]
-
-
-def _resistances(types: Sequence[CellType], contacts: Contacts) -> Array:
-    """Contact resistances in m² K/W between types, shape (types, types)."""
-    resistance = np.zeros((len(types), len(types)))
+def resistances(materials: Sequence[int], contacts: Contacts) -> Array:
+    """Contact resistances in m² K/W between things of these materials, shape (things, things)."""
+    resistance = np.zeros((len(materials), len(materials)))
     for a, b in np.ndindex(*resistance.shape):
-        resistance[a, b] = contacts.get(frozenset((types[a].material, types[b].material)), 0.0)
+        resistance[a, b] = contacts.get(frozenset((materials[a], materials[b])), 0.0)
     return resistance
 
 

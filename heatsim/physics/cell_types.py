@@ -1,8 +1,8 @@
 """Cell types, and the conductances between cells.
 
-A cell type is a material together with the sources that heat it. The conductance between the centres of two neighbours
-is that of two half cells in series, with the contact resistance R between them (Incropera, *Fundamentals of Heat and
-Mass Transfer*, §3.1.4), so that the interface of a composite wall is exact:
+A cell type is a material together with the sources that heat it and what layers add to it. The conductance between the
+centres of two neighbours is that of two half cells in series, with the contact resistance R between them (Incropera,
+*Fundamentals of Heat and Mass Transfer*, §3.1.4), so that the interface of a composite wall is exact:
 
     link = 1 / (d/2k_a + R + d/2k_b)    W/(m² K)
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.enthalpy import EnthalpyTable, constant
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces
 
 Array = NDArray[np.float64]
@@ -58,10 +59,19 @@ VOID = Substance("void", None, 0.0)
 
 @dataclass(frozen=True)
 class CellType:
-    """A material (index in the palette) and the sources that heat it (indices in the list of sources)."""
+    """What the cells of a type have in common.
+
+    Attributes:
+        material: index in the palette.
+        sources: those that heat it, as indices in the list of sources.
+        added: heat capacity that layers add, in J/(m³ K).
+        half: resistance between node and surface along x, y, z in m² K/W, where layers change it; else None.
+    """
 
     material: int
     sources: tuple[int, ...] = ()
+    added: float = 0.0
+    half: tuple[float, float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +86,13 @@ class CellTypes:
             shape (nz, ny, nx), empty if there is one type.
         counts: the number of cells of each type.
         link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, types, types).
-        half: d/2k in m² K/W, infinite for void; shape (3, types).
+        half: d/2k in m² K/W, infinite for void; between node and surface for types with layers; shape (3, types).
         heat_capacity: in J/(m³ K), 0 for void; shape (types,).
         resistance: contact resistances in m² K/W, shape (types, types).
         void: the index of void among the cell types; None if there is no void.
         weighted_surfaces: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
+        layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
     """
 
     grid: Grid
@@ -96,6 +107,7 @@ class CellTypes:
     void: int | None = None
     weighted_surfaces: WeightedSurfaces = NO_WEIGHTED_SURFACES
     surface_areas: Mapping[frozenset[int], float] = field(default_factory=dict)
+    layering: Layering = NO_LAYERS
 
     @property
     def uniform(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.enthalpy import EnthalpyTable
-from heatsim.physics.link_weights import link_factor
+from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import AMBIENT, FREE, surface_rise
 
@@ -46,16 +46,16 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
         inner = np.moveaxis(passed, along, 0)
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
-        ratios = [np.moveaxis(_area_ratios(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        inner[1:n] = _passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), ratios[1][:-1])
+        weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
+        inner[1:n] = _passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1])
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], cell_type[-side]
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
                 other = problem.materials.types_of(place) if axis == 2 else cell_type[side - 1]
-                ratio = ratios[side][-side]
-                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), ratio)
+                weight = weights[side][-side]
+                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), weight)
                 inner[-side] = between if side == 0 else -between
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
@@ -64,25 +64,27 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
     return flux
 
 
-def _area_ratios(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
-    """Ratio of smooth to voxel area of contacts towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx)."""
+def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
+    """Weights of links towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx).
+
+    If materials vary with temperature, the ratio of smooth to voxel area of contacts; else the factor of the link.
+    """
     nx, ny, _ = problem.grid.cells
-    ratios = np.ones((last - first, ny, nx))
+    weights = np.ones((last - first, ny, nx))
     surfaces = problem.materials.weighted_surfaces
     if surfaces.contacts:
         here = slice(*np.searchsorted(surfaces.cells, (first * ny * nx, last * ny * nx)))
-        ratios.reshape(-1)[surfaces.cells[here] - first * ny * nx] = surfaces.area[here, direction]
-    return ratios
+        found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
+        weights.reshape(-1)[surfaces.cells[here] - first * ny * nx] = found[here, direction]
+    return weights
 
 
-def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: Array) -> Array:
-    """Heat flux from a cell to its neighbour in W/m²; ``ratio``: smooth area of the contact / area of the face."""
+def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array) -> Array:
+    """Heat flux from a cell to its neighbour in W/m²; ``weight``: from :func:`_weights`."""
     (type_a, T_a), (type_b, T_b) = one, other
     materials = problem.materials
     if not materials.varies:
-        return np.asarray(
-            materials.link[axis, type_a, type_b] * link_factor(materials, axis, type_a, type_b, ratio) * (T_a - T_b)
-        )
+        return np.asarray(materials.link[axis, type_a, type_b] * weight * (T_a - T_b))
     material = np.array([cell_type.material for cell_type in materials.types])
     potentials = (
         materials.by_enthalpy(EnthalpyTable.potential_at, cell_type, T - problem.reference)
@@ -96,7 +98,7 @@ def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, ratio: A
     within = materials.link[axis, type_a, type_b] * (next(potentials) - next(potentials))
     resistance = materials.resistance[type_a, type_b]
     with np.errstate(divide="ignore", invalid="ignore"):
-        contact = np.where(resistance > 0.0, resistance / ratio, 0.0)
+        contact = np.where(resistance > 0.0, resistance / weight, 0.0)
     between = (T_a - T_b) / (half_a + contact + half_b)
     return np.asarray(np.where(material[type_a] == material[type_b], within, between))
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, paint
 from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
 
@@ -24,20 +25,25 @@ class InitialField:
         scenario: the scenario.
         lowest, highest: its range in K.
         owner: the region of each cell, as in ``Parts``; None if no region has an initial temperature.
+        layering: what layers change; an expression counts at the nodes of their cells.
     """
 
     scenario: Scenario
     lowest: float
     highest: float
     owner: NDArray[np.uint8] | None = None
+    layering: Layering = NO_LAYERS
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario, parts: Parts | None = None) -> "InitialField":
+    def from_scenario(
+        cls, scenario: Scenario, parts: Parts | None = None, layering: Layering = NO_LAYERS
+    ) -> "InitialField":
         """Check the whole field and find its range.
 
         Args:
             scenario: the scenario.
             parts: its painted regions; None to paint them if needed.
+            layering: what layers change.
 
         Raises:
             ScenarioError: a value is not finite or below 0 K; the message names the cell.
@@ -48,10 +54,10 @@ class InitialField:
             owner = (parts or paint(scenario)).owner
         temperature = scenario.initial.temperature
         alike = owner is None and isinstance(temperature, float)
-        for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else _slabs(scenario, owner):
+        for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else _slabs(scenario, owner, layering):
             _check(scenario, z, slab)
             lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return cls(scenario, lowest, highest, owner)
+        return cls(scenario, lowest, highest, owner, layering)
 
     @property
     def uniform(self) -> bool:
@@ -65,10 +71,10 @@ class InitialField:
 
     def slabs(self) -> Iterator[tuple[int, Array]]:
         """The whole grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx))."""
-        return _slabs(self.scenario, self.owner)
+        return _slabs(self.scenario, self.owner, self.layering)
 
 
-def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None) -> Iterator[tuple[int, Array]]:
+def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None, layering: Layering) -> Iterator[tuple[int, Array]]:
     grid, temperature = scenario.grid, scenario.initial.temperature
     nz, ny, nx = grid.shape
     planes = max(1, _CELLS_PER_SLAB // (nx * ny))
@@ -85,6 +91,9 @@ def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None) -> Iterator[tupl
             slab = np.broadcast_to(
                 temperature.evaluate(x=x[None, None, :], y=y[None, :, None], z=z[first:last, None, None]), shape
             )
+            if len(layering.cells):
+                slab = np.array(slab)
+                _set_at_nodes(slab, temperature, scenario, layering, first * ny * nx)
         else:
             slab = np.full(shape, temperature)
         if owner is not None:
@@ -93,6 +102,16 @@ def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None) -> Iterator[tupl
                 if region.initial_temperature is not None:
                     slab[owner[first:last] == number] = region.initial_temperature
         yield first, slab
+
+
+def _set_at_nodes(slab: Array, temperature: Expression, scenario: Scenario, layering: Layering, start: int) -> None:
+    """Set the temperatures of cells with layers; ``start`` is the index of the slab's first cell."""
+    grid = scenario.grid
+    here = slice(*np.searchsorted(layering.cells, (start, start + slab.size)))
+    cells, node = layering.cells[here], layering.node[here]
+    index = np.unravel_index(cells, grid.shape)[::-1]
+    x, y, z = (grid.centres(axis)[index[axis]] + node[:, axis] * grid.spacing[axis] / 2.0 for axis in range(3))
+    slab.reshape(-1)[cells - start] = temperature.evaluate(x=x, y=y, z=z)
 
 
 def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:

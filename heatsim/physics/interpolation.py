@@ -20,7 +20,8 @@ The last half cell before a face lies between the outermost centre and the tempe
          |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
          0     ½    1   3/2
 
-Void has no temperature: the half cell before a void surface has the temperature of its centre.
+Void has no temperature: the half cell before a void surface has the temperature of its centre. A cell with a layer has
+its node on the plane of the layer, so the resistances begin there.
 """
 
 from collections.abc import Sequence
@@ -31,9 +32,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.layer_types import half
+from heatsim.physics.positions import Position, cell_at, locate
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import BETWEEN
 from heatsim.physics.shapes import holds
@@ -41,37 +43,6 @@ from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperature
 
 Array = NDArray[np.float64]
 Sides = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Position:
-    """The position of a point along one axis.
-
-    Attributes:
-        cells: the two cells whose centres are on both sides; twice the same cell in the half cell before a face.
-        weight: weight of the second value within one material, 0 to 1.
-        face: number of the face whose temperature is the first value; None between two centres.
-    """
-
-    cells: tuple[int, int]
-    weight: float
-    face: int | None
-
-
-def locate(grid: Grid, periodic: bool, axis: int, coordinate: float) -> Position:
-    """The position of a coordinate (m) along an axis of the grid."""
-    n = grid.cells[axis]
-    # In cells from the first centre. Rounding must not move a point on a face out of the domain.
-    s = min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n - 0.5
-    if periodic:
-        lower = int(np.floor(s))
-        return Position((lower % n, (lower + 1) % n), s - lower, None)
-    if s < 0.0:
-        return Position((0, 0), 2.0 * (s + 0.5), 2 * axis)
-    if s > n - 1:
-        return Position((n - 1, n - 1), 2.0 * (n - 0.5 - s), 2 * axis + 1)
-    lower = min(int(s), max(n - 2, 0))
-    return Position((lower, min(lower + 1, n - 1)), s - lower, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +55,8 @@ class _Step:
         share: the weight of the second value; if materials vary with temperature, that within one material.
         side: the side of the interface on which the point lies, 0 or 1.
         cell_types: of the first and the second value.
-        contact: contact resistances in m² K/W between them; None if all cells are of one type.
+        contact: resistances in m² K/W of contacts and layers between them; None if all cells are of one type.
+        nodes: places of both nodes, in half cells from the centres.
     """
 
     axis: int
@@ -93,6 +65,7 @@ class _Step:
     side: NDArray[np.intp]
     cell_types: tuple[NDArray[np.intp], NDArray[np.intp]]
     contact: Array | None
+    nodes: tuple[Array, Array]
 
 
 class _BesideFaces(NamedTuple):
@@ -119,7 +92,10 @@ class Interpolation:
     def __init__(self, problem: HeatProblem, points: Sequence[tuple[float, float, float]]) -> None:
         self._problem = problem
         self._positions = [
-            tuple(locate(problem.grid, wraps, axis, point[axis]) for axis, wraps in enumerate(problem.periodic))
+            tuple(
+                locate(problem.grid, wraps, axis, point[axis], node)
+                for axis, (wraps, node) in enumerate(zip(problem.periodic, _nodes_at(problem, point), strict=True))
+            )
             for point in points
         ]
         cells = np.array([[at.cells for at in positions] for positions in self._positions], dtype=np.int64)
@@ -130,6 +106,8 @@ class Interpolation:
         self._points = list(points)
         self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
         self._cell_types, self._known = _cell_types(problem.materials, self.cells)
+        materials = problem.materials
+        self._half = np.array([half(problem.grid, materials.palette[one.material]) for one in materials.types]).T
         self._sides = np.array(
             [
                 _own_side(problem, point, positions, known)
@@ -180,14 +158,16 @@ class Interpolation:
     def _along_axes(self) -> list[_Step]:
         """The interpolations along x, then y, then z: along the last index of the values each time."""
         known, cell_types, places, steps = self._known, self._cell_types, self._places, []
-        mixed = bool((cell_types != cell_types[:, :1, :1, :1]).any())
+        layering = self._problem.materials.layering
+        mixed = bool((cell_types != cell_types[:, :1, :1, :1]).any()) or len(layering.cells) > 0
         for axis in range(3):
             pair = (cell_types[..., 0], cell_types[..., 1])
             side = self._sides[:, axis].reshape(-1, *[1] * (pair[0].ndim - 1))
             share = self._shares[:, axis].reshape(side.shape)
-            contact = self._contact(axis, pair, places[..., 0]) if mixed else None
+            nodes = (layering.node_of(axis, places[..., 0]), layering.node_of(axis, places[..., 1]))
+            contact = self._contact(axis, pair, (places[..., 0], places[..., 1]), nodes) if mixed else None
             both = None if known.all() else (known[..., 0], known[..., 1])
-            step = _Step(axis, both, share, side, pair, contact)
+            step = _Step(axis, both, share, side, pair, contact, nodes)
             if contact is not None and not self._problem.materials.varies:
                 step = replace(step, share=self._share(step, contact))
             steps.append(step)
@@ -204,14 +184,32 @@ class Interpolation:
         return x, y, z
 
     def _contact(
-        self, axis: int, cell_types: tuple[NDArray[np.intp], NDArray[np.intp]], lower: NDArray[np.int64]
+        self,
+        axis: int,
+        cell_types: tuple[NDArray[np.intp], NDArray[np.intp]],
+        places: tuple[NDArray[np.int64], NDArray[np.int64]],
+        nodes: tuple[Array, Array],
     ) -> Array:
-        """Contact resistances in m² K/W between cells and their upper neighbours along an axis."""
-        materials = self._problem.materials
+        """Resistances in m² K/W of contacts and layers between cells and their upper neighbours along an axis."""
+        materials, (lower, upper) = self._problem.materials, places
         contact = materials.resistance[cell_types]
         ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(contact > 0.0, contact / ratio, 0.0)
+            contact = np.where(contact > 0.0, contact / ratio, 0.0)
+        if not len(materials.layering.cells):
+            return contact
+        # What the link has beyond both half cells; along a layer it has less.
+        link = np.where(lower != upper, materials.layering.link_of(3 * lower + axis), 0.0)
+        own, other = self._half_cells(axis, cell_types, nodes)
+        beyond = 1.0 / np.where(link > 0.0, link, 1.0) - own - other
+        return np.where((link > 0.0) & (beyond > 0.0), beyond, contact)
+
+    def _half_cells(
+        self, axis: int, cell_types: tuple[NDArray[np.intp], NDArray[np.intp]], nodes: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Resistances in m² K/W between each of two nodes and the interface between them."""
+        own, other = (self._half[axis, cell_type] for cell_type in cell_types)
+        return (1.0 - nodes[0]) * own, (1.0 + nodes[1]) * other
 
     def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = ()) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them.
@@ -219,19 +217,31 @@ class Interpolation:
         It depends on their temperatures only if a material varies with temperature.
         """
         materials, cell_types, s = self._problem.materials, step.cell_types, step.share
-        own, other = (materials.half[step.axis, cell_type] for cell_type in cell_types)
+        own, other = (self._half[step.axis, cell_type] for cell_type in cell_types)
         material = np.array([cell_type.material for cell_type in materials.types])
         alike = (material[cell_types[0]] == material[cell_types[1]]) & (contact == 0.0)
+        alike &= (step.nodes[0] == 0.0) & (step.nodes[1] == 0.0)
         if materials.varies:
             own, other = (
-                half / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - self._problem.reference)
-                for half, cell_type, T in zip((own, other), cell_types, temperatures, strict=True)
+                resistance
+                / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - self._problem.reference)
+                for resistance, cell_type, T in zip((own, other), cell_types, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)
-        whole = np.where(resisting, own + contact + other, 1.0)
-        before = 2.0 * np.minimum(s, 0.5) * np.where(resisting, own, 0.0) / whole
-        behind = 1.0 - 2.0 * (1.0 - np.maximum(s, 0.5)) * np.where(resisting, other, 0.0) / whole
+        own, other = np.where(resisting, own, 0.0), np.where(resisting, other, 0.0)
+        whole = (1.0 - step.nodes[0]) * own + contact + (1.0 + step.nodes[1]) * other
+        whole = np.where(resisting & (whole > 0.0), whole, 1.0)
+        before = (2.0 * np.minimum(s, 0.5) - step.nodes[0]) * own / whole
+        behind = 1.0 - (2.0 * (1.0 - np.maximum(s, 0.5)) + step.nodes[1]) * other / whole
         return np.asarray(np.where(alike | ~resisting, s, np.where(step.side == 1, behind, before)))
+
+
+def _nodes_at(problem: HeatProblem, point: tuple[float, float, float]) -> list[float]:
+    """The places of the node of the cell that contains a point, in half cells from the centre along x, y, z."""
+    grid, layering = problem.grid, problem.materials.layering
+    x, y, z = (cell_at(grid, axis, coordinate) for axis, coordinate in enumerate(point))
+    cell = np.array([(z * grid.cells[1] + y) * grid.cells[0] + x], dtype=np.int64)
+    return [float(layering.node_of(axis, cell)[0]) for axis in range(3)]
 
 
 def _cell_types(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -1,8 +1,9 @@
-"""Factors of conductances at contacts and void surfaces, from their smooth areas.
+"""Factors of conductances at contacts and void surfaces, from their smooth areas, and at layers.
 
 A voxel face of area A stands for the part w·A of a smooth surface. There a contact resistance R becomes R/w, and a film
 coefficient h towards void becomes w·h, each in series with the unchanged half cells. At a plane of any direction
-between cells of equal conductivity each face then passes exactly the right heat.
+between cells of equal conductivity each face then passes exactly the right heat. A link that a layer changes has the
+conductance that :mod:`heatsim.physics.layering` finds, as a factor of the link without the layer.
 """
 
 import numpy as np
@@ -24,11 +25,14 @@ def surface_weights(materials: CellTypes) -> Array:
 
     - Void surface: 1/ratio of smooth to voxel area, a factor of the half cell's conductance; 0 if no smooth surface
       belongs to the face.
-    - Contact: the factor of the link; or, if conductivities vary with temperature, 1/ratio, a factor of the resistance.
+    - Contact or layer: the factor of the link; or, if conductivities vary with temperature, 1/ratio, a factor of the
+      contact's resistance.
     """
     surfaces = materials.weighted_surfaces
     own, around = types_around(materials, surfaces.cells)
     contact = materials.resistance[own[:, None], around] > 0.0
+    if len(surfaces.links):
+        contact |= surfaces.links > 0.0
     with np.errstate(divide="ignore"):
         inverse = np.where((surfaces.area == 0.0) & ~contact, 0.0, 1.0 / surfaces.area)
     return np.asarray(inverse if materials.varies else np.where(contact, link_factors(materials), inverse))
@@ -72,4 +76,9 @@ def link_factors(materials: CellTypes) -> Array:
     """:func:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``weighted_surfaces.cells``."""
     surfaces = materials.weighted_surfaces
     own, around = types_around(materials, surfaces.cells)
-    return link_factor(materials, np.arange(6) // 2, own[:, None], around, surfaces.area)
+    factors = link_factor(materials, np.arange(6) // 2, own[:, None], around, surfaces.area)
+    if not len(surfaces.links):
+        return factors
+    plain = materials.link[np.arange(6) // 2, own[:, None], around]
+    layered = surfaces.links > 0.0
+    return np.where(layered, surfaces.links / np.where(layered, plain, 1.0), factors)

@@ -1,6 +1,6 @@
 """The cell types of a scenario: its regions painted, its materials as numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +9,15 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
+from heatsim.physics.cell_type_map import Contacts, resistances
 from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
+from heatsim.physics.layer_layout import Matter, lay
+from heatsim.physics.layer_planes import sheets_of
+from heatsim.physics.layer_types import half
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.temperature_range import Occurring
 from heatsim.scenario import Scenario
@@ -53,22 +59,49 @@ class Painted:
         if parts is not None and scenario.regions:
             weighted = cell_type_map.weighted(palette, contacts, exposed)
             surfaces = surface_areas.find(scenario, parts, weighted, boundary.periodic)
+        painted = parts.material if parts is not None and scenario.regions else None
+        layering = _lay(scenario, palette, painted, contacts, surfaces, boundary.periodic)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
                 palette,
-                parts.material if parts is not None and scenario.regions else None,
+                painted,
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=boundary.periodic,
                 exposed=exposed,
                 surfaces=surfaces,
+                layering=layering,
             )
         except TooManyCellTypesError as error:
-            raise ScenarioError(scenario.path, [Mistake("sources", str(error))]) from None
+            key = "layers" if scenario.layers else "sources"
+            raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, parts, start.reference if start is not None else 0.0)
+
+
+def _lay(
+    scenario: Scenario,
+    palette: Sequence[Substance],
+    material: NDArray[np.uint8] | None,
+    contacts: Contacts,
+    surfaces: FaceAreas | None,
+    periodic: tuple[bool, bool, bool],
+) -> Layering:
+    """What the layers of a scenario change."""
+    if not scenario.layers:
+        return NO_LAYERS
+    matter = Matter(
+        grid=scenario.grid,
+        periodic=periodic,
+        material=material,
+        half=np.array([half(scenario.grid, substance) for substance in palette]).T,
+        heat_capacity=np.array([substance.heat_capacity for substance in palette]),
+        resistance=resistances(range(len(palette)), contacts),
+        surfaces=NO_AREAS if surfaces is None else surfaces,
+    )
+    return lay(sheets_of(scenario, matter.solid, periodic), matter)
 
 
 def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:

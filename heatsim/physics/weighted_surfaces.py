@@ -1,4 +1,4 @@
-"""Cells with weighted surfaces: void surfaces and contacts, with the smooth area of each.
+"""Cells with weighted surfaces: void surfaces and contacts, with the smooth area of each, and links that layers change.
 
 A voxel surface is a staircase and larger than the smooth surface: that of a sphere is 1.5 times as large. So the heat
 through a face between two cells is weighted with the ratio of smooth to voxel area: the heat exchange of a void surface
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, voxel_areas
+from heatsim.physics.layering import NO_LAYERS, Layering
 
 _EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
 
@@ -28,7 +29,10 @@ class WeightedSurfaces:
         area: ratio of smooth to voxel area of their faces towards x−, x+, y−, y+, z−, z+, shape (n, 6); 1 for faces
             that are neither void surfaces nor contacts.
         void: whether void surfaces let heat through.
-        contacts: whether there are contacts with a ratio other than 1.
+        contacts: whether the links of any cell have weights: those of contacts with a ratio other than 1, and those
+            that layers change.
+        links: conductances in W/(m² K) of the links that layers change, in the same directions; 0 for others. Shape
+            (n, 6), or (0, 6) without layers.
     """
 
     bits: NDArray[np.uint32]
@@ -37,6 +41,7 @@ class WeightedSurfaces:
     area: Array
     void: bool
     contacts: bool
+    links: Array
 
     @property
     def nbytes(self) -> int:
@@ -70,17 +75,21 @@ NO_WEIGHTED_SURFACES = WeightedSurfaces(
     area=np.ones((0, 6)),
     void=False,
     contacts=False,
+    links=np.zeros((0, 6)),
 )
 
 
-def find_weighted(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None) -> WeightedSurfaces:
+def find_weighted(
+    grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None, layering: Layering = NO_LAYERS
+) -> WeightedSurfaces:
     """The cells with weighted surfaces.
 
     Args:
         grid: the cells.
         surfaces: void surfaces that let heat through, and contacts.
-        material: the material of each cell, shape (nz, ny, nx).
+        material: the material of each cell, shape (nz, ny, nx); empty if there are no surfaces.
         void: the number of void among the materials.
+        layering: what layers change.
     """
     low, high = cells_beside(grid, surfaces.faces)
     axis = surfaces.faces % 3
@@ -94,7 +103,8 @@ def find_weighted(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], 
         (low, 2 * axis + 1, (towards_void & (below != void)) | contacts),
         (high, 2 * axis, (towards_void & (above != void)) | contacts),
     ]
-    cells = np.unique(np.concatenate([side[weighted] for side, _, weighted in sides]))
+    under, over = cells_beside(grid, layering.faces)
+    cells = np.unique(np.concatenate([*(side[weighted] for side, _, weighted in sides), under, over]))
     if not len(cells):
         return NO_WEIGHTED_SURFACES
     words = -(-grid.cell_count // 32)
@@ -105,4 +115,8 @@ def find_weighted(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], 
     area = np.ones((len(cells), 6))
     for side, direction, weighted in sides:
         area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
-    return WeightedSurfaces(bits, before, cells, area, bool(towards_void.any()), bool(contacts.any()))
+    links = np.zeros((len(cells) if len(under) else 0, 6))
+    links[np.searchsorted(cells, under), 2 * (layering.faces % 3) + 1] = layering.links
+    links[np.searchsorted(cells, over), 2 * (layering.faces % 3)] = layering.links
+    weighs = bool(contacts.any()) or len(under) > 0
+    return WeightedSurfaces(bits, before, cells, area, bool(towards_void.any()), weighs, links)

@@ -1,5 +1,6 @@
-"""Curves over time: temperatures at the probes, and the energy balance."""
+"""Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -7,22 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
-from heatsim.render.figure import new_figure
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, TemperatureScale, Unit, choose_unit
+from heatsim.render.figure import add_axes, new_figure
+from heatsim.render.scales import LENGTHS, TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
-_MOST_IN_LEGEND = 28
+_MOST_IN_LEGEND = 24
+_MOST_PROFILES = 8
 
 
-def _line_style(number: int) -> dict[str, Any]:
-    dashes = _DASHES[number // len(_COLOURS) % len(_DASHES)]
-    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": dashes, "linewidth": 2.0}
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes of a line by its number."""
+    dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
 
 
-def _finish(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
+def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
+    """Label the axis of times, and draw a grid."""
     axes.set_xlabel(f"Time ({unit.symbol})")
     if times[-1] > times[0]:
         axes.set_xlim(times[0] / unit.size, times[-1] / unit.size)
@@ -37,119 +41,139 @@ def _add_legend(axes: Any, lines: dict[str, Any]) -> None:
 
 
 def draw_temperatures(
-    path: Path, title: str, times: NDArray[np.float64], curves: dict[str, NDArray[np.float64]]
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    shown_in: TemperatureUnit = KELVIN,
 ) -> None:
-    """Draw temperatures in K over times in s, one curve for each name."""
+    """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``."""
     everything = np.stack(list(curves.values()))
-    scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32)
+    scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
     unit = choose_unit(TIMES, float(times[-1]))
-    with new_figure(path, title) as figure:
-        axes = figure.add_axes((0.085, 0.09, 0.7, 0.82))
+    with new_figure(path, title, 1600, 900) as figure:
+        axes = add_axes(figure, 150, 105, 1050, 705)
         marker = "o" if len(times) == 1 else None
         lines = {
-            name: axes.plot(times / unit.size, scale.drawn(values), marker=marker, **_line_style(number))[0]
+            name: axes.plot(times / unit.size, scale.drawn(values), marker=marker, **line_style(number))[0]
             for number, (name, values) in enumerate(curves.items())
         }
         if scale.uniform:
             axes.set_ylim(*scale.limits)
         axes.set_ylabel(scale.label)
-        _finish(axes, unit, times)
+        finish_times(axes, unit, times)
         _add_legend(axes, lines)
 
 
-def _join_equal(curves: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    """Merge equal curves, such as those of a symmetric body's faces, which would hide each other."""
-    tolerance = 2e-3 * max(float(np.abs(values).max()) for values in curves.values())
-    groups: list[tuple[list[str], NDArray[np.float64]]] = []
-    for name, values in curves.items():
-        same = [names for names, others in groups if name != "sources" and np.all(np.abs(values - others) <= tolerance)]
-        if same and same[0] != ["stored"]:
-            same[0].append(name)
-        else:
-            groups.append(([name], values))
-    return {(", ".join(names) + (" (each)" if len(names) > 1 else "")): values for names, values in groups}
-
-
-def draw_energy(
+def draw_line_probe(
     path: Path,
     title: str,
     times: NDArray[np.float64],
-    columns: dict[str, NDArray[np.float64]],
-    bound: float | None,
+    length: float,
+    temperatures: NDArray[np.float64],
+    shown_in: TemperatureUnit = KELVIN,
 ) -> None:
-    """Draw the energy ledger: stored heat, sources and faces above, the residual and its bound below.
+    """Draw a probe along a line: profiles at several times, and a map over place and time.
 
     Args:
         path: the picture.
         title: its title.
-        times: of the rows, in s.
-        columns: the heats of energy.csv by name, in J since the start, and the residual.
-        bound: the bound of the residual at the end, in J; None if it is unknown.
+        times: in s, shape (rows,).
+        length: of the line in m.
+        temperatures: in K, shape (rows, points), at equal distances from the line's first point to its last.
+        shown_in: the unit of the temperatures in the picture.
     """
-    terms = {name: columns[name] for name in ("stored", "sources", *FACES) if name in columns}
-    # Insulated faces would only add lines at zero.
-    shown = {name: values for name, values in terms.items() if name == "stored" or np.any(values != 0.0)}
-    quiet = [name for name in terms if name not in shown]
-    residual = columns["residual"]
-    time_unit = choose_unit(TIMES, float(times[-1]))
-    energy_unit = choose_unit(ENERGIES, max(float(np.abs(values).max()) for values in shown.values()))
-    largest = float(np.abs(residual).max())
-    # A much larger bound would flatten the residual to a straight line; write it as text instead.
-    bound_in_sight = bound is not None and bound <= 20.0 * largest
-    residual_unit = choose_unit(ENERGIES, max(largest, bound or 0.0) if bound_in_sight else largest)
-    marker = "o" if len(times) == 1 else None
-    with new_figure(path, title) as figure:
-        upper = figure.add_axes((0.095, 0.37, 0.7, 0.54))
-        lines = {
-            text: upper.plot(times / time_unit.size, values / energy_unit.size, marker=marker, **_line_style(number))[0]
-            for number, (text, values) in enumerate(_join_equal(shown).items())
-        }
-        lines["stored"].set(color="black", linewidth=3.0, linestyle="-")
-        upper.set_ylabel(f"Heat into the body since the start ({energy_unit.symbol})")
-        _finish(upper, time_unit, times)
-        upper.set_xlabel("")
-        upper.tick_params(labelbottom=False)
-        _add_legend(upper, lines)
-        if quiet:
-            figure.text(0.803, 0.38, "Zero throughout:\n" + "\n".join(quiet), va="bottom", color="#444444", fontsize=12)
-
-        lower = figure.add_axes((0.095, 0.09, 0.7, 0.22))
-        lower.plot(times / time_unit.size, residual / residual_unit.size, color="black", marker=marker)
-        if bound is not None:
-            bound_unit = choose_unit(ENERGIES, bound)
-            remark = f"Allowed at the end:\n±{bound / bound_unit.size:.3g} {bound_unit.symbol}"
-            figure.text(0.803, 0.305, remark, va="top", color="#444444", fontsize=12)
-        if bound is not None and bound_in_sight:
-            for sign in (-1.0, 1.0):
-                lower.axhline(sign * bound / residual_unit.size, color="#d55e00", linestyle="--", linewidth=1.5)
-        lower.set_ylabel(f"Residual ({residual_unit.symbol})")
-        _finish(lower, time_unit, times)
-        figure.align_ylabels()
+    low, high = float(temperatures.min()), float(temperatures.max())
+    scale = TemperatureScale.spanning(low, high, np.float32, shown_in)
+    lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
+    place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
+    chosen = profile_times(temperatures)
+    with new_figure(path, title, 1600, 900) as figure:
+        axes = add_axes(figure, 150, 105, 560, 705)
+        colours = _colours_of_times(len(chosen))
+        marker = "o" if len(place) <= 50 else None
+        for row, colour in zip(chosen, colours, strict=True):
+            text = format_time(float(times[row]), time_unit, 3)
+            axes.plot(place, scale.drawn(temperatures[row]), color=colour, marker=marker, label=text)
+        axes.set_xlabel(f"Distance along the line ({lengths.symbol})")
+        axes.set_ylabel(scale.label)
+        axes.margins(x=0.0)
+        if scale.uniform:
+            axes.set_ylim(*scale.limits)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="best", fontsize=7.0, labelspacing=0.25)
+        if len(times) > 1:
+            _draw_map(figure, place, times / time_unit.size, scale, temperatures)
+            figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
+            figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")
 
 
-def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:
-    """Heat flows of a steady state as bars, those into the body to the right.
+def _draw_map(
+    figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: TemperatureScale, values: Any
+) -> None:
+    from heatsim.render.figure import add_colour_bar
+
+    axes = add_axes(figure, 860, 105, 500, 705)
+    low, high = scale.limits
+    axes.pcolormesh(
+        place, times, scale.drawn(values), cmap=colour_map(), vmin=low, vmax=high, shading="nearest", rasterized=True
+    )
+    axes.set_xlim(place[0], place[-1])
+    axes.set_ylim(times[0], times[-1])
+    add_colour_bar(figure, scale, (1385, 105, 26, 705))
+
+
+def profile_times(temperatures: NDArray[np.float64]) -> list[int]:
+    """The rows to draw as profiles: from each to the next the profile changes by about as much.
+
+    Args:
+        temperatures: shape (rows, points).
+    """
+    changes = np.abs(np.diff(temperatures, axis=0)).max(axis=1)
+    path = np.concatenate([[0.0], np.cumsum(changes)])
+    if path[-1] == 0.0:
+        return sorted({0, len(path) - 1})
+    wanted = np.linspace(0.0, path[-1], _MOST_PROFILES)
+    return sorted({0, len(path) - 1, *(int(np.abs(path - place).argmin()) for place in wanted)})
+
+
+def _colours_of_times(count: int) -> Sequence[Any]:
+    """Colours from early to late."""
+    colours: Sequence[Any] = colour_map()(np.linspace(0.0, 0.85, count))
+    return colours
+
+
+def draw_profile(
+    path: Path,
+    title: str,
+    axis: str,
+    ends: tuple[float, float],
+    unit: Unit,
+    scale: TemperatureScale,
+    places: NDArray[np.float64],
+    curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
+) -> None:
+    """Draw temperatures along a line of cells, one curve for each time.
 
     Args:
         path: the picture.
         title: its title.
-        flows: in W by name.
-        imbalance: the sum of the heat flows, in W.
+        axis: the name of the axis.
+        ends: of the domain along the axis, in ``unit``.
+        unit: of lengths.
+        scale: of temperatures.
+        places: of the cells' centres, in ``unit``.
+        curves: legend texts, and values in K.
     """
-    shown = {name: heat for name, heat in flows.items() if heat != 0.0}
-    rest = {name: shown.pop(name) for name in sorted(shown, key=lambda name: abs(shown[name]))[:-_MOST_IN_LEGEND]}
-    if rest:
-        shown[f"{len(rest)} others"] = sum(rest.values())
-    unit = choose_unit(POWERS, max((abs(heat) for heat in shown.values()), default=0.0))
-    with new_figure(path, title) as figure:
-        axes = figure.add_axes((0.2, 0.12, 0.75, 0.78))
-        values = [heat / unit.size for heat in shown.values()]
-        colours = [_COLOURS[1] if value > 0.0 else _COLOURS[0] for value in values]
-        bars = axes.barh([shorten(name, 24, placeholder=" …") for name in shown], values, color=colours)
-        axes.bar_label(bars, labels=[f"{value:.4g}" for value in values], padding=4)
-        axes.invert_yaxis()
-        axes.margins(x=0.15)
-        axes.axvline(0.0, color="black", linewidth=1.0)
-        axes.grid(axis="x", alpha=0.25)
-        axes.set_xlabel(f"Heat flow into the body ({unit.symbol})")
-        figure.text(0.95, 0.02, f"Imbalance {imbalance:.2g} W", ha="right", color="#444444", fontsize=12)
+    with new_figure(path, title, 1600, 900) as figure:
+        axes = add_axes(figure, 150, 105, 1150, 705)
+        marker = "o" if len(places) <= 50 else None
+        for (text, values), colour in zip(curves, _colours_of_times(len(curves)), strict=True):
+            axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)
+        axes.set_xlim(*ends)
+        if scale.uniform:
+            axes.set_ylim(*scale.limits)
+        axes.set_xlabel(f"{axis} ({unit.symbol})")
+        axes.set_ylabel(scale.label)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="Time")

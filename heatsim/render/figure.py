@@ -1,4 +1,8 @@
-"""Matplotlib figures in the style of all pictures, with sizes in pixels."""
+"""Matplotlib figures in the style of all pictures.
+
+Positions and sizes are in pixels: 100 pixels are 1 cm, so that a figure of 1600 pixels is 16 cm wide, the text width of
+a page, and texts have their size in points in print.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,48 +16,85 @@ from heatsim.render.scales import TemperatureScale, colour_map
 from heatsim.storage.disk import reason
 
 WIDTH, HEIGHT = 1600, 1200
-_DPI = 100
+DPI = 254
 _COMPRESSION = 3  # of PNG, 0 to 9; the default, 6, takes 1.4 times as long for files a fifth smaller
-_TEXT_SIZES = {"font.size": 14.0, "axes.titlesize": 15.0, "axes.labelsize": 14.0}
+SMALL, NORMAL, LARGE = 7.0, 8.0, 9.5  # pt
+_TEXT_SIZES = {
+    "font.size": NORMAL,
+    "axes.titlesize": NORMAL,
+    "axes.labelsize": NORMAL,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "legend.title_fontsize": 7.5,
+}
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "axes.formatter.useoffset": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "figure.dpi": _DPI,
-    "savefig.dpi": _DPI,
+    "axes.linewidth": 0.6,
+    "axes.labelpad": 2.5,
+    "grid.linewidth": 0.4,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.major.pad": 2.0,
+    "ytick.major.pad": 2.0,
+    "figure.dpi": DPI,
+    "savefig.dpi": DPI,
     "savefig.facecolor": "white",
     "legend.frameon": False,
+    "legend.handlelength": 1.6,
     # Dollar signs in titles and names of probes are not math.
     "text.parse_math": False,
+    # Texts of PDF and SVG files can be searched and edited.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
 }
+QUIET = "#444444"  # the colour of remarks
+
+
+@contextmanager
+def style(larger: float = 1.0) -> Iterator[None]:
+    """The style of all pictures inside the context; text is scaled by ``larger``."""
+    import matplotlib
+
+    sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
+    with matplotlib.rc_context({**_STYLE, **sizes}):
+        yield
 
 
 @contextmanager
 def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
-    """A Matplotlib figure of ``width`` × ``height`` pixels, saved to ``path`` at exit; text is scaled by ``larger``."""
-    import matplotlib
+    """A Matplotlib figure of ``width`` × ``height`` pixels, saved to ``path`` at exit in the format of its suffix.
+
+    Raises:
+        StorageError: the picture could not be written.
+    """
     from matplotlib.figure import Figure
 
-    sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
-    with matplotlib.rc_context({**_STYLE, **sizes}):
-        figure = Figure(figsize=(width / _DPI, height / _DPI))
-        text = figure.text(0.5, 1.0 - 40.0 * larger / height, title, ha="center", va="center", fontsize=20.0 * larger)
-        text.set_fontsize(20.0 * larger * min(1.0, 0.94 * width / text.get_window_extent().width))
+    with style(larger):
+        figure = Figure(figsize=(width / DPI, height / DPI))
+        text = figure.text(0.5, 1.0 - 40.0 * larger / height, title, ha="center", va="center", fontsize=LARGE * larger)
+        text.set_fontsize(LARGE * larger * min(1.0, 0.96 * width / text.get_window_extent().width))
         yield figure
+        options: Any = {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
         try:
-            figure.savefig(path, pil_kwargs={"compress_level": _COMPRESSION})
+            figure.savefig(path, **options)
         except OSError as error:
             raise StorageError(f"{path}: could not be written: {reason(error)}") from error
 
 
 def warm_up() -> None:
     """Draw a small figure in memory: Matplotlib loads fonts and modules when it first needs them."""
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(2.0, 2.0))
+    with style():
+        figure = Figure(figsize=(1.0, 1.0))
         figure.add_subplot().plot([0.0, 1.0], label="0.5")
         figure.legend(title="−1 K")
         add_colour_bar(figure, TemperatureScale(0.0, 1.0), (10.0, 10.0, 20.0, 100.0))
@@ -67,8 +108,14 @@ def title_of(title: str, remark: str) -> str:
 
 def add_axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
     """Axes at a position in pixels from the lower left."""
-    across, up = figure.get_size_inches() * _DPI
+    across, up = figure.get_size_inches() * DPI
     return figure.add_axes((x / across, y / up, width / across, height / up))
+
+
+def add_text(figure: Any, x: float, y: float, text: str, **options: Any) -> Any:
+    """A text at a position in pixels from the lower left."""
+    across, up = figure.get_size_inches() * DPI
+    return figure.text(x / across, y / up, text, **options)
 
 
 def add_colour_bar(figure: Any, scale: TemperatureScale, place: tuple[float, float, float, float]) -> None:
@@ -79,5 +126,5 @@ def add_colour_bar(figure: Any, scale: TemperatureScale, place: tuple[float, flo
     axes = add_axes(figure, *place)
     orientation = "vertical" if place[3] > place[2] else "horizontal"
     bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), colour_map()), cax=axes, orientation=orientation)
-    bar.set_label(scale.label, labelpad=10)
-    bar.outline.set_linewidth(0.8)
+    bar.set_label(scale.label, labelpad=3)
+    bar.outline.set_linewidth(0.6)

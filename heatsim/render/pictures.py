@@ -1,50 +1,87 @@
-"""Pictures of snapshots: slices and isosurfaces of 3-D grids, flat pictures of planes, curves of lines."""
+"""Pictures of snapshots: sections, surfaces and isosurfaces of 3-D grids, and flat pictures of planes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import AXES, Grid
-from heatsim.render.figure import HEIGHT, add_axes, add_colour_bar, new_figure
+from heatsim.render.figure import QUIET, SMALL, WIDTH, add_axes, add_colour_bar, add_text, new_figure
+from heatsim.render.layout import Page, Panel, view_height
+from heatsim.render.outlines import draw_legend, draw_outlines, legend_height
 from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
 from heatsim.render.sections import Section, wide_axes
-from heatsim.render.view import View, describe_stretch, drawn_size
+from heatsim.render.view import VIEW_MARGINS, View, describe_stretch, drawn_size
 
-# The area of the 3-D view in a picture, in pixels from the lower left: x, y, width, height.
-VIEW = (0, 40, 1030, 1080)
-VIEW_MARGIN = 128
-_ISOSURFACES_WIDTH = 1300
-_QUIET = "#444444"
-_OUTLINE = "#8a9ba8"  # visible on the dark and the light end of the colour map
+_Image = NDArray[np.uint8]
 
 # A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
-_PLANE_WIDTH, _PLANE_HEIGHT = 1280, 960
+_PLANE_WIDTH, _PLANE_HEIGHT = 1230, 960
 _LARGEST_PLANE = 4096
+_INDENT, _LETTER = 40, 15
+_REMARK_ROW = 44
+_HEADING = 80
+_BESIDE_VIEW = 320  # for the colour bar or the legend of isosurfaces
 
 
-def _length_unit(grid: Grid) -> Unit:
-    return choose_unit(LENGTHS, max(grid.size[axis] for axis in wide_axes(grid)))
+@dataclass(frozen=True)
+class Caption:
+    """The texts around a picture.
+
+    Attributes:
+        title: above it.
+        materials: the names of the materials, for the legend.
+        remarks: sentences below it.
+    """
+
+    title: str
+    materials: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+
+    def height(self, width: float = WIDTH, larger: float = 1.0) -> int:
+        """The room in pixels for the legend and the remarks below a picture of some width."""
+        legend = legend_height(self.materials, width / larger - 2 * _INDENT)
+        return round((legend + _REMARK_ROW * len(self._lines(width / larger)) + 14) * larger)
+
+    def draw(self, figure: Any, width: float = WIDTH, larger: float = 1.0) -> None:
+        """Draw the legend and the remarks at the lower edge."""
+        lines = self._lines(width / larger)
+        for number, line in enumerate(reversed(lines)):
+            y = (12 + number * _REMARK_ROW) * larger
+            add_text(figure, _INDENT * larger, y, line, color=QUIET, va="bottom", fontsize=SMALL * larger)
+        y = 10 + _REMARK_ROW * len(lines)
+        draw_legend(figure, self.materials, _INDENT, y, width / larger - 2 * _INDENT, larger)
+
+    def _lines(self, width: float) -> list[str]:
+        """The remarks in lines that fit a width."""
+        return wrap("  ".join(filter(None, self.remarks)), int((width - 2 * _INDENT) / _LETTER))
 
 
-def _ends(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
+def length_unit(grid: Grid) -> Unit:
+    """The unit of a grid's lengths."""
+    return choose_unit(LENGTHS, max(grid.size[axis] for axis in wide_axes(grid) or range(3)))
+
+
+def ends_of(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
+    """The ends of the domain along an axis."""
     low = grid.origin[axis] / unit.size
     return low, low + grid.size[axis] / unit.size
 
 
-def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> None:
-    """Draw a 3-D view with ticks along the three edges of the box that bound its outline."""
+def add_view(figure: Any, grid: Grid, view: View, image: _Image, place: tuple[int, int]) -> Any:
+    """Draw a 3-D view with ticks along the three edges of the box that bound its outline; the axes, in its pixels."""
     from heatsim.render.raster import Raster
 
-    axes = add_axes(figure, *VIEW)
-    figure.add_artist(Raster(image, *VIEW[:2]))
+    axes = add_axes(figure, *place, view.width, view.height)
+    figure.add_artist(Raster(image, *place))
     axes.set_xlim(0, view.width)
     axes.set_ylim(0, view.height)
     axes.set_axis_off()
-    unit = _length_unit(grid)
+    unit = length_unit(grid)
     x, y, z = view.size
     # Start and end of each edge, and the alignment of its text.
     edges = (
@@ -54,200 +91,191 @@ def _add_view(figure: Any, grid: Grid, view: View, image: NDArray[np.uint8]) -> 
     )
     body = view.project(0.5 * np.array([view.size]))[0]
     for axis, (begin, end, across, up) in enumerate(edges):
-        low, high = _ends(grid, axis, unit)
+        low, high = ends_of(grid, axis, unit)
         begin_at, end_at = view.project(np.array([begin, end]))
         along = end_at - begin_at
         length = float(np.linalg.norm(along))
         outward = np.array([along[1], -along[0]]) / length
         outward *= np.sign(outward @ (0.5 * (begin_at + end_at) - body))
-        for value, text in ticks(low, high, min(5, int(length / 70))).items():
+        for value, text in ticks(low, high, min(5, int(length / 90))).items():
             at = begin_at + along * (value - low) / (high - low)
-            axes.plot(*np.stack([at, at + 9 * outward]).T, color="black", linewidth=1.0)
-            axes.text(*(at + 14 * outward), text, ha=across, va=up, fontsize=13)
-        middle = 0.5 * (begin_at + end_at) + (80 if axis < 2 else 82) * outward
-        axes.text(*middle, f"{AXES[axis]} ({unit.symbol})", ha="center", va="center", fontsize=15)
+            axes.plot(*np.stack([at, at + 10 * outward]).T, color="black", linewidth=0.6)
+            axes.text(*(at + 15 * outward), text, ha=across, va=up, fontsize=7.5)
+        middle = 0.5 * (begin_at + end_at) + 100 * outward
+        name, turned = f"{AXES[axis]} ({unit.symbol})", 90 if axis == 2 else 0
+        axes.text(*middle, name, ha="center", va="center", rotation=turned)
+    return axes
 
 
 def draw_slices(
     path: Path,
-    title: str,
+    caption: Caption,
     grid: Grid,
     scale: TemperatureScale,
     sections: Sequence[Section],
-    view: View,
-    image: NDArray[np.uint8],
+    page: Page,
+    image: _Image | None,
 ) -> None:
-    """Draw planes normal to x, y and z as a 3-D view (``image``, seen through ``view``) and as flat panels."""
-    with new_figure(path, title) as figure:
-        _add_view(figure, grid, view, image)
-        unit = _length_unit(grid)
-        for number, (normal, across, up) in enumerate(((2, 0, 1), (1, 0, 2), (0, 1, 2))):
-            section = sections[normal]
-            plane, materials = section.values, section.materials
-            # The longer axis is horizontal, so that panels of tall and flat bodies have the same size.
-            swapped = drawn_size(grid)[up] > 1.6 * drawn_size(grid)[across]
-            level, upright = (up, across) if swapped else (across, up)
-            axes = add_axes(figure, 1075, 825 - 355 * number, 350, 265)
-            if swapped:
-                plane, materials = plane.T, materials.T
-            _show_plane(axes, grid, scale, plane, level, upright)
-            _outline(axes, grid, materials, level, upright)
-            low, high = _ends(grid, normal, unit)
-            axes.set_title(f"{AXES[normal]} = {low + section.place * (high - low):.4g} {unit.symbol}", pad=8)
-        add_colour_bar(figure, scale, (1478, 115, 26, 975))
-        figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
+    """Draw planes normal to x, y and z as a 3-D view (``image``, if there is one) and as flat panels."""
+    with new_figure(path, caption.title, WIDTH, page.height) as figure:
+        if page.view is not None and image is not None:
+            add_view(figure, grid, page.view, image, page.place)
+        unit = length_unit(grid)
+        for panel in page.panels:
+            section = sections[panel.normal]
+            axes = add_panel(figure, grid, panel)
+            low, high = scale.limits
+            plane, labels = oriented(section.values, panel), oriented(section.materials, panel)
+            axes.imshow(
+                scale.drawn(plane),
+                extent=(*axes.get_xlim(), *axes.get_ylim()),
+                origin="lower",
+                cmap=colour_map(),
+                vmin=low,
+                vmax=high,
+                aspect="auto",
+                interpolation="nearest" if max(plane.shape) < 256 else "auto",
+            )
+            draw_outlines(axes, labels, caption.materials, (*axes.get_xlim(), *axes.get_ylim()))
+            start, end = ends_of(grid, panel.normal, unit)
+            place = f"{AXES[panel.normal]} = {start + section.place * (end - start):.4g} {unit.symbol}"
+            axes.set_title(place.replace("-", "−"), pad=2.5)
+        add_colour_bar(figure, scale, page.bar)
+        caption.draw(figure)
 
 
-def _show_plane(
-    axes: Any, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]], level: int, upright: int
-) -> None:
-    unit = _length_unit(grid)
-    horizontal, vertical = _ends(grid, level, unit), _ends(grid, upright, unit)
-    low, high = scale.limits
-    axes.imshow(
-        scale.drawn(plane),
-        extent=(*horizontal, *vertical),
-        origin="lower",
-        cmap=colour_map(),
-        vmin=low,
-        vmax=high,
-        aspect="auto",
-        interpolation="nearest" if max(plane.shape) < 256 else "auto",
-    )
+def oriented(plane: NDArray[Any], panel: Panel) -> NDArray[Any]:
+    """A section as the panel shows it, indexed [up, across]; sections are indexed with the higher axis first."""
+    return plane if panel.up > panel.across else plane.T
+
+
+def add_panel(figure: Any, grid: Grid, panel: Panel) -> Any:
+    """Axes of a section with ticks and labels."""
+    axes = add_axes(figure, panel.x, panel.y, panel.width, panel.height)
+    unit = length_unit(grid)
+    axes.set_xlim(*ends_of(grid, panel.across, unit))
+    axes.set_ylim(*ends_of(grid, panel.up, unit))
+    finish_plane(axes, grid, panel.across, panel.up)
+    return axes
+
+
+def finish_plane(axes: Any, grid: Grid, level: int, upright: int) -> None:
+    """Draw the frame, ticks and labels of a section whose axes have their final size and limits."""
+    unit = length_unit(grid)
     for spine in axes.spines.values():
         spine.set_visible(True)
-        spine.set_linewidth(0.8)
-    size = drawn_size(grid)
-    axes.set_box_aspect(size[upright] / size[level])
-    axes.set_anchor("C")
-    for which, ends, axis in (
-        (axes.xaxis, horizontal, level),
-        (axes.yaxis, vertical, upright),
-    ):
-        extent = axes.bbox.width if which is axes.xaxis else axes.bbox.height
-        longest = max(size[level] / axes.bbox.width, size[upright] / axes.bbox.height)
-        pixels = min(extent, size[axis] / longest)
-        marks = ticks(*ends, min(6, int(pixels / (70 if which is axes.xaxis else 40))))
+        spine.set_linewidth(0.5)
+    for which, axis, room in ((axes.xaxis, level, 95), (axes.yaxis, upright, 48)):
+        pixels = axes.bbox.width if which is axes.xaxis else axes.bbox.height
+        marks = ticks(*ends_of(grid, axis, unit), min(6, int(pixels / room)))
         which.set_ticks(list(marks), list(marks.values()))
         which.set_label_text(f"{AXES[axis]} ({unit.symbol})")
 
 
-def _outline(axes: Any, grid: Grid, materials: NDArray[np.uint8], level: int, upright: int) -> None:
-    """Draw lines between cells of different materials; ``materials`` is indexed [vertical, horizontal]."""
-    from matplotlib.collections import LineCollection
-
-    unit = _length_unit(grid)
-    rows, columns = materials.shape
-    x, y = (np.linspace(*_ends(grid, axis, unit), n + 1) for axis, n in ((level, columns), (upright, rows)))
-    row, column = np.nonzero(materials[:, 1:] != materials[:, :-1])
-    lines = [((x[i], y[j]), (x[i], y[j + 1])) for j, i in zip(row, column + 1, strict=True)]
-    row, column = np.nonzero(materials[1:] != materials[:-1])
-    lines += [((x[i], y[j]), (x[i + 1], y[j])) for j, i in zip(row + 1, column, strict=True)]
-    axes.add_collection(LineCollection(lines, colors=_OUTLINE, linewidths=0.8, capstyle="projecting"), autolim=False)
+def view_beside(grid: Grid) -> View:
+    """The 3-D view of a page with nothing else than a colour bar or a legend."""
+    size, width = drawn_size(grid), WIDTH - _BESIDE_VIEW
+    return View.fitting(width, round(min(view_height(size, width), 1150.0)), VIEW_MARGINS, size)
 
 
-def draw_surface(
-    path: Path, title: str, grid: Grid, scale: TemperatureScale, view: View, image: NDArray[np.uint8]
-) -> None:
+def draw_surface(path: Path, caption: Caption, grid: Grid, scale: TemperatureScale, view: View, image: _Image) -> None:
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
-    with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
-        _add_view(figure, grid, view, image)
-        add_colour_bar(figure, scale, (1110, 115, 26, 975))
-        figure.text(0.02, 20.0 / HEIGHT, describe_stretch(grid), color=_QUIET, va="center")
+    height = max(view.height, 500)
+    with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
+        add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
+        add_colour_bar(figure, scale, (WIDTH - _BESIDE_VIEW + 60, caption.height() + 50, 26, height - 100))
+        caption.draw(figure)
 
 
 def draw_isosurfaces(
     path: Path,
-    title: str,
+    caption: Caption,
     grid: Grid,
     scale: TemperatureScale,
-    levels: dict[float, str],
+    levels: Mapping[float, str],
     colours: Sequence[str],
     view: View,
-    image: NDArray[np.uint8],
-    remark: str,
+    image: _Image,
 ) -> None:
     """Draw isosurfaces (``image``, seen through ``view``) with a legend of their temperatures."""
     from matplotlib.patches import Patch
 
-    with new_figure(path, title, _ISOSURFACES_WIDTH) as figure:
-        _add_view(figure, grid, view, image)
-        patches = [Patch(facecolor=colour, edgecolor="#333333", linewidth=0.6) for colour in colours]
-        texts = list(levels.values()) if levels else [f"{0.5 * (scale.low + scale.high):.7g}"]
-        legend = figure.legend(
+    height = max(view.height, 500)
+    with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
+        add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
+        patches = [Patch(facecolor=colour, edgecolor="#333333", linewidth=0.3) for colour in colours]
+        texts = list(levels.values()) if levels else [f"{float(scale.drawn(0.5 * (scale.low + scale.high))):.6g}"]
+        figure.legend(
             patches[::-1],
             texts[::-1],
             loc="center left",
-            bbox_to_anchor=(1050.0 / _ISOSURFACES_WIDTH, 0.5),
-            title=("Isosurfaces\n" if levels else "Uniform\n") + fill(scale.label, 18),
-            fontsize=15,
-            title_fontsize=15,
-            labelspacing=0.7,
-            handlelength=2.0,
-            handleheight=1.1,
+            bbox_to_anchor=((WIDTH - _BESIDE_VIEW + 10.0) / WIDTH, 0.5),
+            title=("Isosurfaces\n" if levels else "Uniform\n") + fill(scale.label, 16),
+            fontsize=8.0,
+            title_fontsize=8.0,
             alignment="left",
         )
-        legend.get_title().set_linespacing(1.4)
-        figure.text(
-            0.02, 20.0 / HEIGHT, "   ".join(filter(None, (remark, describe_stretch(grid)))), color=_QUIET, va="center"
-        )
+        caption.draw(figure)
 
 
-def draw_plane(path: Path, title: str, grid: Grid, scale: TemperatureScale, plane: NDArray[np.floating[Any]]) -> None:
+def draw_plane(
+    path: Path,
+    caption: Caption,
+    grid: Grid,
+    scale: TemperatureScale,
+    plane: NDArray[np.floating[Any]],
+    labels: NDArray[np.uint8],
+) -> None:
     """Draw a grid of one cell's thickness as a flat picture; ``plane`` is indexed [vertical, horizontal].
 
     Square cells become squares of a whole number of pixels.
     """
     level, upright = wide_axes(grid)
-    rows, columns = plane.shape
+    width, height = _plane_size(grid, plane.shape)
+    larger = max(1.0, width / _PLANE_WIDTH)
+    beside = height >= 400
+    left, right, below, above = (round(margin * larger) for margin in (150, 220 if beside else 60, 90, 90))
+    below = below if beside else round(250 * larger)
+    figure_width = max(left + width + right, 900)
+    words = caption.height(figure_width, larger)
+    below += words
+    figure_height = below + height + above
+    left += (figure_width - left - width - right) // 2
+    with new_figure(path, caption.title, figure_width, figure_height, larger) as figure:
+        axes = add_axes(figure, left, below, width, height)
+        extent = (*ends_of(grid, level, length_unit(grid)), *ends_of(grid, upright, length_unit(grid)))
+        low, high = scale.limits
+        axes.imshow(
+            scale.drawn(plane),
+            extent=extent,
+            origin="lower",
+            cmap=colour_map(),
+            vmin=low,
+            vmax=high,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        finish_plane(axes, grid, level, upright)
+        if len(np.unique(labels)) > 1:
+            draw_outlines(axes, labels, caption.materials, extent)
+        place = (left + width + 30 * larger, below, 28 * larger, height)
+        add_colour_bar(figure, scale, place if beside else (left, words + 100, width, 26))
+        caption.draw(figure, figure_width, larger)
+
+
+def _plane_size(grid: Grid, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Width and height of a flat picture in pixels."""
+    level, upright = wide_axes(grid)
+    rows, columns = shape
     size = drawn_size(grid)
     square = abs(size[level] * rows / (size[upright] * columns) - 1.0) < 1e-9
     pixels_a_cell = min(_PLANE_WIDTH // columns, _PLANE_HEIGHT // rows)
     if square and max(rows, columns) <= _LARGEST_PLANE:
-        width, height = columns * max(pixels_a_cell, 1), rows * max(pixels_a_cell, 1)
-    else:
-        factor = min(_PLANE_WIDTH / size[level], _PLANE_HEIGHT / size[upright])
-        width, height = round(size[level] * factor), round(size[upright] * factor)
-    larger = max(1.0, width / _PLANE_WIDTH)
-    beside = height >= 400
-    left, right, below, above = (round(margin * larger) for margin in (130, 230 if beside else 60, 100, 90))
-    if not beside:
-        below = 250
-    figure_width, figure_height = max(left + width + right, 900), below + height + above
-    left += (figure_width - left - width - right) // 2
-    with new_figure(path, title, figure_width, figure_height, larger) as figure:
-        axes = add_axes(figure, left, below, width, height)
-        _show_plane(axes, grid, scale, plane, level, upright)
-        axes.images[0].set_interpolation("nearest")
-        axes.set_box_aspect(None)
-        place = (left + width + 35 * larger, below, 28 * larger, height) if beside else (left, 110, width, 26)
-        add_colour_bar(figure, scale, place)
-        figure.text(0.01, 16.0 * larger / figure_height, describe_stretch(grid), color=_QUIET)
+        return columns * max(pixels_a_cell, 1), rows * max(pixels_a_cell, 1)
+    factor = min(_PLANE_WIDTH / size[level], _PLANE_HEIGHT / size[upright])
+    return round(size[level] * factor), round(size[upright] * factor)
 
 
-def draw_profile(
-    path: Path,
-    title: str,
-    grid: Grid,
-    axis: int,
-    scale: TemperatureScale,
-    curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
-) -> None:
-    """Draw temperatures along a line of cells, one curve for each time; ``curves`` has legend texts and values in K."""
-    unit = choose_unit(LENGTHS, grid.size[axis])
-    with new_figure(path, title) as figure:
-        axes = add_axes(figure, 130, 110, 1200, 990)
-        colours = colour_map()(np.linspace(0.0, 0.85, len(curves)))
-        marker = "o" if grid.cells[axis] <= 50 else None
-        for (text, values), colour in zip(curves, colours, strict=True):
-            position = grid.centres(axis) / unit.size
-            axes.plot(
-                position, scale.drawn(values), color=colour, linewidth=2.2, marker=marker, markersize=5, label=text
-            )
-        axes.set_xlim(*_ends(grid, axis, unit))
-        if scale.uniform:
-            axes.set_ylim(*scale.limits)
-        axes.set_xlabel(f"{AXES[axis]} ({unit.symbol})")
-        axes.set_ylabel(scale.label)
-        axes.grid(alpha=0.25)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="Time", fontsize=14)
+def remarks_of(grid: Grid, *others: str) -> list[str]:
+    """Sentences for below a picture: the stretch of the drawing, and others."""
+    return [remark for remark in (*others, describe_stretch(grid)) if remark]

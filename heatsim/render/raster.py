@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
+
+from heatsim.render.figure import DPI
 
 
 class Raster(Artist):
-    """An RGB image below everything else in a figure: one of its pixels is one pixel of the figure.
+    """An RGB image below everything else in a figure: one of its pixels is one pixel of a PNG.
 
     ``Figure.figimage`` gives the same pixels, but resamples the image first, which takes five times as long.
     """
@@ -31,5 +34,13 @@ class Raster(Artist):
     def draw(self, renderer: Any) -> None:
         """Copy the image into the figure."""
         context = renderer.new_gc()
-        renderer.draw_image(context, *self._place, self._pixels)
+        if renderer.option_scale_image():
+            # PDF and SVG count lengths in points, whatever the resolution of the figure.
+            points = 72.0 / DPI
+            height, width, _ = self._pixels.shape
+            x, y = (place * points for place in self._place)
+            size = Affine2D().scale(width * points, height * points)
+            renderer.draw_image(context, x, y, self._pixels, size)
+        else:
+            renderer.draw_image(context, *self._place, self._pixels)
         context.restore()

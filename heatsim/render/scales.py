@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,6 @@ TIMES = (
 _PREFIXES = ("p", -12), ("n", -9), ("µ", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12)
 POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
-_KELVINS = tuple(Unit(f"{prefix}K", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
 
 # A range smaller than this fraction of the temperature is shown as a difference: 300.00041 K is unreadable.
 _SMALL_RANGE = 1e-4
@@ -52,67 +53,90 @@ def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
 
 
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
-    """About ``most`` round numbers from ``low`` to ``high``, at least two, with their texts."""
-    from matplotlib.ticker import MaxNLocator
-
-    margin = 1e-9 * (high - low)
-    values = np.asarray(MaxNLocator(nbins=max(most, 1), steps=[1, 2, 5, 10]).tick_values(low, high))
-    values = values[(values >= low - margin) & (values <= high + margin)]
+    """Round numbers from ``low`` to ``high`` with their texts: at most ``most`` steps between them, at least two."""
+    margin, most = 1e-9 * (high - low), max(most, 1)
+    power = floor(log10((high - low) / most)) - 1
+    values = finer = np.array([low, high])
+    for step in (factor * 10.0**exponent for exponent in range(power, power + 4) for factor in (1.0, 2.0, 5.0)):
+        values = step * np.arange(ceil((low - margin) / step), floor((high + margin) / step) + 1)
+        if len(values) <= most + 1:
+            break
+        finer = values
+    values = values if len(values) > 1 else finer
     decimals = max(0, -floor(log10(values[1] - values[0]) + 1e-9))
     texts = (f"{round(float(value), decimals) + 0.0:.{decimals}f}".replace("-", "−") for value in values)
     return dict(zip(values.tolist(), texts, strict=True))
 
 
-def format_time(time: float, unit: Unit) -> str:
+def format_time(time: float, unit: Unit, digits: int = 4) -> str:
     """A time in s as text in a unit: ``"2.5 min"``."""
-    return f"{time / unit.size + 0.0:.4g} {unit.symbol}"
+    return f"{time / unit.size + 0.0:.{digits}g} {unit.symbol}"
+
+
+def format_amount(value: float, units: Sequence[Unit], digits: int = 3) -> str:
+    """A number in SI as text in its most readable unit: ``"−4.2 kJ"``."""
+    unit = choose_unit(units, value)
+    return f"{value / unit.size + 0.0:.{digits}g} {unit.symbol}".replace("-", "−")
+
+
+def _degrees(symbol: str) -> tuple[Unit, ...]:
+    """Units for small differences of temperatures."""
+    return tuple(Unit(f"{prefix}{symbol}", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
 
 
 @dataclass(frozen=True)
 class TemperatureScale:
-    """The scale of drawn temperatures: in K or, if their range is tiny, as a difference from ``offset``.
+    """The scale of drawn temperatures: in their unit or, if their range is tiny, as a difference from ``offset``.
 
     Attributes:
         low: lower end of the scale in K.
         high: upper end of the scale in K; above ``low`` also for a uniform field.
         uniform: whether the temperatures differ only by rounding.
-        offset: the subtracted temperature in K.
-        unit: the unit of the difference.
+        unit: the unit in which temperatures are shown.
+        offset: the subtracted temperature, in the unit.
+        difference: the unit of the difference; None without an offset.
     """
 
     low: float
     high: float
     uniform: bool = False
+    unit: TemperatureUnit = KELVIN
     offset: float = 0.0
-    unit: Unit = _KELVINS[-1]
+    difference: Unit | None = None
 
     @classmethod
-    def spanning(cls, low: float, high: float, dtype: DTypeLike = np.float64) -> "TemperatureScale":
+    def spanning(
+        cls, low: float, high: float, dtype: DTypeLike = np.float64, unit: TemperatureUnit = KELVIN
+    ) -> "TemperatureScale":
         """The scale for temperatures from ``low`` to ``high`` in K that were stored as ``dtype``."""
         largest = max(abs(low), abs(high))
         span = high - low
         if span <= 4.0 * float(np.finfo(dtype).eps) * largest:
-            return cls(low - 0.5, high + 0.5, uniform=True)
+            return cls(low - 0.5, high + 0.5, True, unit)
         if span >= _SMALL_RANGE * largest:
-            return cls(low, high)
-        offset = round(0.5 * (low + high), -floor(log10(span)) - 1)
-        return cls(low, high, False, offset, choose_unit(_KELVINS, max(abs(low - offset), abs(high - offset))))
+            return cls(low, high, False, unit)
+        bottom, top = unit.of(low), unit.of(high)
+        offset = round(0.5 * (bottom + top), -floor(log10(top - bottom)) - 1)
+        units = _degrees(unit.difference_symbol)
+        return cls(low, high, False, unit, offset, choose_unit(units, max(abs(bottom - offset), abs(top - offset))))
 
     @property
     def label(self) -> str:
         """The label of axes and colour bars."""
-        if self.offset == 0.0:
-            return "Temperature (K)"
-        return f"Temperature − {self.offset!r} K ({self.unit.symbol})".replace(".0 K", " K")
+        if self.difference is None:
+            return f"Temperature ({self.unit.symbol})"
+        return f"Temperature − {self.offset:.12g} {self.unit.symbol} ({self.difference.symbol})"
 
     @property
     def limits(self) -> tuple[float, float]:
         """The ends of the scale as drawn."""
-        return (self.low - self.offset) / self.unit.size, (self.high - self.offset) / self.unit.size
+        low, high = self.drawn([self.low, self.high]).tolist()
+        return low, high
 
     def drawn(self, temperature: ArrayLike) -> NDArray[np.float64]:
         """Convert temperatures in K to drawn numbers, in float64 so that small differences are kept."""
-        return (np.asarray(temperature, dtype=np.float64) - self.offset) / self.unit.size
+        shown = self.unit.of(np.asarray(temperature, dtype=np.float64)) - self.offset
+        return np.asarray(shown if self.difference is None else shown / self.difference.size)
 
     def colours(self, temperature: ArrayLike) -> NDArray[np.uint8]:
         """RGB of temperatures in K, shape of ``temperature`` + (3,)."""

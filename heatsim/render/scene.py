@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.render.outlines import find_outlines, material_colour
 from heatsim.render.scales import TemperatureScale
 from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread
 from heatsim.render.view import View, screen_axes, to_camera
 from heatsim.storage.pyvista import import_pyvista
+from heatsim.storage.vtkhdf import VOID
 
 # Images are rendered larger by this factor and averaged: this gives smooth edges with every OpenGL.
 _OVERSAMPLING = 2
@@ -85,8 +87,16 @@ class Scene:
     ) -> None:
         self._plotter.close()
 
-    def slices(self, sections: Sequence[Section], scale: TemperatureScale) -> NDArray[np.uint8]:
-        """Planes normal to x, y and z in their box, without void; an RGB image (height, width, 3)."""
+    def slices(
+        self, sections: Sequence[Section], scale: TemperatureScale, materials: Sequence[str] = ()
+    ) -> NDArray[np.uint8]:
+        """Planes normal to x, y and z in their box, without void; an RGB image (height, width, 3).
+
+        Args:
+            sections: normal to x, y and z.
+            scale: of the temperatures.
+            materials: their names; outlines of several materials are drawn.
+        """
         self._plotter.clear_actors()
         self._add_box()
         for axis, section in enumerate(sections):
@@ -97,9 +107,10 @@ class Scene:
                 edges[other] = np.linspace(0.0, self._view.size[other], count + 1)
             self._add_cells(edges, section.values[np.ix_(rows, columns)], scale)
             self._add_frame(axis, across, section.place)
+        self._add_outlines(sections, materials)
         return self._image()
 
-    def surface(self, samples: Samples, scale: TemperatureScale) -> NDArray[np.uint8]:
+    def surface(self, samples: Samples, scale: TemperatureScale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
         """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
@@ -108,6 +119,7 @@ class Scene:
             for indices, length in zip(samples.indices, self._view.size, strict=True)
         ]
         self._add_cells(edges, samples.values, scale, shaded=True)
+        self._add_borders(edges, samples.materials, materials)
         return self._image()
 
     def _add_cells(
@@ -125,7 +137,13 @@ class Scene:
         self._plotter.add_mesh(surface, scalars="colours", rgb=True, show_scalar_bar=False, render=False, **light)
 
     def isosurfaces(
-        self, samples: Samples, scale: TemperatureScale, levels: Sequence[float], colours: Sequence[str]
+        self,
+        samples: Samples,
+        scale: TemperatureScale,
+        levels: Sequence[float],
+        colours: Sequence[str],
+        sections: Sequence[Section] = (),
+        materials: Sequence[str] = (),
     ) -> NDArray[np.uint8]:
         """Translucent surfaces of equal temperature; an RGB image (height, width, 3).
 
@@ -134,9 +152,12 @@ class Scene:
             scale: converts them to drawn numbers.
             levels: drawn numbers; if empty, for a uniform field, the box itself is drawn.
             colours: one for each level, or the colour of the box.
+            sections: normal to x, y and z, on which the outlines of the materials are drawn.
+            materials: the names of the materials.
         """
         self._plotter.clear_actors()
         self._add_box()
+        self._add_outlines(sections, materials)
         if not levels:
             x, y, z = self._view.size
             self._plotter.add_mesh(
@@ -182,6 +203,53 @@ class Scene:
         self._plotter.add_mesh(
             box, color=_SURROUNDING_LINE, line_width=1.5 * _OVERSAMPLING, lighting=False, render=False
         )
+
+    def _add_outlines(self, sections: Sequence[Section], materials: Sequence[str]) -> None:
+        """Add the borders of the materials on sections normal to x, y and z, in their colours."""
+        solid = [name for name in materials if name != VOID]
+        if len(solid) < 2:
+            return
+        for axis, section in enumerate(sections):
+            level, upright = (other for other in range(3) if other != axis)
+            rows, columns = section.materials.shape
+            step = np.array([self._view.size[level] / columns, self._view.size[upright] / rows])
+            # The material with the highest number was painted over those with lower ones.
+            for number, outline in find_outlines(section.materials).items():
+                if materials[number] == VOID:
+                    continue
+                points = np.full((2 * len(outline.segments), 3), section.place * self._view.size[axis])
+                points[:, [level, upright]] = (outline.segments * step).reshape(-1, 2)
+                self._add_lines(points, material_colour(number))
+
+    def _add_borders(self, edges: Sequence[_Floats], labels: NDArray[np.uint8], materials: Sequence[str]) -> None:
+        """Add the borders between materials on the surface of a body."""
+        if sum(name != VOID for name in materials) < 2:
+            return
+        solid = np.array([name != VOID for name in materials])
+        flat = labels.reshape(-1)
+        there = np.flatnonzero(solid[flat])
+        mesh = self._pyvista.RectilinearGrid(*edges).extract_cells(there)
+        mesh.cell_data["material"] = flat[there]
+        surface = mesh.extract_surface(algorithm="dataset_surface")
+        numbers = np.asarray(surface.cell_data["material"])
+        for number in np.unique(numbers).tolist():
+            part = surface.extract_cells(np.flatnonzero(numbers == number)).extract_surface(algorithm="dataset_surface")
+            lines = part.extract_feature_edges(
+                boundary_edges=True, feature_edges=False, manifold_edges=False, non_manifold_edges=False
+            )
+            if lines.n_cells:
+                self._plotter.add_mesh(
+                    lines,
+                    color=material_colour(int(number)),
+                    line_width=1.2 * _OVERSAMPLING,
+                    lighting=False,
+                    render=False,
+                )
+
+    def _add_lines(self, points: _Floats, colour: str) -> None:
+        """Add lines between each two points, shape (2 · lines, 3)."""
+        lines = self._pyvista.line_segments_from_points(points)
+        self._plotter.add_mesh(lines, color=colour, line_width=1.2 * _OVERSAMPLING, lighting=False, render=False)
 
     def _add_frame(self, axis: int, across: list[int], place: float) -> None:
         corners = np.full((4, 3), place * self._view.size[axis])

@@ -91,10 +91,17 @@ def _choose(ranges: NDArray[np.float64]) -> list[int]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Temperatures at some cells: ``indices`` along x, y, z, and ``values`` in K, NaN in void, shape (z, y, x)."""
+    """Temperatures and materials at some cells.
+
+    Attributes:
+        indices: of the cells along x, y, z.
+        values: in K, NaN in void, shape (z, y, x).
+        materials: the number of each cell's material, of the same shape.
+    """
 
     indices: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
     values: NDArray[np.float64]
+    materials: NDArray[np.uint8]
 
 
 def read_samples(reader: FieldReader, index: int, most: int = MOST_IN_SURFACES) -> Samples:
@@ -104,7 +111,8 @@ def read_samples(reader: FieldReader, index: int, most: int = MOST_IN_SURFACES) 
         np.where(reader.conducting(slice(k, k + 1))[0], reader.read_plane(index, 2, k).astype(np.float64), np.nan)
         for k in z.tolist()
     ]
-    return Samples((x, y, z), np.stack([plane[np.ix_(y, x)] for plane in planes]))
+    labels = [reader.read_materials(slice(k, k + 1))[0][np.ix_(y, x)] for k in z.tolist()]
+    return Samples((x, y, z), np.stack([plane[np.ix_(y, x)] for plane in planes]), np.stack(labels))
 
 
 def wide_axes(grid: Grid) -> list[int]:

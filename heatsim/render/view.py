@@ -11,6 +11,9 @@ from heatsim.render.sections import wide_axes
 # An edge is drawn with at least this fraction of the longest one, so that gradients across a thin plate are visible.
 _THINNEST = 1.0 / 8.0
 
+# Room around a 3-D view for ticks and labels, in pixels: left and right, above and below.
+VIEW_MARGINS = (135, 120)
+
 _AZIMUTH = np.radians(-57.0)
 _ELEVATION = np.radians(26.0)
 
@@ -54,13 +57,11 @@ class View:
     middle: tuple[float, float]
 
     @classmethod
-    def fitting(cls, width: int, height: int, margin: int, size: tuple[float, float, float]) -> "View":
-        """The view that fills an image except for ``margin`` pixels on every side."""
-        corners = np.array([[x, y, z] for x in (0.0, size[0]) for y in (0.0, size[1]) for z in (0.0, size[2])])
-        outline = corners @ screen_axes().T
-        low, high = outline.min(axis=0), outline.max(axis=0)
+    def fitting(cls, width: int, height: int, margins: tuple[int, int], size: tuple[float, float, float]) -> "View":
+        """The view that fills an image except for margins in pixels: left and right, above and below."""
+        low, high = outline(size)
         extent = high - low
-        scale = min((width - 2 * margin) / extent[0], (height - 2 * margin) / extent[1])
+        scale = min((width - 2 * margins[0]) / extent[0], (height - 2 * margins[1]) / extent[1])
         middle = 0.5 * (low + high)
         return cls(width, height, size, float(scale), (float(middle[0]), float(middle[1])))
 
@@ -69,6 +70,13 @@ class View:
         centred = points @ screen_axes().T - np.array(self.middle)
         pixels: _Floats = centred * self.scale + np.array([0.5 * self.width, 0.5 * self.height])
         return pixels
+
+
+def outline(size: tuple[float, float, float]) -> tuple[_Floats, _Floats]:
+    """The lowest and the highest coordinates of a box's outline along the image's right and up."""
+    corners = np.array([[x, y, z] for x in (0.0, size[0]) for y in (0.0, size[1]) for z in (0.0, size[2])])
+    drawn = corners @ screen_axes().T
+    return drawn.min(axis=0), drawn.max(axis=0)
 
 
 def to_camera() -> _Floats:

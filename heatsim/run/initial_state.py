@@ -36,7 +36,7 @@ def initial_state(plan: Plan, target: Path) -> RunState:
         ScenarioError: the initial temperature cannot be used.
         NotFiniteError: it is not finite.
     """
-    initial = InitialField.from_scenario(plan.problem.scenario)
+    initial = _initial_field(plan)
     state = _empty_state(plan, target, initial.reference)
     if initial.uniform:
         state.field.load_deviations(np.zeros((1, 1, 1)))
@@ -47,6 +47,11 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)
     return state
+
+
+def _initial_field(plan: Plan) -> InitialField:
+    """The field at t = 0."""
+    return InitialField.from_scenario(plan.problem.scenario, layering=plan.problem.materials.layering)
 
 
 def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunState:
@@ -74,7 +79,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
             before = plan.device.xp.asarray(saved.arrays["compared"])
             state.compared = (int(saved.values["compared_step"]), before)
         if plan.problem.timeline.adaptive:
-            initial = InitialField.from_scenario(plan.problem.scenario)
+            initial = _initial_field(plan)
             state.method = _method(plan, state, initial, saved)
     return state
 

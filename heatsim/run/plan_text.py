@@ -9,11 +9,12 @@ from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import describe_methods, duration
-from heatsim.scenario import Contact
+from heatsim.scenario import Contact, Scenario
 from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
 _MANY_STEPS = 10_000
+_LAID = 1.0 - 1e-6  # of a layer's area: less means that some of it lies over void
 
 
 def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:
@@ -78,14 +79,14 @@ def _limit(dt: float) -> str:
 
 
 def _materials(problem: HeatProblem) -> list[str]:
-    """Each material with its own stability limit and c0…c6; patches, void, regions, void surfaces and contacts."""
+    """Each material with its own stability limit and c0…c6; patches, void, regions, surfaces, contacts and layers."""
     scenario, materials = problem.scenario, problem.materials
     lines = []
     found = survey(scenario, materials.palette, problem.reference)
     for material in found:
         lines += _material(problem, material)
         # For a single constant material these are the coefficients of the steps above.
-        if len(found) > 1 or material.enthalpy is not None:
+        if (len(found) > 1 and materials.cells_of(material.name)) or material.enthalpy is not None:
             lines += _coefficients_of_steps(problem, material)
     for patch in scenario.patches:
         on_grid = patch.area_on_grid(scenario.grid)
@@ -95,7 +96,7 @@ def _materials(problem: HeatProblem) -> list[str]:
     if problem.parts is not None:
         for region, cells in zip(scenario.regions, problem.parts.region_cells, strict=True):
             lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
-    return lines + _surfaces(materials, scenario.contacts)
+    return lines + _surfaces(materials, scenario.contacts) + _layers(scenario, materials)
 
 
 def _material(problem: HeatProblem, material: Survey) -> list[str]:
@@ -154,6 +155,20 @@ def _surfaces(materials: CellTypes, contacts: Iterable[Contact]) -> list[str]:
     for contact in contacts:
         area = areas.get(frozenset(contact.between), 0.0)
         lines.append(f"contact      {' and '.join(contact.between)}: {area:.6g} m², {contact.resistance:.6g} m² K/W")
+    return lines
+
+
+def _layers(scenario: Scenario, materials: CellTypes) -> list[str]:
+    """Each layer with its area; what lies over void is left out."""
+    lines = []
+    for number, layer in enumerate(scenario.layers):
+        (u_low, v_low), (u_high, v_high) = layer.plane.corners(scenario.grid)
+        whole, laid = (u_high - u_low) * (v_high - v_low), materials.layering.areas[number]
+        over_void = f" of {whole:.6g} m², the rest lies over void" if laid < whole * _LAID else ""
+        lines.append(
+            f"layer        {layer.name}: {layer.thickness:.6g} m of {layer.material} at {layer.plane.axis} = "
+            f"{layer.plane.at:.6g} m; {laid:.6g} m²{over_void}"
+        )
     return lines
 
 

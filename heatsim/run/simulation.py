@@ -297,4 +297,7 @@ class Simulation:
         """
         self.warnings += loop.end() + temperature_warnings(self.state)
         folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
-        return summarise(self.plan, self.state, self.timing, self._choice, loop.files)
+        return {
+            **summarise(self.plan, self.state, self.timing, self._choice, loop.files),
+            "warnings": list(self.warnings),
+        }

@@ -17,6 +17,7 @@ from heatsim.scenario.domain import Domain
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.labels import Labels, load_labels
+from heatsim.scenario.layers import Layer, Plane
 from heatsim.scenario.load import load, parse, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
@@ -52,6 +53,7 @@ __all__ = [
     "Initial",
     "Insulated",
     "Labels",
+    "Layer",
     "Line",
     "Material",
     "MaterialFormula",
@@ -60,6 +62,7 @@ __all__ = [
     "Output",
     "Patch",
     "Periodic",
+    "Plane",
     "Probe",
     "Radiation",
     "Rectangle",

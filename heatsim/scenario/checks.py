@@ -18,6 +18,8 @@ from heatsim.scenario.placement import (
     held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
     label_images_fit_the_grid,
+    layers_are_thinner_than_cells,
+    layers_lie_between_cells,
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,
@@ -78,6 +80,23 @@ def contacts_name_known_materials(scenario: Scenario) -> list[Mistake]:
         for end, name in enumerate(contact.between)
     ]
     return _unknown_materials(scenario, named, void=False)
+
+
+def layers_have_constant_materials(scenario: Scenario) -> list[Mistake]:
+    """The material of a layer exists and conducts; no material of a scenario with layers changes with temperature."""
+    layers = [(index, layer) for index, layer in entries(scenario.layers) if known(layer.material)]
+    named: list[tuple[str, str | None]] = [(f"layers.{index}.material", layer.material) for index, layer in layers]
+    mistakes = _unknown_materials(scenario, named, void=False)
+    if mistakes or not layers or not known(scenario.materials) or not known(*scenario.materials.values()):
+        return mistakes
+    varying = next((name for name, material in scenario.palette if material is not None and material.varies), None)
+    if varying is None:
+        return []
+    message = (
+        f"layers need materials with constant properties, in the whole scenario; those of {show(varying)} change with "
+        "temperature: give constant values, or make the layer a region with cells"
+    )
+    return [Mistake(f"layers.{layers[0][0]}.material", message)]
 
 
 def _unknown_materials(scenario: Scenario, named: Iterable[tuple[str, str | None]], void: bool) -> list[Mistake]:
@@ -149,11 +168,12 @@ def long_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
 
 
 def names_differ(scenario: Scenario) -> list[Mistake]:
-    """All regions have different names, and so do all patches and all sources."""
+    """All regions have different names, and so do all patches, all layers and all sources."""
     mistakes = []
     for tables, named in (
         ("regions", entries(scenario.regions)),
         ("patches", entries(scenario.patches)),
+        ("layers", entries(scenario.layers)),
         ("sources", entries(scenario.sources)),
     ):
         taken = set()
@@ -248,6 +268,9 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     materials_exist,
     contacts_name_known_materials,
     contacts_differ,
+    layers_have_constant_materials,
+    layers_lie_between_cells,
+    layers_are_thinner_than_cells,
     names_differ,
     beams_stay_in_a_steady_state,
     long_steps_round_to_nearest,

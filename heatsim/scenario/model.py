@@ -27,6 +27,7 @@ from heatsim.scenario.fields import (
     formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.layers import Layers
 from heatsim.scenario.library import with_library
 from heatsim.scenario.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.messages import missing_key
@@ -90,6 +91,14 @@ class Scenario(BaseModel):
             "resistance = 1e-5"
         ],
         description="Thermal resistances between materials",
+    )
+    layers: Layers = Field(
+        default=(),
+        examples=[
+            'each layer under its own heading [[layers]], with material = "copper", thickness = "35 um" and '
+            'plane = { axis = "z", at = 0.0016 }'
+        ],
+        description="Thin conducting layers without cells, such as copper on a circuit board",
     )
     time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
     initial: Initial = Field(

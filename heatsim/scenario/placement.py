@@ -63,6 +63,51 @@ def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
     return []
 
 
+def layers_lie_between_cells(scenario: Scenario) -> list[Mistake]:
+    """The plane of a layer lies between two planes of cells or on a face, and its rectangle in the domain."""
+    grid, mistakes = grid_of(scenario), []
+    for index, layer in entries(scenario.layers):
+        plane = layer.plane
+        if grid is None or not known(plane) or not known(plane.axis, plane.at):
+            continue
+        axis, key = plane.across, f"layers.{index}.plane"
+        low, size, d = grid.origin[axis], grid.size[axis], grid.spacing[axis]
+        at = plane.index(grid)
+        if not 0 <= at <= grid.cells[axis]:
+            message = f"got {plane.at!r}; the domain reaches from {low!r} to {low + size!r} m along {plane.axis}"
+            mistakes.append(Mistake(f"{key}.at", message))
+        elif at != int(at):
+            below, above = (f"{low + size * (int(at) + more) / grid.cells[axis]:.9g}" for more in (0, 1))
+            message = (
+                f"got {plane.at!r}, inside a cell; the nearest planes between cells of {d:.6g} m are at {below} and "
+                f"{above} m: move the layer, or choose cells that end at it"
+            )
+            mistakes.append(Mistake(f"{key}.at", message))
+        if plane.rectangle is not None and known(plane.rectangle.min, plane.rectangle.max):
+            for end in ("min", "max"):
+                outside = off_face(getattr(plane.rectangle, end), f"{plane.axis}_min", grid)
+                for place, message in outside:
+                    in_domain = message.replace(f"{plane.axis}_min reaches", "the domain reaches")
+                    mistakes.append(Mistake(f"{key}.rectangle.{end}.{place}", in_domain))
+    return mistakes
+
+
+def layers_are_thinner_than_cells(scenario: Scenario) -> list[Mistake]:
+    """A layer is at most as thick as a cell: it has one temperature across, as one cell has."""
+    grid, mistakes = grid_of(scenario), []
+    for index, layer in entries(scenario.layers):
+        if grid is None or not known(layer.thickness, layer.plane) or not known(layer.plane.axis):
+            continue
+        d = grid.spacing[layer.plane.across]
+        if layer.thickness > d * (1.0 + ROUNDING):
+            message = (
+                f"got {layer.thickness!r} m, more than a cell, which has {d:.6g} m along {layer.plane.axis}; a layer "
+                "has one temperature across: make it a region with cells"
+            )
+            mistakes.append(Mistake(f"layers.{index}.thickness", message))
+    return mistakes
+
+
 def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
     """Faces with a patch or a beam are not periodic."""
     placed = [(f"patches.{index}.face", patch.face, "patch") for index, patch in entries(scenario.patches)]

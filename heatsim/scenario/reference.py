@@ -19,6 +19,7 @@ from heatsim.scenario.document_quantities import parts
 from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import Form, Named
 from heatsim.scenario.labels import Labels
+from heatsim.scenario.layers import Layer, Plane
 from heatsim.scenario.materials import Material
 from heatsim.scenario.messages import show
 from heatsim.scenario.model import Initial, Scenario
@@ -46,6 +47,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("stl", Stl),
     ("labels", Labels),
     ("[[contacts]]", Contact),
+    ("[[layers]]", Layer),
+    ("plane", Plane),
     ("[initial]", Initial),
     ("[boundaries]", Boundaries),
     ("[[patches]]", Patch),

@@ -31,12 +31,14 @@ PREVIOUS = "checkpoint.previous.h5"
 PROBES = "probes.csv"
 ENERGY = "energy.csv"
 SUMMARY = "summary.json"
+REPORT = "report.html"
 FAILURE = "failure.json"  # of a run in a study, instead of a summary
 FIGURES = "figures"
 EXPORT = "export"
 
 # The files of a run that its report lists: their contents, in the order of interest to a reader.
 CONTENTS = {
+    REPORT: "all of this on one page, for a browser",
     SCENARIO: "the scenario, resolved",
     FIELDS: "temperature over time, for ParaView",
     PROBES: "probes over time",
@@ -45,7 +47,7 @@ CONTENTS = {
     CHECKPOINT: "the last state, for resume",
 }
 FILES = (*CONTENTS, PREVIOUS)
-SUFFIXES = {FIGURES: (".png",), EXPORT: (".vti", ".pvd")}
+SUFFIXES = {FIGURES: (".png", ".pdf", ".svg", ".gif", ".mp4"), EXPORT: (".vti", ".pvd")}
 
 
 def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:

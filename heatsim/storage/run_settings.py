@@ -1,8 +1,11 @@
 """What the scenario.toml in a run's folder says about how to show the results."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import dist
 from pathlib import Path
+from typing import Any
 
 from heatsim.errors import FolderError
 from heatsim.storage.folder import SCENARIO
@@ -17,11 +20,22 @@ class RunSettings:
         title: of the results.
         steady: whether the run is a steady state.
         temperature_unit: the unit in which temperatures are shown.
+        patches: the face of each patch, by the name of the patch.
+        lines: the length in m and the number of points of each probe along a line, by the name of the probe.
+        text: the whole scenario.toml.
     """
 
     title: str
     steady: bool
     temperature_unit: TemperatureUnit
+    patches: Mapping[str, str]
+    lines: Mapping[str, tuple[float, int]]
+    text: str
+
+    def line_of(self, column: str) -> str | None:
+        """The probe along a line to which a column of probes.csv belongs; None for points and regions."""
+        name, bracket, rest = column.rpartition("[")
+        return name if bracket and name in self.lines and rest.removesuffix("]").isdecimal() else None
 
 
 def read_settings(folder: Path) -> RunSettings:
@@ -32,12 +46,20 @@ def read_settings(folder: Path) -> RunSettings:
     """
     path = folder / SCENARIO
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
         unit = document.get("output", {}).get("temperature", KELVIN.name)
         return RunSettings(
             str(document.get("title", "")),
             document.get("time", {}).get("method") == "steady",
             TEMPERATURE_UNITS[unit],
+            {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
+            {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},
+            text,
         )
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
         raise FolderError(f"{path}: cannot be read as a scenario ({error})") from error
+
+
+def _line(line: Mapping[str, Any]) -> tuple[float, int]:
+    return dist(line["from"], line["to"]), int(line["count"])

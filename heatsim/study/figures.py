@@ -31,7 +31,7 @@ _MOST_PANELS = 6
 _MOST_RESPONSES = 12
 _MOST_PROBES = 12
 _MOST_LINES = 10
-_MOST_NUMBERS_IN_MAP = 150
+_MOST_NUMBERS_IN_MAP = 100
 _POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
 
 
@@ -96,23 +96,23 @@ def _draw_response(path: Path, title: str, response: ResponseValues, over: Seque
     with_legends = as_lines and len(over) > 1
     with new_figure(path, title_of(title, response.name), 1600, 900 if lines == 1 else 1200) as figure:
         panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        right, between = (0.89, 0.4) if with_legends else (0.97, 0.08)
-        figure.subplots_adjust(left=0.08, right=right, top=0.88, bottom=0.1, wspace=between, hspace=0.4)
+        right, between = (0.84, 0.55) if with_legends else (0.97, 0.1)
+        figure.subplots_adjust(left=0.1, right=right, top=0.87, bottom=0.13, wspace=between, hspace=0.5)
         for panel in panels.flat[len(shown) :]:
             panel.set_visible(False)
         for index, (panel, parameter) in enumerate(zip(panels.flat, shown, strict=False)):
             if as_lines:
                 _draw_families(panel, parameter, response, families[index])
             else:
-                panel.plot(parameter.values, response.values, markersize=6, alpha=0.6, **_POINT)
+                panel.plot(parameter.values, response.values, markersize=2.5, alpha=0.6, **_POINT)
             if with_legends:
-                heading = fill(", ".join(other.short for other in others[index]), 16)
-                place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
-                panel.legend(title=heading, fontsize=12, title_fontsize=12, **place)
+                heading = fill(", ".join(other.label for other in others[index]), 14)
+                place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+                panel.legend(title=heading, alignment="left", **place)
             _label(panel.xaxis, parameter)
             rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
             if rank is not None:
-                panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"), fontsize=13)
+                panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"))
             if index % columns == 0:
                 panel.set_ylabel(response.label)
             panel.grid(alpha=0.25)
@@ -139,12 +139,12 @@ def _draw_families(
     ):
         order = np.argsort(parameter.values[chosen])
         xs, ys = parameter.values[chosen][order], response.values[chosen][order]
-        panel.plot(xs, ys, marker="o", color=colour, linewidth=2.0, label=text)
+        panel.plot(xs, ys, marker="o", color=colour, label=text)
 
 
 def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
-    with new_figure(path, title_of(title, response.name), 1400, 1050) as figure:
-        axes = figure.add_axes((0.1, 0.1, 0.74, 0.8))
+    with new_figure(path, title_of(title, response.name), 1600, 1050) as figure:
+        axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)
         else:
@@ -153,14 +153,15 @@ def _draw_map(path: Path, title: str, response: ResponseValues, across: Paramete
                 across.values[good],
                 up.values[good],
                 c=response.values[good],
-                s=90,
+                s=12,
                 cmap=_colours(),
                 edgecolors="white",
+                linewidths=0.4,
             )
             _label(axes.xaxis, across)
             _label(axes.yaxis, up)
             axes.grid(alpha=0.25)
-        bar = figure.add_axes((0.87, 0.1, 0.025, 0.8))
+        bar = figure.add_axes((0.86, 0.12, 0.02, 0.77))
         figure.colorbar(drawn, cax=bar, label=response.label)
 
 
@@ -173,15 +174,16 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
     axes.set_facecolor("#eeeeee")
     axes.set_xticks(range(len(xs)), [_text(across, x) for x in xs])
     axes.set_yticks(range(len(ys)), [_text(up, y) for y in ys])
-    axes.set_xlabel(across.short)
-    axes.set_ylabel(up.short)
+    axes.set_xlabel(across.label)
+    axes.set_ylabel(up.label)
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
     if cells.size <= _MOST_NUMBERS_IN_MAP:
         for (row, column), value in np.ndenumerate(cells):
             if np.isfinite(value):
                 dark = drawn.norm(value) < 0.6
-                axes.text(column, row, f"{value:.5g}", ha="center", va="center", color="white" if dark else "black")
+                colour = "white" if dark else "black"
+                axes.text(column, row, f"{value:.5g}", ha="center", va="center", color=colour, fontsize=7.0)
     return drawn
 
 
@@ -205,15 +207,15 @@ def _draw_curves(
     unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
     mappable = ScalarMappable(norm, _colours())
     with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
-        axes = figure.add_axes((0.08, 0.1, 0.78, 0.8))
-        thin = {"linewidth": 1.8, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 1.0, "alpha": 0.5}
+        axes = figure.add_axes((0.095, 0.12, 0.75, 0.77))
+        thin = {"linewidth": 1.0, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 0.5, "alpha": 0.5}
         for (times, temperatures), value in zip(curves, by.values, strict=True):
             axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
         axes.set_xlabel(f"Time ({unit.symbol})")
         axes.set_ylabel(f"Temperature ({unit_of_temperature})")
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
-        bar = figure.colorbar(mappable, cax=figure.add_axes((0.88, 0.1, 0.02, 0.8)), label=by.short)
+        bar = figure.colorbar(mappable, cax=figure.add_axes((0.865, 0.12, 0.02, 0.77)), label=by.label)
         if by.logarithmic:
             _plain_ticks(bar.ax.yaxis)
         if by.categories:
@@ -221,7 +223,7 @@ def _draw_curves(
 
 
 def _label(axis: Any, parameter: Parameter) -> None:
-    axis.set_label_text(parameter.short)
+    axis.set_label_text(parameter.label)
     if parameter.categories:
         axis.set_ticks(range(len(parameter.categories)), labels=[_shortened(text) for text in parameter.categories])
         return

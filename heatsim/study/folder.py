@@ -4,6 +4,7 @@ study.json             the scenario's document and the points, whose numbers do 
 runs/0001/ …           the output of `heatsim run` for each point; failure.json if the run failed
 results.csv            a row for each run, made from the files in runs/; results.parquet has the same table
 figures/               pictures of the responses
+report.html            all of it on one page
 """
 
 import json
@@ -26,9 +27,10 @@ STUDY = "study.json"
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
 FIGURES = "figures"
+REPORT = run_folder.REPORT
 LEASE = "lease"
 
-_FILES = (RESULTS_CSV, RESULTS_PARQUET, LEASE, STUDY)
+_FILES = (REPORT, RESULTS_CSV, RESULTS_PARQUET, LEASE, STUDY)
 # Settings that do not change the results; they may differ between two starts.
 _FREE = ("study", "output.figures", "output.checkpoint_wall")
 _MOST_DIFFERENCES = 8

@@ -1,11 +1,13 @@
-"""The results of a study as tables for the terminal."""
+"""The results of a study as tables: for the terminal and for its report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heatsim.report.facts import NumberTable
+from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
@@ -29,60 +31,57 @@ def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Grou
     from rich.console import Group
     from rich.text import Text
 
-    done = finished_rows(rows)
     failed = [row for row in rows if row[STATUS] == FAILED]
-    counts = f"{len(done)} of {len(rows)} runs done" + (f", {len(failed)} failed" if failed else "")
-    parts: list[RenderableType] = [Text(f"{definition.document.get('title', definition.path.stem)}: {counts}"), ""]
-    if done:
-        asked = responses_of(definition, done)
-        parts.append(_all_runs(definition, done, asked) if len(done) <= _MOST_ROWS else _spans(done, asked))
-        ranks = _ranks(definition, done, asked)
-        if ranks is not None:
-            parts.append(ranks)
+    parts: list[RenderableType] = [Text(f"{title_of(definition)}: {describe_progress(rows)}"), ""]
+    parts += map(TerminalTable, response_tables(definition, rows))
     if failed:
         parts.append(_failures(failed))
     parts.append(_files(study, len(rows)))
     return Group(*parts)
 
 
-def _new_table(title: str, *columns: str) -> "Table":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(title),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for number, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if number else "left", overflow="fold")
-    return table
+def title_of(definition: Definition) -> str:
+    """The title of a study: that of its scenario, or the name of its file."""
+    return str(definition.document.get("title", definition.path.stem))
 
 
-def _all_runs(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table":
-    names = [parameter.short for parameter in parameters_of(definition, done)]
-    table = _new_table("Responses", RUN, *names, *(response.label for response in asked))
+def describe_progress(rows: Sequence[Row]) -> str:
+    """How many runs are done and have failed."""
+    failed = sum(row[STATUS] == FAILED for row in rows)
+    return f"{len(finished_rows(rows))} of {len(rows)} runs done" + (f", {failed} failed" if failed else "")
+
+
+def response_tables(definition: Definition, rows: Sequence[Row], most: int = _MOST_ROWS) -> Iterator[NumberTable]:
+    """The responses of up to ``most`` runs, or their statistics, and their rank correlation with the parameters."""
+    done = finished_rows(rows)
+    if not done:
+        return
+    asked = responses_of(definition, done)
+    yield run_table(definition, done, asked) if len(done) <= most else span_table(done, asked)
+    ranks = _ranks(definition, done, asked)
+    if ranks is not None:
+        yield ranks
+
+
+def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:
+    """The parameters and responses of each run."""
+    names = [parameter.label for parameter in parameters_of(definition, done)]
+    rows = []
     for index, row in enumerate(done):
         values = [_number(row[axis.keys[0]]) for axis in definition.table.axes]
-        table.add_row(str(row[RUN]), *values, *(_number(float(response.values[index])) for response in asked))
-    return table
+        rows.append((str(row[RUN]), *values, *(_number(float(response.values[index])) for response in asked)))
+    return NumberTable("Responses", (RUN, *names, *(response.label for response in asked)), rows)
 
 
-def _spans(done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table":
-    table = _new_table("Responses", "", *(response.label for response in asked))
+def span_table(done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:
+    """Statistics of the responses over all runs."""
     spans = [_span(done, response) for response in asked]
-    for line, name in enumerate(
-        ("least", "  in run", "5 %", "median", "95 %", "most", "  in run", "mean", "deviation")
-    ):
-        table.add_row(name, *(span[line] for span in spans))
+    names = ("least", "  in run", "5 %", "median", "95 %", "most", "  in run", "mean", "deviation")
+    rows = [(name, *(span[line] for span in spans)) for line, name in enumerate(names)]
     counts = [int(np.isfinite(response.values).sum()) for response in asked]
     if min(counts) < len(done):
-        table.add_row("runs with a value", *map(str, counts))
-    return table
+        rows.append(("runs with a value", *map(str, counts)))
+    return NumberTable("Responses", ("", *(response.label for response in asked)), rows)
 
 
 def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
@@ -94,33 +93,43 @@ def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
     return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
 
 
-def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> "Table | None":
+def _ranks(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable | None:
     """The rank correlations of responses and parameters."""
     numeric = [parameter for parameter in parameters_of(definition, done) if not parameter.categories]
     lines = []
     for parameter in numeric[:_MOST_PARAMETERS]:
         ranks = [rank_correlation(parameter.values, response.values) for response in asked]
-        lines.append((parameter.short, ["–" if rank is None else f"{rank:+.2f}" for rank in ranks]))
-    if all(text == "–" for _, texts in lines for text in texts):
+        lines.append((parameter.short, *("–" if rank is None else f"{rank:+.2f}" for rank in ranks)))
+    if all(text == "–" for _, *texts in lines for text in texts):
         return None
-    table = _new_table(
-        "Rank correlation of response and parameter, from −1 to 1", "", *(response.name for response in asked)
-    )
-    for name, texts in lines:
-        table.add_row(name, *texts)
-    return table
+    headers = ("", *(response.name for response in asked))
+    return NumberTable("Rank correlation of response and parameter, from −1 to 1", headers, lines)
 
 
 def _failures(failed: Sequence[Row]) -> "Table":
+    from rich import box
+    from rich.table import Table
     from rich.text import Text
 
-    table = _new_table("Failed", RUN, "")
-    table.columns[1].justify = "left"
+    table = Table(title=Text("Failed"), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(RUN)
+    table.add_column("")
     for row in failed[:_MOST_FAILURES]:
         table.add_row(str(row[RUN]), Text(str(row[MESSAGE])))
     if len(failed) > _MOST_FAILURES:
         table.add_row("", f"and {len(failed) - _MOST_FAILURES} more")
     return table
+
+
+def files_of(study: Path, runs: int) -> Iterator[tuple[str, str]]:
+    """The files of a study and their contents."""
+    if (study / study_folder.REPORT).exists():
+        yield study_folder.REPORT, "all of this on one page, for a browser"
+    yield f"{study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "one row for each run"
+    yield f"{study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them"
+    pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
+    if pictures:
+        yield f"{study_folder.FIGURES}/", f"{pictures} pictures"
 
 
 def _files(study: Path, runs: int) -> "Table":
@@ -133,11 +142,8 @@ def _files(study: Path, runs: int) -> "Table":
     table.add_column(no_wrap=True, overflow="ignore")
     table.add_column(style="dim")
     table.add_row(Text(str(study)), "")
-    table.add_row(f"  {study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "one row for each run")
-    table.add_row(f"  {study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them")
-    pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
-    if pictures:
-        table.add_row(f"  {study_folder.FIGURES}/", f"{pictures} pictures")
+    for name, content in files_of(study, runs):
+        table.add_row(f"  {name}", content)
     return table
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.model import LOG, Axis, Range
-from heatsim.study.results import Row
+from heatsim.study.results import Row, column_units
+from heatsim.temperature_units import TEMPERATURE_UNITS
 
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
@@ -23,6 +24,7 @@ class Parameter:
     Attributes:
         name: its keys.
         short: the shortest ends of its keys that differ from all other keys.
+        unit: its unit as texts write it; empty for texts and pure numbers.
         values: the value in each finished run; for a parameter of texts, the index of the category.
         categories: the different texts; empty for a parameter of numbers.
         logarithmic: whether figures have a logarithmic axis for it.
@@ -30,9 +32,15 @@ class Parameter:
 
     name: str
     short: str
+    unit: str
     values: NDArray[np.float64]
     categories: tuple[str, ...] = ()
     logarithmic: bool = False
+
+    @property
+    def label(self) -> str:
+        """The label of an axis: short name and unit."""
+        return f"{self.short} ({self.unit})" if self.unit else self.short
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,22 @@ def finished_rows(rows: Sequence[Row]) -> list[Row]:
 
 def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
     """The parameters of a study, with their values in the given rows."""
-    axes = definition.table.axes
-    return [_parameter(axis, [key for other in axes if other is not axis for key in other.keys], rows) for axis in axes]
+    axes, units = definition.table.axes, column_units(definition)
+    return [
+        _parameter(
+            axis,
+            [key for other in axes if other is not axis for key in other.keys],
+            _symbol(units[axis.keys[0]]),
+            rows,
+        )
+        for axis in axes
+    ]
+
+
+def _symbol(unit: str) -> str:
+    """A unit as texts write it."""
+    temperature = TEMPERATURE_UNITS.get(unit)
+    return unit.replace("^2", "²").replace("^3", "³") if temperature is None else temperature.symbol
 
 
 def _shortest(key: str, others: Sequence[str]) -> str:
@@ -73,19 +95,19 @@ def _shortest(key: str, others: Sequence[str]) -> str:
     return next((end for end in endings if not any(f".{other}".endswith(f".{end}") for other in others)), key)
 
 
-def _parameter(axis: Axis, others: Sequence[str], rows: Sequence[Row]) -> Parameter:
+def _parameter(axis: Axis, others: Sequence[str], unit: str, rows: Sequence[Row]) -> Parameter:
     values = [row[axis.keys[0]] for row in rows]
     names = ", ".join(axis.keys), ", ".join(dict.fromkeys(_shortest(key, others) for key in axis.keys))
     if any(isinstance(value, str) for value in values):
         categories = tuple(dict.fromkeys(str(value) for value in values))
         numbers = np.array([categories.index(str(value)) for value in values], dtype=np.float64)
-        return Parameter(*names, numbers, categories)
+        return Parameter(*names, "", numbers, categories)
     numbers = np.array(values, dtype=np.float64)
     if isinstance(axis.values, Range):
-        return Parameter(*names, numbers, (), axis.values.scale == LOG)
+        return Parameter(*names, unit, numbers, (), axis.values.scale == LOG)
     different = np.unique(numbers)
     wide = len(different) > 2 and different[0] > 0.0 and different[-1] >= _LOG_RATIO * different[0]
-    return Parameter(*names, numbers, (), bool(wide))
+    return Parameter(*names, unit, numbers, (), bool(wide))
 
 
 def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseValues]:

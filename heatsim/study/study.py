@@ -22,7 +22,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
 from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.groups import make_groups
+from heatsim.study.groups import default_workers, make_groups
 from heatsim.study.points import identity
 from heatsim.study.progress import StudyProgress
 from heatsim.study.results import Results, Row
@@ -82,7 +82,7 @@ class Study:
             path: the TOML file.
             overrides: ``key.path=value`` settings that replace keys of the file or add keys.
             output: the folder to write to; by default outputs/<the file's stem>.
-            workers: the number of processes on this machine; by default the number of GPUs, or else of cores.
+            workers: the number of processes on this machine; by default one a core, or up to four a GPU.
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.
@@ -147,8 +147,10 @@ class Study:
             )
         if self.definition.document.get("output", {}).get("figures", True):
             from heatsim.study.figures import draw
+            from heatsim.study.page import write_report
 
             draw(self.folder, self.definition, self._rows)
+            write_report(self.folder, self.definition, self._rows)
         return results.table()
 
     @property
@@ -216,7 +218,7 @@ class Study:
         largest.check_capacity(self.folder)
         self._check_disk(plans)
         cores, gpus = usable_cores(), _gpus() if device.backend == "cuda" else []
-        count = self._workers or min(len(gpus) or cores, _fitting(largest))
+        count = self._workers or default_workers(len(plans), cores, len(gpus), _fitting(largest))
         sharing = -(-count // max(len(gpus), 1))
         groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
         return LocalWorkers(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
@@ -242,9 +244,7 @@ def _note(event: Event | None, progress: StudyProgress, results: Results) -> Non
 
 
 def _fitting(largest: Plan) -> int:
-    """The number of workers whose fields fit the CPU's memory; GPUs have separate memories."""
-    if largest.device.backend == "cuda":
-        return 1 << 30
+    """The number of workers whose fields fit the device's memory together."""
     return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
 
 

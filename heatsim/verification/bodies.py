@@ -38,6 +38,16 @@ def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
     return mode * exp(-0.5 * first**2 * t)
 
 
+def layered_slab(simulation: Simulation) -> Comparison:
+    """The mode of a slab with a layer on its upper face, at the nodes of cells; the scenario has the same numbers."""
+    mode, grid = 4.134189896536774, simulation.plan.problem.grid
+    layering = simulation.plan.problem.materials.layering
+    node = layering.node_of(2, np.arange(grid.cell_count).reshape(grid.shape))
+    x, z = grid.centres(0), grid.centres(2)[:, None, None] + node * grid.spacing[2] / 2.0
+    decay = exp(-(pi**2 + mode**2) * simulation.time)
+    return Comparison(300.0 + 100.0 * decay * np.cos(pi * x) * np.sin(mode * z), simulation.temperature)
+
+
 def radiating_body(t: float) -> float:
     """The uniform temperature of a cube of 4 mm that cools from 1000 K: Incropera, eq. 5.18."""
     surroundings, start = 300.0, 1000.0

@@ -138,6 +138,7 @@ CASES = (
         order=True,
         end=one_temperature(300.0),
     ),
+    Case("order_layer", "exact wave", bodies.layered_slab, 100.0, 1e-3, order=True, end=one_temperature(300.0)),
     Case(
         "radiating_body",
         "Incropera eq. 5.18",

@@ -7,6 +7,7 @@ keeps what is launched on it, and its graph does it when it is launched.
 import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
-from heatsim.kernels import compilation, launch, structs
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compilation, compiled, launch, structs
 
 
 class HostArray(np.ndarray[Any, Any]):
@@ -236,17 +236,17 @@ def _copy_rows(to: int, pitch: int, source: int, source_pitch: int, width: int, 
         ctypes.memmove(to + row * pitch, source + row * source_pitch, width)
 
 
-def function_on_host(source: str, name: str, macros: Mapping[str, str | int]) -> Any:
-    """As heatsim.kernels.reductions.compiled.function."""
+def function_on_host(source: str, name: str, macros: Mapping[str, str | int], folder: Path = compiled.FOLDER) -> Any:
+    """As heatsim.kernels.compiled.function."""
     options = [option for option in compiled.options(macros) if option.startswith("-D")]
-    kernel = compile_kernel(compiled.FOLDER / source, options, name)
+    kernel = compile_kernel(folder / source, options, name)
 
     class Function:
         num_regs, local_size_bytes = 24, 0
 
-        def __call__(self, blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
+        def __call__(self, blocks: tuple[int, ...], threads: tuple[int, ...], arguments: Sequence[Any]) -> None:
             given = [_as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
-            kernel.launch((*blocks, 1, 1), (*threads, 1, 1), *given)
+            kernel.launch((*blocks, 1, 1)[:3], (*threads, 1, 1)[:3], *given)
 
     return Function()
 

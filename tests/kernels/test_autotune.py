@@ -15,10 +15,9 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune, autotune_cache, launch, structs
+from heatsim.kernels import autotune, autotune_cache, compiled, launch, structs
 from heatsim.kernels.autotune import Choice, Shape, Task, candidates, choose
 from heatsim.kernels.autotune_cache import cache_folder
-from heatsim.kernels.reductions import compiled
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation

@@ -24,9 +24,11 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import cell_type_map, cell_types
+from heatsim.physics.cell_faces import cells_beside
 from heatsim.physics.cell_types import INTERIOR, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
+from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place_of
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
@@ -102,6 +104,35 @@ def divide(maps: list[NDArray[np.uint8]], rng: np.random.Generator) -> MixedCell
     return MixedCells(np.array(places, np.int64), first, next(joined).astype(np.int64), next(joined))
 
 
+def layers(
+    grid: Grid, material: NDArray[np.uint8], periodic: tuple[bool, bool, bool], rng: np.random.Generator
+) -> Layering:
+    """Random changes of a third of the cells that conduct, and of a third of the links between such cells."""
+    conducts = np.array([substance.conductivity is not None for substance in PALETTE])
+    index = np.indices(grid.shape)[::-1].reshape(3, -1)
+    faces = np.concatenate(
+        [
+            3 * np.flatnonzero((index[axis] < n - 1) | (periodic[axis] and n > 1)) + axis
+            for axis, n in enumerate(grid.cells)
+        ]
+    )
+    faces.sort()
+    low, high = cells_beside(grid, faces)
+    some = conducts[material.reshape(-1)[low]] & conducts[material.reshape(-1)[high]] & (rng.random(len(faces)) < 0.3)
+    faces = faces[some]
+    cells = np.flatnonzero(conducts[material.reshape(-1)] & (rng.random(grid.cell_count) < 0.3))
+    kinds = rng.integers(0, 3, len(cells))
+    return Layering(
+        cells,
+        np.array([0.0, 1e5, 1e6])[kinds],
+        np.array([1e-6, 1e-5, 1e-4])[kinds][:, None] * np.array([1.0, 2.0, 3.0]),
+        np.zeros((len(cells), 3)),
+        faces,
+        rng.uniform(1e3, 1e6, len(faces)),
+        {},
+    )
+
+
 def body(
     cells: tuple[int, int, int],
     periodic: tuple[bool, bool, bool],
@@ -110,19 +141,22 @@ def body(
     steps: int = 5,
     varying: bool = False,
     mixed: bool = False,
+    layered: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is."""
     rng = np.random.default_rng(seed)
     grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
     masks = [rng.random(grid.shape) < 0.3, None]
+    material = blobs(cells, rng) if several else None
     materials = cell_type_map.build(
         grid,
         PALETTE if several else PALETTE[:1],
-        blobs(cells, rng) if several else None,
+        material,
         contacts={frozenset((0, 1)): 1e-4},
         heated=masks if several else [None],
         periodic=periodic,
         exposed=several,
+        layering=layers(grid, material, periodic, rng) if layered and material is not None else NO_LAYERS,
     )
     if varying:
         materials = materials.with_palette([with_enthalpy(substance) for substance in materials.palette])
@@ -195,6 +229,14 @@ def mixed_cases() -> tuple[CompositeSteps, ...]:
         body((256, 4, 3), closed, 70, mixed=True),
         body((36, 8, 9), closed, 71, several=False, mixed=True),
         body((33, 6, 10), closed, 72, varying=True, mixed=True),
+    )
+
+
+@cache
+def layered_cases() -> tuple[CompositeSteps, ...]:
+    return (
+        body((36, 9, 11), (False, True, False), 80, layered=True),
+        body((4, 4, 4), (False, False, False), 81, layered=True),
     )
 
 
@@ -299,6 +341,24 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
         np.testing.assert_allclose(in_cells[owners], result.sums[5].reshape(-1)[owners], atol=bound)
         if spec in CUDA:
             result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
+
+
+@pytest.mark.parametrize(("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in MIXING])
+def test_layers_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor) -> None:
+    """Neighbours of one type may have links of their own; bits of CUDA kernels, and the oracle to rounding."""
+    for case in layered_cases():
+        exact = on_cpu(ORACLE, case, "float64", "increments")
+        result = execute(spec, case, "float32", "increments")
+        size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(
+            np.abs(sums).max(initial=0.0) for sums in exact.sums
+        )
+        bound = 32.0 * case.steps * np.finfo(np.float32).eps / 2.0 * size
+        for mine, others in zip((result.T, *result.sums), (exact.T, *exact.sums), strict=True):
+            assert np.abs(mine - others).max(initial=0.0) <= bound
+        if spec in CUDA:
+            result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
+        elif spec is not ORACLE:
+            result.assert_same_bits(on_cpu(ORACLE, case, "float32", "increments"))
 
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,12 +17,13 @@ from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
-from heatsim.kernels import compilation
+from heatsim.kernels import compilation, compiled
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid import cuda_sweeps
-from heatsim.kernels.reductions import compiled, find, fused, gather, step_error
-from heatsim.kernels.reductions.compiled import REAL
+from heatsim.kernels.primers import primers
+from heatsim.kernels.reductions import find, fused, gather, step_error
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -201,6 +203,18 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for job, result in zip(jobs, pool.map(build, jobs), strict=True):
             assert "warning" not in result.log, f"{job}\n{result.log}"
             assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 100])
+def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    for primer, precision, nx in product(primers.PRIMERS, REAL, (64, 65)):
+        for rung in primer.rungs:
+            source = (primers.FOLDER / rung.source).read_text(encoding="utf-8")
+            options = compiled.options(primer.macros(precision, nx))
+            result = compile_source(source, rung.source, architecture, options)
+            assert "warning" not in result.log, result.log
+            assert set(result.local_memory) == {(0, 0, 0)}, result.log
 
 
 @pytest.mark.parametrize("architecture", [75, 90, 100])

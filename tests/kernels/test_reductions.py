@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels.reductions import compiled, find, fused, ladder
+from heatsim.kernels import compiled
+from heatsim.kernels.reductions import find, fused, ladder
 from heatsim.kernels.reductions.fused import Statistics, statistics
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing
 from heatsim.solver.field import Field

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.device import Device
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compiled
 from heatsim.kernels.reductions.step_error import combine, step_error
 from heatsim.physics.cell_types import INTERIOR
 

@@ -83,7 +83,7 @@ def test_an_unfinished_run_is_replaced_only_on_request(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize(
     "other",
-    ["notes.txt", "figures/drawing.svg", "export/mine.csv", "inputs/other.npy", "thesis/chapter.tex", "mine.part"],
+    ["notes.txt", "figures/drawing.xcf", "export/mine.csv", "inputs/other.npy", "thesis/chapter.tex", "mine.part"],
 )
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path, other, overwrite):
     folder = make(tmp_path / "run", *RUN, other)

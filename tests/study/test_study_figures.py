@@ -12,6 +12,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
+from heatsim.study.page import write_report
 from heatsim.study.report import summarise
 from heatsim.study.responses import parameters_of
 from heatsim.study.results import Row, column_types
@@ -134,3 +135,17 @@ def test_keys_are_as_short_as_can_be_told_apart(keys: list[str], short: list[str
     lines = "\n".join(f"{key} = {values.get(key, '[300.0, 310.0]')}" for key in keys)
     definition, _ = read(study_text.write(tmp_path, f'[study]\nmethod = "grid"\n[study.parameters]\n{lines}\n'))
     assert [parameter.short for parameter in parameters_of(definition, [])] == short
+
+
+def test_the_report_has_all_responses_and_curves_with_units(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    rows[1].update({STATUS: FAILED, MESSAGE: "<b>no</b> space"})
+    draw(tmp_path, definition, rows)
+    text = write_report(tmp_path, definition, rows).read_text(encoding="utf-8")
+    assert "5 of 6 runs done, 1 failed" in text
+    assert "run 2: &lt;b&gt;no&lt;/b&gt; space" in text
+    assert "conductivity (W/(m K))" in text
+    assert "middle" in text
+    # Each finished run has a curve.
+    assert text.count('"run ') == 5
+    assert text.count("data:image/png;base64,") == len(list((tmp_path / "figures").iterdir()))

@@ -9,7 +9,7 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.run.plan import Plan
 from heatsim.study.definition import read
-from heatsim.study.groups import fits_ensemble, make_groups, run_bytes
+from heatsim.study.groups import default_workers, fits_ensemble, make_groups, run_bytes
 
 PARAMETERS = """
 [study]
@@ -78,3 +78,21 @@ def test_each_run_chooses_its_method(tmp_path: Path) -> None:
     assert methods[1] == "euler"
     assert methods[100] != "euler"
     assert len(make_groups(problems, problems, "cuda", 1 << 30, 1)) == 2
+
+
+@pytest.mark.parametrize(
+    ("runs", "cores", "gpus", "fitting", "workers"),
+    [
+        (200, 8, 0, 100, 8),  # one a core
+        (200, 8, 0, 3, 3),  # whose fields fit the memory
+        (200, 16, 1, 100, 4),
+        (24, 16, 1, 100, 2),  # a dozen runs each
+        (1, 16, 1, 100, 1),
+        (200, 4, 1, 100, 2),  # two cores each
+        (200, 2, 4, 100, 4),  # each GPU has one
+        (200, 16, 1, 1, 1),  # one run fills the GPU
+        (200, 64, 2, 100, 8),
+    ],
+)
+def test_default_number_of_workers(runs: int, cores: int, gpus: int, fitting: int, workers: int) -> None:
+    assert default_workers(runs, cores, gpus, fitting) == workers

@@ -9,9 +9,9 @@ import numpy as np
 
 from heatsim.device import Device
 from heatsim.kernels import compilation
+from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars
-from heatsim.kernels.reductions.compiled import REAL
 
 SOURCE = Path(__file__).parent / "multigrid.cu"
 THREADS = 256  # of a block

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compiled
 
 SOURCE = "find.cu"
 THREADS = 256

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compiled
 
 SOURCE = "fused.cu"
 THREADS = 256  # of a block

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.reductions import compiled
+from heatsim.kernels import compiled
 
 THREADS = 256  # of a block
 # Blocks that a multiprocessor holds at once, for the rung that fills the device once.

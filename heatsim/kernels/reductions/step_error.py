@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
+from heatsim.kernels import compiled
 from heatsim.kernels.cpu.oracle import share_rows
-from heatsim.kernels.reductions import compiled
 
 SOURCE = "step_error.cu"
 THREADS = 256  # of a block

@@ -1,11 +1,11 @@
-"""The functions of this folder's .cu files, compiled for the current GPU."""
+"""The functions of .cu files that stand alone, compiled for the current GPU."""
 
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "reductions"
 REAL = {"float32": "float", "float64": "double"}
 
 
@@ -14,14 +14,14 @@ def options(macros: Mapping[str, str | int]) -> tuple[str, ...]:
     return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
-def function(source: str, name: str, macros: Mapping[str, str | int]) -> Any:
-    """One compiled function of a file in this folder. Call it with blocks, threads and arguments to launch it."""
-    return _module(source, options(macros)).get_function(name)
+def function(source: str, name: str, macros: Mapping[str, str | int], folder: Path = FOLDER) -> Any:
+    """One compiled function of a file in a folder. Call it with blocks, threads and arguments to launch it."""
+    return _module(folder / source, options(macros)).get_function(name)
 
 
 @cache
-def _module(source: str, compiler_options: tuple[str, ...]) -> Any:
+def _module(source: Path, compiler_options: tuple[str, ...]) -> Any:
     import cupy
 
-    code = (FOLDER / source).read_text(encoding="utf-8")
+    code = source.read_text(encoding="utf-8")
     return cupy.RawModule(code=code, options=compiler_options, backend="nvrtc")

@@ -1,0 +1,125 @@
+"""The primers: their oracles in NumPy, their CUDA kernels and how these are launched."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels import compiled
+
+FOLDER = Path(__file__).parent
+RADIUS = 3  # of the moving sum
+
+_THREADS = 256  # of a block, on a line
+_BLOCK = (32, 8)  # threads of a block along x and y, on an image
+_VECTOR = 4  # values that a thread owns in L3 and B3
+_ROWS = 32  # rows that a thread of B3 walks down
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One kernel of a primer.
+
+    Attributes:
+        name: in tables.
+        source: its file in this folder.
+        idea: in a few words.
+        across: values along x that a thread owns.
+        down: rows that it owns.
+    """
+
+    name: str
+    source: str
+    idea: str
+    across: int = 1
+    down: int = 1
+
+
+@dataclass(frozen=True)
+class Primer:
+    """A small stencil.
+
+    Attributes:
+        name: in tables.
+        function: the name of its kernels.
+        oracle: computes it on the host, in the precision of its argument and in the kernels' order of additions.
+        rungs: its kernels, the simplest first.
+        dimensions: 1 for a line, 2 for an image [y, x].
+    """
+
+    name: str
+    function: str
+    oracle: Callable[[NDArray[Any]], NDArray[Any]]
+    rungs: tuple[Rung, ...]
+    dimensions: int
+
+    def launcher(self, rung: Rung, values: Any, result: Any) -> tuple[Any, Callable[[], None]]:
+        """Compile a kernel; return its function, and what launches it once.
+
+        Args:
+            rung: the kernel.
+            values: a device array of ``dimensions`` axes.
+            result: where it writes, an array of the same shape.
+        """
+        nx, *more = reversed(values.shape)
+        kernel = compiled.function(rung.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
+        if self.dimensions == 1:
+            blocks = (ceil(nx / (_THREADS * rung.across)),)
+            return kernel, lambda: kernel(blocks, (_THREADS,), (values, result, np.uint64(nx)))
+        (ny,), (x, y) = more, _BLOCK
+        tiles = ceil(nx / (x * rung.across)), ceil(ny / (y * rung.down))
+        return kernel, lambda: kernel(tiles, _BLOCK, (values, result, np.int32(nx), np.int32(ny)))
+
+    def macros(self, precision: str, nx: int) -> dict[str, str | int]:
+        """The macros of its files, for arrays with ``nx`` values along x."""
+        real = {"REAL": compiled.REAL[precision]}
+        if self.dimensions == 1:
+            return {**real, "THREADS": _THREADS, "RADIUS": RADIUS}
+        x, y = _BLOCK
+        return {**real, "BLOCK_X": x, "BLOCK_Y": y, "ROWS": _ROWS, "WHOLE_VECTORS": int(nx % _VECTOR == 0)}
+
+
+def moving_sum(values: NDArray[Any]) -> NDArray[Any]:
+    """The sum of the 2·``RADIUS`` + 1 values around each of a 1-d array; the ends are repeated."""
+    padded = np.pad(values, RADIUS, mode="edge")
+    total = padded[: len(values)].copy()
+    for offset in range(1, 2 * RADIUS + 1):
+        total += padded[offset : offset + len(values)]
+    return total
+
+
+def smooth(image: NDArray[Any]) -> NDArray[Any]:
+    """The mean of the 3 × 3 pixels around each of an image [y, x]; the edges are repeated."""
+    padded = np.pad(image, 1, mode="edge")
+    of_rows = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
+    return np.asarray((of_rows[:-2] + of_rows[1:-1] + of_rows[2:]) / image.dtype.type(9))
+
+
+PRIMERS = (
+    Primer(
+        "moving sum, radius 3",
+        "moving_sum",
+        moving_sum,
+        (
+            Rung("L1 naive", "L1_naive.cu", "one thread per value"),
+            Rung("L2 tiled", "L2_tiled.cu", "tile and halo in shared memory"),
+            Rung("L3 vectors", "L3_vectors.cu", "four values a thread, from registers", _VECTOR),
+        ),
+        1,
+    ),
+    Primer(
+        "3 × 3 mean of an image",
+        "smooth",
+        smooth,
+        (
+            Rung("B1 naive", "B1_naive.cu", "one thread per pixel"),
+            Rung("B2 tiled", "B2_tiled.cu", "tile and frame in shared memory"),
+            Rung("B3 marching", "B3_marching.cu", "four pixels a thread, which walks down", _VECTOR, _ROWS),
+        ),
+        2,
+    ),
+)

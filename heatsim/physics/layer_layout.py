@@ -1,0 +1,284 @@
+"""The nodes, conductances and heat capacities of cells with layers.
+
+The temperature of a cell with a layer is that of the layer: its node moves from the centre to the plane. Heat that
+flows across meets the same resistances as before, and that of the layer:
+
+      above      ●                              1/(0 + t/k + R + d/2k)      between the layer and the cell above
+                 |
+      -----------●-----------  layer            S/(dx·dz) and the cells' own conductance, along the plane
+      own cell   |
+                 |                              1/(d/k + d/2k)              between the layer and the cell behind
+      behind     ●
+
+S = k·t is the conductance of a square, dz the cell size across the plane. The layer adds its heat capacity ρ·cp·t/dz to
+the cell. What the own cell has in its centre, heat capacity and conductance along the plane, it shares with the cell
+behind, by the resistances from the centre to both nodes: 2/3 stay and 1/3 moves. So the temperature that counts for it
+is that in the centre, and the error is of second order.
+
+Between the layer and a surface remains 1/64 of a cell, so that the half cell there has a finite conductance. In a body
+of one cell across, the node stays in the centre.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.cell_faces import FaceAreas, Indices, cells_beside, voxel_areas
+from heatsim.physics.layering import Layering, values_of
+from heatsim.physics.sheets import Array, Mask, Sheet
+
+# The distance of a layer's node from a surface, in parts of half a cell.
+_DEPTH = 1.0 / 32.0
+
+
+@dataclass(frozen=True, eq=False)
+class Matter:
+    """A body without its layers.
+
+    Attributes:
+        grid: the cells.
+        periodic: which axes wrap.
+        material: of each cell, shape (nz, ny, nx); None if all cells have the first.
+        half: d/2k in m² K/W of each material, infinite for void; shape (3, materials).
+        heat_capacity: of each material in J/(m³ K), shape (materials,).
+        resistance: contact resistances in m² K/W between materials, shape (materials, materials).
+        surfaces: smooth areas of contacts.
+    """
+
+    grid: Grid
+    periodic: tuple[bool, bool, bool]
+    material: NDArray[np.uint8] | None
+    half: Array
+    heat_capacity: Array
+    resistance: Array
+    surfaces: FaceAreas
+
+    def material_of(self, cells: Indices) -> NDArray[np.uint8]:
+        """The materials of cells."""
+        return np.zeros(cells.shape, dtype=np.uint8) if self.material is None else self.material.reshape(-1)[cells]
+
+    def halves(self, axis: int, cells: Indices) -> Array:
+        """d/2k of cells along an axis in m² K/W, infinite for void."""
+        return np.asarray(self.half[axis, self.material_of(cells)])
+
+    def contacts(self, faces: Indices) -> Array:
+        """Contact resistances in m² K/W of faces between cells, for the area of the face."""
+        low, high = cells_beside(self.grid, faces)
+        resistance = self.resistance[self.material_of(low), self.material_of(high)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weighted = resistance * voxel_areas(self.grid, faces) / self.surfaces.of(faces)
+        return np.where(resistance > 0.0, weighted, 0.0)
+
+    def solid(self, axis: int, place: int) -> Mask:
+        """Which cells of a plane conduct, in the shape of a face."""
+        return np.isfinite(self.halves(axis, self.plane(axis, place)))
+
+    def plane(self, axis: int, place: int) -> Indices:
+        """The cells of a plane by their index in the flattened grid, in the shape of a face."""
+        strides = np.cumprod((1, *self.grid.cells[:2]))
+        u, v = (strides[of] * np.arange(self.grid.cells[of], dtype=np.int64) for of in _others(axis))
+        return np.asarray(place * strides[axis] + v[:, None] + u)
+
+    def beside(self, axis: int, cells: Indices, side: int) -> tuple[Indices, Mask]:
+        """The neighbours of cells in a direction, and whether they exist and conduct."""
+        stride, n = int(np.prod(self.grid.cells[:axis])), self.grid.cells[axis]
+        beyond = cells // stride % n + side
+        inside = (beyond >= 0) & (beyond < n) if not self.periodic[axis] else np.full(cells.shape, n > 1)
+        neighbours = cells + (beyond % n - cells // stride % n) * stride
+        return neighbours, inside & np.isfinite(self.halves(axis, neighbours))
+
+
+def lay(sheets: Sequence[Sheet], matter: Matter) -> Layering:
+    """The changes that sheets make in a body."""
+    layout = _Layout(sheets, matter)
+    faces, links = layout.links()
+    areas = {number: area for sheet in sheets for number, area in zip(sheet.layers, sheet.areas, strict=True)}
+    return Layering(layout.cells, layout.capacity(), layout.halves(), layout.node, faces, links, areas)
+
+
+class _Layout:
+    """Builds a :class:`Layering`."""
+
+    def __init__(self, sheets: Sequence[Sheet], matter: Matter) -> None:
+        self._sheets, self._matter = sheets, matter
+        self._own = [matter.plane(sheet.axis, sheet.own) for sheet in sheets]
+        covered = [own[sheet.covered] for own, sheet in zip(self._own, sheets, strict=True)]
+        behind = [matter.beside(of.axis, cells, -of.side) for of, cells in zip(sheets, covered, strict=True)]
+        self.cells: Indices = np.unique(np.concatenate([*covered, *(cells[some] for cells, some in behind)]))
+        self.node = np.zeros((len(self.cells), 3))
+        for sheet, cells, (_, conduct) in zip(sheets, covered, behind, strict=True):
+            _, within = matter.beside(sheet.axis, cells, sheet.side)
+            depth = np.where(within, 0.0, np.where(conduct, _DEPTH, 1.0))
+            self.node[self._places(cells), sheet.axis] = sheet.side * (1.0 - depth)
+        self._moved = [
+            self._moved_to(sheet, cells, *of_cells)
+            for sheet, cells, of_cells in zip(sheets, covered, behind, strict=True)
+        ]
+
+    def _moved_to(self, sheet: Sheet, cells: Indices, behind: Indices, conduct: Mask) -> Array:
+        """The part of the cells' own capacity and conductance that goes to the cells behind them, shape of a face.
+
+        The temperature in the centre lies between those of both nodes, by the resistances between them.
+        """
+        node = np.abs(self.node[self._places(cells), sheet.axis])
+        lower = np.where(conduct, cells if sheet.side < 0 else behind, cells)
+        share = node * self._matter.halves(sheet.axis, cells) / self._resistances(3 * lower + sheet.axis)
+        moved = np.zeros(sheet.covered.shape)
+        moved[sheet.covered] = np.where(conduct, share, 0.0)
+        return moved
+
+    def capacity(self) -> Array:
+        """What the layers add to the heat capacity of each cell, in J/(m³ K)."""
+        matter, added = self._matter, np.zeros(len(self.cells))
+        for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
+            cells, places = own[sheet.covered], self._places(own[sheet.covered])
+            added[places] += sheet.cell_means(sheet.capacity)[sheet.covered] / matter.grid.spacing[sheet.axis]
+            behind, conduct = matter.beside(sheet.axis, cells, -sheet.side)
+            going = moved[sheet.covered] * matter.heat_capacity[matter.material_of(cells)]
+            added[places] -= going
+            added[self._places(behind[conduct])] += going[conduct]
+        return added
+
+    def links(self) -> tuple[Indices, Array]:
+        """The faces whose conductances change, and these conductances."""
+        changed = [self._faces_across(sheet, own) for sheet, own in zip(self._sheets, self._own, strict=True)]
+        changed += [
+            self._faces_along(sheet, own, place)
+            for sheet, own in zip(self._sheets, self._own, strict=True)
+            for place in (0, 1)
+        ]
+        changed += [
+            self._faces_along(sheet, self._matter.beside(sheet.axis, own, -sheet.side)[0], place)
+            for sheet, own in zip(self._sheets, self._own, strict=True)
+            for place in (0, 1)
+        ]
+        faces = np.unique(np.concatenate(changed))
+        links = 1.0 / self._resistances(faces)
+        for sheet, own in zip(self._sheets, self._own, strict=True):
+            self._add_resistances(sheet, own, faces, links)
+        self._move_along(faces, links)
+        for sheet, own in zip(self._sheets, self._own, strict=True):
+            for place in (0, 1):
+                self._add_conductances(sheet, own, place, faces, links)
+        return faces, links
+
+    def _move_along(self, faces: Indices, links: Array) -> None:
+        """Move a part of the cells' own conductance along each sheet to the cells behind them."""
+        change = np.zeros(len(faces))
+        for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
+            for place in (0, 1):
+                numbers, conduct = self._pairs(sheet, own, place)
+                behind, solid = self._matter.beside(sheet.axis, own, -sheet.side)
+                numbers_behind, conduct_behind = self._pairs(sheet, behind, place)
+                part = np.maximum(moved, np.roll(moved, -1, axis=1 - place))
+                part[~(conduct & conduct_behind & solid)] = 0.0
+                some = part > 0.0
+                at, at_behind = (np.searchsorted(faces, each[some]) for each in (numbers, numbers_behind))
+                change[at] -= part[some] * links[at]
+                change[at_behind] += part[some] * links[at]
+        links += change
+
+    def halves(self) -> Array:
+        """Resistances between nodes and surfaces; for cells without a surface along an axis those of the body."""
+        found = np.stack([self._matter.halves(axis, self.cells) for axis in range(3)], axis=1)
+        for sheet, own in zip(self._sheets, self._own, strict=True):
+            cells = own[sheet.covered]
+            places, plain = self._places(cells), self._matter.halves(sheet.axis, cells)
+            _, within = self._matter.beside(sheet.axis, cells, sheet.side)
+            left = 1.0 - sheet.side * self.node[places, sheet.axis]
+            outwards = 1.0 / self._through(sheet, np.where(within, 1.0, left) * plain, sheet.covered)
+            found[places, sheet.axis] = np.where(within, (2.0 - left) * plain, outwards)
+        plain = found.copy()
+        for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
+            for place in (0, 1):
+                self._widen(sheet, own[sheet.covered], moved[sheet.covered], place, plain, found)
+        return found
+
+    def _places(self, cells: Indices) -> NDArray[np.intp]:
+        return np.searchsorted(self.cells, cells)
+
+    def _faces_across(self, sheet: Sheet, own: Indices) -> Indices:
+        """The faces on both sides of the sheet's cells, along its axis."""
+        cells, found = own[sheet.covered], []
+        for side in (-1, 1):
+            others, conduct = self._matter.beside(sheet.axis, cells, side)
+            found.append(3 * (cells if side > 0 else others)[conduct] + sheet.axis)
+        return np.concatenate(found)
+
+    def _pairs(self, sheet: Sheet, own: Indices, place: int) -> tuple[Indices, Mask]:
+        """The faces between the cells of the sheet's plane along its first or second axis, and where both conduct.
+
+        One row of faces for each row of cells, in the order of the cells below them; the last ones wrap.
+        """
+        axis = sheet.along[place]
+        _, conduct = self._matter.beside(axis, own, 1)
+        return 3 * own + axis, conduct & np.isfinite(self._matter.halves(axis, own))
+
+    def _faces_along(self, sheet: Sheet, own: Indices, place: int) -> Indices:
+        """The faces between cells that a layer bridges or reaches, along one axis of its plane."""
+        faces, conduct = self._pairs(sheet, own, place)
+        reached = sheet.covered | np.roll(sheet.covered, -1, axis=1 - place)
+        return faces[conduct & reached]
+
+    def _resistances(self, faces: Indices) -> Array:
+        """Between the nodes on both sides of faces, in m² K/W, without the layers' own."""
+        low, high = cells_beside(self._matter.grid, faces)
+        found = self._matter.contacts(faces)
+        for axis in range(3):
+            some = faces % 3 == axis
+            for cells, side in ((low[some], 1.0), (high[some], -1.0)):
+                node = values_of(cells, self.cells, self.node[:, axis])
+                found[some] += (1.0 - side * node) * self._matter.halves(axis, cells)
+        return found
+
+    def _through(self, sheet: Sheet, resistance: Array, some: Mask) -> Array:
+        """Conductances of cells of the plane across the sheet, in W/(m² K), in series with their ``resistance``."""
+        whole = np.full(sheet.covered.shape, np.inf)
+        whole[some] = resistance
+        in_rectangles = whole[np.ix_(sheet.cell_of(1), sheet.cell_of(0))] + sheet.resistance
+        return np.asarray(sheet.cell_means(1.0 / in_rectangles)[some])
+
+    def _add_resistances(self, sheet: Sheet, own: Indices, faces: Indices, links: Array) -> None:
+        """Put a sheet's resistance into the links across it."""
+        others, conduct = self._matter.beside(sheet.axis, own, sheet.side)
+        some = conduct & sheet.covered
+        at = np.searchsorted(faces, 3 * (own if sheet.side > 0 else others)[some] + sheet.axis)
+        links[at] = self._through(sheet, 1.0 / links[at], some)
+
+    def _add_conductances(self, sheet: Sheet, own: Indices, place: int, faces: Indices, links: Array) -> None:
+        """Add a sheet's conductance to the links along one axis of its plane."""
+        numbers, conduct = self._pairs(sheet, own, place)
+        some = conduct & (sheet.covered | np.roll(sheet.covered, -1, axis=1 - place))
+        links[np.searchsorted(faces, numbers[some])] += sheet.between_nodes(place)[some] / self._face_area(sheet, place)
+
+    def _widen(self, sheet: Sheet, cells: Indices, moved: Array, place: int, plain: Array, found: Array) -> None:
+        """Add a sheet's conductance to half cells at surfaces along one axis of its plane, and move the cells' own."""
+        axis, places = sheet.along[place], self._places(cells)
+        behind, conduct = self._matter.beside(sheet.axis, cells, -sheet.side)
+        surface, surface_behind = (self._at_surface(axis, of) for of in (cells, behind))
+        halves = sheet.in_half_cells(place)[:, sheet.covered] / self._face_area(sheet, place)
+        # A cell between two surfaces has the mean conductance of both halves.
+        added = (halves * surface).sum(axis=0) / np.maximum(surface.sum(axis=0), 1)
+        both = conduct & (surface == surface_behind).all(axis=0) & surface.any(axis=0)
+        going = np.where(both, moved, 0.0) / plain[places, axis]
+        found[places, axis] = 1.0 / (1.0 / found[places, axis] + added - going)
+        places, going = self._places(behind[both]), going[both]
+        found[places, axis] = 1.0 / (1.0 / found[places, axis] + going)
+
+    def _at_surface(self, axis: int, cells: Indices) -> Mask:
+        """Whether cells have a surface on their lower and on their upper side along an axis; shape (2, n)."""
+        return np.array([~self._matter.beside(axis, cells, side)[1] for side in (-1, 1)])
+
+    def _face_area(self, sheet: Sheet, place: int) -> float:
+        """The factor from W/K of squares to W/(m² K) of the faces of cells along an axis of the plane, as a divisor."""
+        spacing = self._matter.grid.spacing
+        return spacing[sheet.along[place]] * spacing[sheet.axis]
+
+
+def _others(axis: int) -> tuple[int, int]:
+    """The two other axes, in the order x, y, z."""
+    u, v = (other for other in range(3) if other != axis)
+    return u, v

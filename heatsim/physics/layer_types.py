@@ -1,0 +1,70 @@
+"""The cell types of cells that hold layers.
+
+Cells of one material and with the same sources have the same type if layers add the same heat capacity to them and
+change their half cells at surfaces alike. If that gives more types than a byte can number, cells whose numbers differ
+by less than some part share a type and its mean numbers: the total heat capacity stays exact.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.cell_types import MAXIMUM_CELL_TYPES, CellType, Substance, TooManyCellTypesError
+from heatsim.physics.layering import Layering
+
+Array = NDArray[np.float64]
+
+# Parts by which the numbers of cells of one type may differ; the next one is taken if there are too many types.
+_PARTS = (1e-9, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+_MOST_NUMBERS = 256  # of types before those without cells are left out
+
+
+def half(grid: Grid, substance: Substance) -> tuple[float, float, float]:
+    """d/2k in m² K/W along x, y, z; infinite for void."""
+    if substance.conductivity is None:
+        return np.inf, np.inf, np.inf
+    x, y, z = (d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True))
+    return x, y, z
+
+
+def add(
+    grid: Grid,
+    palette: Sequence[Substance],
+    cells: NDArray[np.uint8],
+    types: Sequence[CellType],
+    layering: Layering,
+) -> tuple[NDArray[np.uint8], list[CellType]]:
+    """The map of types, and all types, after layers are added; an empty map stands for one type.
+
+    Raises:
+        TooManyCellTypesError: there are more types than a byte can number.
+    """
+    cells = cells if cells.size else np.zeros(grid.shape, dtype=np.uint8)
+    flat, found = cells.reshape(-1), list(types)
+    own = flat[layering.cells]
+    capacity = np.array([palette[one.material].heat_capacity for one in types])[own]
+    plain = np.array([half(grid, palette[one.material]) for one in types])[own]
+    numbers = np.column_stack((1.0 + layering.capacity / capacity, layering.half / plain))
+    kinds = int(np.count_nonzero(np.bincount(flat, minlength=256) > np.bincount(own, minlength=256)))
+    room = min(MAXIMUM_CELL_TYPES - kinds, _MOST_NUMBERS - len(types))
+    for part in _PARTS:
+        keys = np.column_stack((own, np.round(np.log(numbers) / np.log1p(part)).astype(np.int64)))
+        distinct, kind = np.unique(keys, axis=0, return_inverse=True)
+        if len(distinct) <= room:
+            break
+    else:
+        raise TooManyCellTypesError(
+            f"layers need {len(distinct)} kinds of cells besides {kinds} combinations of materials and sources; at "
+            f"most {MAXIMUM_CELL_TYPES} are allowed"
+        )
+    kind = kind.reshape(-1)
+    counts = np.bincount(kind)
+    for number, (base, *_) in enumerate(distinct.tolist()):
+        some = kind == number
+        x, y, z = (1.0 / (1.0 / layering.half[some]).mean(axis=0)).tolist()
+        added = float(layering.capacity[some].sum() / counts[number])
+        found.append(CellType(types[base].material, types[base].sources, added, (x, y, z)))
+    flat[layering.cells] = len(types) + kind
+    return cells, found

@@ -1,0 +1,155 @@
+"""The energy balance of a run, read from its folder: terms that add up, and what of them is rounding noise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import StorageError
+from heatsim.grid import FACES
+from heatsim.render.scales import ENERGIES, format_amount
+from heatsim.storage import folder as run_folder
+from heatsim.storage.run_tables import JOULE, WATT, read_energy
+
+_Floats = NDArray[np.float64]
+
+# A part smaller than this fraction of the heat that flowed, and smaller than the bound of the residual, is rounding.
+_NEGLIGIBLE = 1e-6
+SURFACES_TO_VOID = "surfaces to void"
+
+
+@dataclass(frozen=True)
+class EnergyBalance:
+    """Heats in J since the start, positive into the body: stored = the sum of all parts + residual.
+
+    Attributes:
+        times: in s, shape (rows,).
+        stored: heat that the body has gained.
+        parts: heat from the sources, through each face outside of its patches, through each patch and through the
+            surfaces towards void, by name. Each heat is in one part only.
+        residual: stored − Σ parts: rounding, and what a solver of equations left.
+        bound: how large the residual may be at the end; None if the run has not finished.
+    """
+
+    times: _Floats
+    stored: _Floats
+    parts: Mapping[str, _Floats]
+    residual: _Floats
+    bound: float | None
+
+    @property
+    def noise(self) -> float:
+        """Heat in J up to which a term cannot be told from rounding: the bound, or an estimate from the residual."""
+        return 4.0 * float(np.abs(self.residual).max()) if self.bound is None else self.bound
+
+    @property
+    def turnover(self) -> float:
+        """Half of the sum of the largest magnitudes of all terms, in J: what has flowed."""
+        return 0.5 * fsum(float(np.abs(term).max()) for term in (self.stored, *self.parts.values()))
+
+    @property
+    def only_noise(self) -> bool:
+        """Whether no term is larger than rounding."""
+        return max(float(np.abs(term).max()) for term in (self.stored, *self.parts.values())) <= self.noise
+
+    @property
+    def closed(self) -> bool | None:
+        """Whether the residual is within its bound at the end; None if the bound is unknown."""
+        return None if self.bound is None else bool(abs(self.residual[-1]) <= self.bound)
+
+    def real(self) -> dict[str, _Floats]:
+        """The parts that are more than rounding; all that are not zero if there is nothing else."""
+        least = 0.0 if self.only_noise else min(self.noise, _NEGLIGIBLE * self.turnover)
+        return {name: heat for name, heat in self.parts.items() if float(np.abs(heat).max()) > least}
+
+    def negligible(self) -> list[str]:
+        """The names of the parts that are zero, or zero but for rounding."""
+        return [name for name in self.parts if name not in self.real()]
+
+    def describe_residual(self) -> str:
+        """One sentence about the residual at the end and its bound."""
+        residual = format_amount(float(self.residual[-1]), ENERGIES, 2)
+        if self.bound is None:
+            return f"The residual is {residual}; its bound is known when the run has finished."
+        verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
+        return f"The residual is {residual}, allowed are ±{format_amount(self.bound, ENERGIES, 2)}: {verdict}."
+
+
+def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:
+    """The energy balance of a run in which time passes; None if there is none, or no row yet.
+
+    Args:
+        folder: of the run.
+        patches: the face of each patch of its scenario, by the patch's name.
+
+    Raises:
+        StorageError: a file cannot be read, or has no energy balance.
+    """
+    table = read_energy(folder)
+    if table is None or not len(table.times):
+        return None
+    heats = table.in_unit(JOULE)
+    missing = [name for name in ("stored", "sources", *FACES, "residual") if name not in heats]
+    if missing:
+        path = folder / run_folder.ENERGY
+        raise StorageError(f"{path}: has no column {', '.join(missing)}; it was not written by heatsim")
+    bound = None
+    if (folder / run_folder.SUMMARY).exists():
+        found = run_folder.read_summary(folder).get("energy_bound")
+        bound = float(found) if isinstance(found, int | float) else None
+    return EnergyBalance(table.times, heats["stored"], _parts(heats, patches), heats["residual"], bound)
+
+
+def _parts(heats: Mapping[str, _Floats], patches: Mapping[str, str]) -> dict[str, _Floats]:
+    """The terms beside the stored heat."""
+    terms = {name: heats[name] for name in ("sources", *FACES)}
+    terms |= {name: heats[name] for name in patches if name in heats}
+    parts = count_once(terms, patches)
+    return parts | {SURFACES_TO_VOID: heats["void"]} if "void" in heats else parts
+
+
+def count_once(terms: Mapping[str, _Floats], patches: Mapping[str, str]) -> dict[str, _Floats]:
+    """The terms of a balance with each heat in one of them: the term of a face without that of its patches.
+
+    Args:
+        terms: by name; the term of a face includes its patches.
+        patches: the face of each patch by name.
+    """
+    parts: dict[str, _Floats] = {}
+    for name, heat in terms.items():
+        if name in patches:
+            continue
+        own = {patch: terms[patch] for patch, face in patches.items() if face == name and patch in terms}
+        if not own:
+            parts[name] = heat
+            continue
+        parts[f"{name} beside patches"] = heat - _sum(list(own.values()))
+        parts |= {f"{patch} (on {name})": patch_heat for patch, patch_heat in own.items()}
+    return parts
+
+
+def _sum(heats: Sequence[_Floats]) -> _Floats:
+    total: _Floats = np.sum(heats, axis=0)
+    return total
+
+
+def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, float], float] | None:
+    """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
+
+    Args:
+        folder: of the run.
+        patches: the face of each patch of its scenario, by the name of the patch.
+
+    Raises:
+        StorageError: the table cannot be read.
+    """
+    table = read_energy(folder)
+    if table is None or not len(table.times):
+        return None
+    flows = {name: values[-1:] for name, values in table.in_unit(WATT).items()}
+    imbalance = float(flows.pop("imbalance", np.zeros(1))[-1])
+    once = {name: float(heat[-1]) for name, heat in count_once(flows, patches).items()}
+    return {SURFACES_TO_VOID if name == "void" else name: heat for name, heat in once.items()}, imbalance

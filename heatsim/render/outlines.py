@@ -1,0 +1,160 @@
+"""Outlines of materials in sections, each in the colour of its material, and the legend of the colours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.storage.vtkhdf import VOID
+
+# Colours that the colour map of temperatures does not have.
+MATERIAL_COLOURS = (
+    "#90a4ae",
+    "#00acc1",
+    "#43a047",
+    "#2962ff",
+    "#a5d6a7",
+    "#80deea",
+    "#00695c",
+    "#8d6e63",
+    "#b3c6ff",
+    "#cfd8dc",
+)
+_STROKE = 2.2  # pixels, on either side of a border
+_LEGEND_ROW = 46  # pixels
+_SWATCH, _LETTER, _GAP = 40, 17, 50
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Borders of one material in a section, in cells from the section's lower left corner.
+
+    Attributes:
+        segments: the borders as (x, y) of both ends, shape (borders, 2, 2).
+        inward: unit steps from each border into the material, shape (borders, 2).
+    """
+
+    segments: NDArray[np.float64]
+    inward: NDArray[np.float64]
+
+
+def find_outlines(labels: NDArray[np.uint8]) -> dict[int, Outline]:
+    """The borders of each material in a section, at other materials and at the edge, by its number.
+
+    Args:
+        labels: the number of each cell's material, shape (rows, columns).
+    """
+    rows, columns = labels.shape
+    framed = np.full((rows + 2, columns + 2), -1, dtype=np.int64)
+    framed[1:-1, 1:-1] = labels
+    parts: dict[int, list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
+    for down, right in ((0, -1), (0, 1), (-1, 0), (1, 0)):
+        other = framed[1 + down : 1 + down + rows, 1 + right : 1 + right + columns]
+        row, column = np.nonzero(other != labels)
+        x, y = column + 0.5 + 0.5 * right, row + 0.5 + 0.5 * down
+        along = 0.5 * np.array([abs(down), abs(right)])
+        middle = np.stack([x, y], axis=1).astype(np.float64)
+        segments = np.stack([middle - along, middle + along], axis=1)
+        inward = np.broadcast_to(np.array([-right, -down], dtype=np.float64), (len(row), 2))
+        for number in np.unique(labels[row, column]).tolist():
+            chosen = labels[row, column] == number
+            parts.setdefault(int(number), []).append((segments[chosen], inward[chosen]))
+    return {
+        number: Outline(np.concatenate([s for s, _ in found]), np.concatenate([i for _, i in found]))
+        for number, found in sorted(parts.items())
+    }
+
+
+def draw_outlines(
+    axes: Any, labels: NDArray[np.uint8], names: Sequence[str], extent: tuple[float, float, float, float]
+) -> None:
+    """Draw the borders of each material of a section, just inside of it.
+
+    Args:
+        axes: Matplotlib axes, already of their final size.
+        labels: the number of each cell's material, shape (rows, columns).
+        names: of the materials; void has no outline.
+        extent: left, right, lower and upper end of the section in the coordinates of the axes.
+    """
+    from matplotlib.collections import LineCollection
+
+    rows, columns = labels.shape
+    left, right, low, high = extent
+    cell = np.array([(right - left) / columns, (high - low) / rows])
+    box = axes.get_window_extent()
+    pixel = np.array([(right - left) / box.width, (high - low) / box.height])
+    width = _STROKE * 72.0 / axes.figure.dpi
+    for number, outline in find_outlines(labels).items():
+        if number < len(names) and names[number] == VOID:
+            continue
+        shift = 0.5 * _STROKE * pixel * outline.inward
+        lines = np.array([left, low]) + outline.segments * cell + shift[:, None, :]
+        axes.add_collection(
+            LineCollection(list(lines), colors=material_colour(number), linewidths=width, capstyle="projecting"),
+            autolim=False,
+        )
+
+
+def material_colour(number: int) -> str:
+    """The colour of a material by its number."""
+    return MATERIAL_COLOURS[number % len(MATERIAL_COLOURS)]
+
+
+def has_legend(names: Sequence[str]) -> bool:
+    """Whether a body's materials need a legend: there are several, or one with a name."""
+    solid = [name for name in names if name != VOID]
+    return len(solid) > 1 or bool(solid and solid[0] != "material")
+
+
+def legend_rows(names: Sequence[str], width: float) -> list[list[tuple[int, str]]]:
+    """The numbers and names of the materials in rows that fit a width in pixels; empty without a legend."""
+    if not has_legend(names):
+        return []
+    rows: list[list[tuple[int, str]]] = [[]]
+    used = 0.0
+    for number, name in enumerate(names):
+        if name == VOID:
+            continue
+        text = shorten(name, 40, placeholder=" …")
+        needed = _entry_width(text)
+        if rows[-1] and used + needed > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append((number, text))
+        used += needed
+    return rows
+
+
+def legend_height(names: Sequence[str], width: float) -> int:
+    """The height in pixels of the legend of materials."""
+    return _LEGEND_ROW * len(legend_rows(names, width))
+
+
+def draw_legend(figure: Any, names: Sequence[str], x: float, y: float, width: float, larger: float = 1.0) -> None:
+    """Draw the legend of materials with its lower left corner at (x, y) in pixels, all scaled by ``larger``."""
+    from matplotlib.patches import Rectangle
+
+    across, up = figure.get_size_inches() * figure.dpi / larger
+    rows = legend_rows(names, width)
+    for line, row in enumerate(rows):
+        at, height = x, y + (len(rows) - 1 - line) * _LEGEND_ROW
+        for number, text in row:
+            box = Rectangle(
+                (at / across, (height + 8) / up),
+                _SWATCH / across,
+                24 / up,
+                transform=figure.transFigure,
+                facecolor=material_colour(number),
+                edgecolor="#333333",
+                linewidth=0.3,
+            )
+            figure.add_artist(box)
+            figure.text((at + _SWATCH + 12) / across, (height + 20) / up, text, va="center", fontsize=7.5 * larger)
+            at += _entry_width(text)
+
+
+def _entry_width(text: str) -> float:
+    return _SWATCH + 12 + _LETTER * len(text) + _GAP

@@ -1,0 +1,176 @@
+"""Curves for report.html as SVG, with the numbers that a pointer over them shows.
+
+The curves are drawn here, so that they are there in print and without JavaScript. A script of the page (page.js) reads
+the numbers beside them and shows those under the pointer.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.render.curves import COLOURS
+from heatsim.render.scales import ticks
+
+_Floats = NDArray[np.float64]
+
+_WIDTH, _HEIGHT = 900, 380
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 880, 14, 330
+_MOST_POINTS = 400  # for each curve; fewer than the pixels of a screen
+_MOST_NAMED = 14  # curves in the legend
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves over a common axis.
+
+    Attributes:
+        title: below the curves.
+        x_label: name and unit of the horizontal axis.
+        y_label: name and unit of the vertical axis.
+        curves: x and y of each curve by name.
+        band: half of the width of a grey band around zero; 0 for none.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Mapping[str, tuple[_Floats, _Floats]]
+    band: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The ranges of both axes, and where they lie in the picture."""
+
+    low: float
+    high: float
+    y_low: float
+    y_high: float
+
+    def across(self, x: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (x - self.low) / (self.high - self.low)
+
+    def up(self, y: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * (y - self.y_low) / (self.y_high - self.y_low)
+
+
+def draw(chart: Chart) -> str:
+    """The HTML of a chart: a figure with curves as SVG, a legend and its numbers; empty without a point."""
+    thin = {name: _thin(x, y) for name, (x, y) in chart.curves.items()}
+    curves = {name: points for name, points in thin.items() if len(points[0])}
+    if not curves:
+        return ""
+    frame = _Frame(*_span([x for x, _ in curves.values()]), *_span([y for _, y in curves.values()], chart.band))
+    parts = [*_axes(chart, frame), *_lines(curves, frame)]
+    numbers = {
+        "x": chart.x_label,
+        "left": _LEFT,
+        "right": _RIGHT,
+        "top": _TOP,
+        "bottom": _BOTTOM,
+        "low": frame.low,
+        "high": frame.high,
+        "yLow": frame.y_low,
+        "yHigh": frame.y_high,
+        "curves": [
+            {"name": name, "colour": _colour(number, len(curves)), "x": _short(x), "y": _short(y)}
+            for number, (name, (x, y)) in enumerate(curves.items())
+        ],
+    }
+    name = escape(f"{chart.title}: {chart.y_label} over {chart.x_label}", quote=True)
+    return (
+        f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">{"".join(parts)}'
+        f'</svg><div class="shown" hidden></div>{_legend(list(curves))}<figcaption>{escape(chart.title)}</figcaption>'
+        f'<script type="application/json">{as_json(numbers)}</script></figure>'
+    )
+
+
+def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """The frame, the grey band, ticks and labels."""
+    yield f'<rect x="{_LEFT}" y="{_TOP}" width="{_RIGHT - _LEFT}" height="{_BOTTOM - _TOP}" class="area"/>'
+    if chart.band:
+        top, bottom = max(frame.up(chart.band), _TOP), min(frame.up(-chart.band), _BOTTOM)
+        yield f'<rect x="{_LEFT}" y="{top:.1f}" width="{_RIGHT - _LEFT}" height="{bottom - top:.1f}" class="band"/>'
+    for value, text in ticks(frame.low, frame.high, 8).items():
+        x = f"{frame.across(value):.1f}"
+        yield f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{_BOTTOM}" class="grid"/>'
+        yield f'<text x="{x}" y="{_BOTTOM + 18}" text-anchor="middle">{text}</text>'
+    for value, text in ticks(frame.y_low, frame.y_high, 6).items():
+        y = frame.up(value)
+        yield f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+    centre, middle = (_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2
+    yield f'<text x="{centre}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(chart.x_label)}</text>'
+    turned = f'text-anchor="middle" transform="rotate(-90 16 {middle})"'
+    yield f'<text x="16" y="{middle}" {turned}>{escape(chart.y_label)}</text>'
+
+
+def _lines(curves: Mapping[str, tuple[_Floats, _Floats]], frame: _Frame) -> Iterator[str]:
+    """The curves, and the line that follows the pointer."""
+    for number, (x, y) in enumerate(curves.values()):
+        colour = _colour(number, len(curves))
+        points = [(frame.across(a), frame.up(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        if len(points) == 1:
+            yield f'<circle cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="4" fill="{colour}"/>'
+        else:
+            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+            yield f'<polyline points="{path}" stroke="{colour}"/>'
+    yield f'<line class="cursor" y1="{_TOP}" y2="{_BOTTOM}" x1="-9" x2="-9"/>'
+
+
+def as_json(value: object) -> str:
+    """JSON that can stand in an HTML script element, whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _legend(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED:
+        return f'<div class="legend">{len(names)} curves: point at one for its name.</div>'
+    entries = [
+        f'<span><i style="background:{_colour(number, len(names))}"></i>{escape(name)}</span>'
+        for number, name in enumerate(names)
+    ]
+    return f'<div class="legend">{"".join(entries)}</div>'
+
+
+def _colour(number: int, total: int) -> str:
+    """The colour of a curve; many curves run from blue to red, so that neighbours look alike."""
+    if total <= 2 * len(COLOURS):
+        return COLOURS[number % len(COLOURS)]
+    return f"hsl({round(240.0 - 240.0 * number / (total - 1))} 75% 42%)"
+
+
+def _thin(x: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
+    """The finite points of a curve; of many points those at equal distances, and the extremes."""
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    if len(x) <= _MOST_POINTS:
+        return x, y
+    chosen = np.linspace(0, len(x) - 1, _MOST_POINTS).round().astype(np.intp)
+    # The extremes within each stretch, so that short peaks are not lost.
+    bounds = np.linspace(0, len(x), _MOST_POINTS // 4 + 1).astype(np.intp)
+    peaks = [start + int(pick(y[start:end])) for start, end in pairwise(bounds) for pick in (np.argmin, np.argmax)]
+    chosen = np.unique([*chosen, *peaks])
+    return x[chosen], y[chosen]
+
+
+def _span(parts: Sequence[_Floats], band: float = 0.0) -> tuple[float, float]:
+    """The range to show, with a margin if values are equal."""
+    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+    if band:
+        low, high = min(low, -1.2 * band), max(high, 1.2 * band)
+    if low == high:
+        margin = 0.5 if low == 0.0 else 1e-3 * abs(low)
+        return low - margin, high + margin
+    return low, high
+
+
+def _short(values: _Floats) -> list[float]:
+    return [float(f"{value:.{_DIGITS}g}") for value in values]

@@ -1,0 +1,121 @@
+"""The HTML of report.html: one page that needs no other file and no network.
+
+Everything that comes from a scenario or a table is escaped. A content security policy in the page forbids requests,
+so that even a fault in this could not make the page load anything.
+"""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from heatsim.errors import StorageError
+from heatsim.report.facts import NumberTable
+from heatsim.storage.disk import reason
+from heatsim.version import version
+
+_POLICY = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_TYPES = {
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".gif": "image/gif",
+    ".mp4": "video/mp4",
+}
+_LARGEST_PICTURE = 8 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading; ``content`` is HTML."""
+
+    heading: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A short statement at the top of the page; ``good`` is None for one that is neither good nor bad."""
+
+    text: str
+    good: bool | None = None
+
+
+def page(title: str, subtitle: str, verdicts: Sequence[Verdict], sections: Iterable[Section]) -> str:
+    """The whole page; sections without content are left out."""
+    kept = [section for section in sections if section.content]
+    anchors = {section.heading: section.heading.lower().replace(" ", "-") for section in kept}
+    links = "".join(f'<a href="#{anchors[section.heading]}">{escape(section.heading)}</a>' for section in kept)
+    parts = "".join(
+        f'<section id="{anchors[section.heading]}"><h2>{escape(section.heading)}</h2>{section.content}</section>'
+        for section in kept
+    )
+    looks = {True: "", False: ' class="bad"', None: ' class="plain"'}
+    items = "".join(f"<li{looks[verdict.good]}>{escape(verdict.text)}</li>" for verdict in verdicts)
+    resources = files(__package__)
+    style, script = (resources.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="heatsim {escape(version(), quote=True)}">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>\n{style}</style></head>\n<body>'
+        f"<h1>{escape(title)}</h1><p>{escape(subtitle)}</p>"
+        f'<ul class="verdicts">{items}</ul><nav>{links}</nav>\n{parts}'
+        f"<script>\n{script}</script></body></html>\n"
+    )
+
+
+def name_list(lines: Iterable[tuple[str, str]]) -> str:
+    """Names and texts."""
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines) + "</dl>"
+
+
+def table(numbers: NumberTable) -> str:
+    """A table with its title and remark."""
+    head = "".join(f"<th>{escape(header)}</th>" for header in numbers.headers)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in numbers.rows)
+    remark = f'<p class="remark">{escape(numbers.remark)}</p>' if numbers.remark else ""
+    return (
+        f'<div class="wide"><table><caption>{escape(numbers.title)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{remark}"
+    )
+
+
+def sentences(texts: Iterable[str], kind: str = "") -> str:
+    """A list of sentences."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    look = f' class="{kind}"' if kind else ""
+    return f"<ul{look}>{items}</ul>" if items else ""
+
+
+def pictures(paths: Iterable[Path]) -> str:
+    """Pictures, embedded; those of other types and very large ones are named only.
+
+    Raises:
+        StorageError: a picture cannot be read.
+    """
+    shown, named = [], []
+    for path in paths:
+        kind, name = _TYPES.get(path.suffix), escape(path.name, quote=True)
+        try:
+            if kind is None or path.stat().st_size > _LARGEST_PICTURE:
+                named.append(path.name)
+                continue
+            data = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+        except OSError as error:
+            raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+        element = (
+            f'<video src="{data}" controls loop muted></video>'
+            if kind.startswith("video")
+            else f'<img src="{data}" alt="{name}" loading="lazy">'
+        )
+        shown.append(f"<figure>{element}<figcaption>{name}</figcaption></figure>")
+    others = f'<p class="remark">Also in figures/: {escape(", ".join(named))}</p>' if named else ""
+    return (f'<div class="pictures">{"".join(shown)}</div>' if shown else "") + others
+
+
+def listing(text: str, summary: str) -> str:
+    """A text as it is, folded away."""
+    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"

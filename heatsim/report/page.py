@@ -1,0 +1,179 @@
+"""report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.render.curves import profile_times
+from heatsim.render.energy_balance import EnergyBalance, read_balance, read_flows
+from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.report import charts, document, facts
+from heatsim.report.charts import Chart
+from heatsim.report.document import Section, Verdict
+from heatsim.storage import folder as run_folder
+from heatsim.storage.disk import write_whole
+from heatsim.storage.run_settings import RunSettings, read_settings
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
+_Floats = NDArray[np.float64]
+
+_MOST_CURVES = 60
+_MOST_PROBES = 200  # rows of the table
+
+
+def write_report(folder: Path) -> Path:
+    """Write report.html into a run's folder, from the files that are there; the path.
+
+    Raises:
+        FolderError: the folder is not that of a run.
+        StorageError: a file cannot be read or written.
+    """
+    run_folder.require_run(folder)
+    path = folder / run_folder.REPORT
+    write_whole(path, build(folder).encode())
+    return path
+
+
+def build(folder: Path) -> str:
+    """The HTML of a run's report.
+
+    Raises:
+        FolderError: the folder is not that of a run.
+        StorageError: a file cannot be read.
+    """
+    settings = read_settings(folder)
+    summary: Mapping[str, Any] = run_folder.read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
+    balance = None if settings.steady else read_balance(folder, settings.patches)
+    flows = read_flows(folder, settings.patches) if settings.steady else None
+    probes = read_probes(folder)
+    sections = [
+        Section("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit))),
+        Section("How sure it is", _certainty(summary, settings, balance)),
+        Section("Curves", "".join(map(charts.draw, _charts(folder, settings, balance, probes)))),
+        Section("Pictures", document.pictures(_figures(folder))),
+        Section("Tables", "".join(map(document.table, _tables(summary, settings, balance, flows, probes)))),
+        Section("Files", document.name_list(facts.written_files(folder, settings.steady))),
+        Section("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
+    ]
+    subtitle = f"heatsim · {folder.resolve().name}"
+    return document.page(settings.title or folder.name, subtitle, list(_verdicts(summary, balance, flows)), sections)
+
+
+def _verdicts(
+    summary: Mapping[str, Any], balance: EnergyBalance | None, flows: tuple[dict[str, float], float] | None
+) -> Iterator[Verdict]:
+    yield Verdict("finished", True) if summary else Verdict("not finished", False)
+    if balance is not None and balance.closed is not None:
+        yield Verdict(f"energy balance {'closed' if balance.closed else 'NOT CLOSED'}", balance.closed)
+    if flows is not None:
+        turnover = 0.5 * sum(map(abs, flows[0].values()))
+        if turnover > 0.0:
+            yield Verdict(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover:.2g} %")
+    if summary.get("method"):
+        yield Verdict(f"method {summary['method']}")
+    if warnings := summary.get("warnings"):
+        yield Verdict(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", False)
+
+
+def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:
+    texts = []
+    if balance is not None:
+        texts.append(balance.describe_residual())
+        if balance.only_noise:
+            texts.append("All heats are within rounding: no heat flows.")
+    if summary:
+        texts += facts.describe_error(summary, settings.temperature_unit)
+    else:
+        texts.append("This run has not finished. The page shows what it has written so far.")
+    warnings = [f"Warning: {warning}" for warning in summary.get("warnings", [])]
+    return document.sentences(warnings, "warnings") + document.sentences(texts)
+
+
+def _figures(folder: Path) -> list[Path]:
+    """The pictures of a run in the order of interest: the fields over time, then curves."""
+    figures = folder / run_folder.FIGURES
+    suffixes = run_folder.SUFFIXES[run_folder.FIGURES]
+    found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
+    return sorted(found, key=lambda path: path.stem.startswith(("probes", "energy", "line_")))
+
+
+def _tables(
+    summary: Mapping[str, Any],
+    settings: RunSettings,
+    balance: EnergyBalance | None,
+    flows: tuple[dict[str, float], float] | None,
+    probes: RunTable | None,
+) -> Iterator[facts.NumberTable]:
+    if probes is not None and probes.columns and len(probes.times):
+        yield facts.probe_table(probes.in_unit(KELVIN.name), settings, _MOST_PROBES)
+    if balance is not None:
+        yield facts.balance_table(balance)
+    if flows is not None:
+        yield facts.flow_table(*flows)
+    if summary.get("coefficients"):
+        yield facts.coefficient_table(summary["coefficients"])
+
+
+def _charts(
+    folder: Path, settings: RunSettings, balance: EnergyBalance | None, probes: RunTable | None
+) -> Iterator[Chart]:
+    if probes is not None and len(probes.times):
+        yield from _probe_charts(settings, probes)
+    if balance is not None:
+        yield _balance_chart(balance)
+    energy = read_energy(folder)
+    if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:
+        yield from _flow_charts(energy)
+
+
+def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
+    unit, columns = settings.temperature_unit, probes.in_unit(KELVIN.name)
+    label = f"Temperature ({unit.symbol})"
+    alone = {name: unit.of(values) for name, values in columns.items() if settings.line_of(name) is None}
+    if alone and len(probes.times) > 1:
+        yield _over_time("Probes", label, probes.times, alone)
+    for name, (length, count) in settings.lines.items():
+        values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
+        if len(values) == count:
+            yield _along_line(name, length, probes.times, np.stack(values, axis=1), unit)
+
+
+def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats, unit: TemperatureUnit) -> Chart:
+    lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
+    place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
+    rows = profile_times(temperatures) if len(times) > 1 else [0]
+    profiles = {format_time(float(times[row]), time_unit): (place, unit.of(temperatures[row])) for row in rows}
+    label = f"Distance along the line ({lengths.symbol})"
+    return Chart(f'Probe "{name}" at several times', label, f"Temperature ({unit.symbol})", profiles)
+
+
+def _balance_chart(balance: EnergyBalance) -> Chart:
+    terms = {"stored": balance.stored, **balance.real()}
+    largest = max(float(np.abs(heat).max()) for heat in terms.values())
+    unit = choose_unit(ENERGIES, max(largest, balance.noise) if balance.only_noise else largest)
+    title = "Energy balance: the parts and the residual add up to the stored heat"
+    if balance.only_noise:
+        title = "Energy balance: all heats are within rounding (grey band)"
+    band = balance.noise / unit.size if balance.only_noise else 0.0
+    scaled = {name: heat / unit.size for name, heat in terms.items()}
+    return _over_time(title, f"Heat into the body ({unit.symbol})", balance.times, scaled, band)
+
+
+def _flow_charts(energy: RunTable) -> Iterator[Chart]:
+    flows = {name: heat for name, heat in energy.in_unit(WATT).items() if float(np.abs(heat).max()) > 0.0}
+    if flows:
+        unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
+        scaled = {name: heat / unit.size for name, heat in flows.items()}
+        title = "Heat flows; that of a face includes its patches"
+        yield _over_time(title, f"Heat flow into the body ({unit.symbol})", energy.times, scaled)
+
+
+def _over_time(title: str, label: str, times: _Floats, curves: Mapping[str, _Floats], band: float = 0.0) -> Chart:
+    unit = choose_unit(TIMES, float(times[-1]))
+    shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
+    left = len(curves) - len(shown)
+    return Chart(title + (f" ({left} more in the table)" if left else ""), f"Time ({unit.symbol})", label, shown, band)

@@ -1,0 +1,85 @@
+"""Tables for the terminal: they break no number, however narrow it is."""
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from heatsim.report.facts import NumberTable
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
+
+_BETWEEN = 2  # spaces between columns
+_SHORTEST_NAME = 12
+_WIDEST_HEADERS = (40, 24, 12)  # the first that lets all columns stand beside each other is taken
+
+
+class TerminalTable:
+    """A table of numbers for rich's console. Columns that do not fit beside the names go into another table below."""
+
+    def __init__(self, table: NumberTable) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        """The parts of the table for a width."""
+        from rich.text import Text
+
+        for most in _WIDEST_HEADERS:
+            widths = self._widths(most)
+            groups = _group(widths, options.max_width)
+            if len(groups) == 1:
+                break
+        for number, columns in enumerate(groups):
+            room = options.max_width - sum(widths[column] + _BETWEEN for column in columns) - 2
+            yield self._part(columns, widths, min(widths[0], room), number)
+        if self._table.remark:
+            yield Text(self._table.remark)
+        yield ""
+
+    def _widths(self, most: int) -> list[int]:
+        """Characters of each column: as many as the numbers have; headers are wrapped to that, or to ``most``."""
+        from rich.cells import cell_len
+
+        headers, rows = self._table.headers, self._table.rows
+        widths = [max((cell_len(row[column]) for row in rows), default=0) for column in range(len(headers))]
+        first = max(widths[0], cell_len(headers[0]))
+        return [
+            first,
+            *(max(width, min(cell_len(header), most)) for width, header in zip(widths[1:], headers[1:], strict=True)),
+        ]
+
+    def _part(self, columns: Sequence[int], widths: Sequence[int], names: int, number: int) -> "Table":
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        title = Text(self._table.title if number == 0 else "")
+        table = Table(
+            title=title if title else None,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            collapse_padding=True,
+        )
+        table.add_column(Text(self._table.headers[0]), overflow="fold", width=max(names, 1))
+        for column in columns:
+            header = "\n".join(wrap(self._table.headers[column], widths[column]))
+            table.add_column(Text(header), justify="right", no_wrap=True, width=widths[column])
+        for row in self._table.rows:
+            table.add_row(Text(row[0]), *(Text(row[column]) for column in columns))
+        return table
+
+
+def _group(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The columns of numbers in groups that fit beside the names."""
+    groups: list[list[int]] = [[]]
+    used = start = min(widths[0], max(_SHORTEST_NAME, room // 3)) + _BETWEEN
+    for column, width in list(enumerate(widths))[1:]:
+        if groups[-1] and used + width + _BETWEEN > room:
+            groups.append([])
+            used = start
+        groups[-1].append(column)
+        used += width + _BETWEEN
+    return groups

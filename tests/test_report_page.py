@@ -1,0 +1,137 @@
+"""report.html: one page without requests, safe whatever a scenario contains, with numbers under the pointer."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+from browser import look_at
+from run_folders import write_run, write_table
+
+from heatsim.cli import main
+from heatsim.grid import Grid
+from heatsim.report import charts, page
+from heatsim.report.charts import Chart
+
+GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
+HOSTILE = "</script><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>&\\\"'</title>"
+# What may be loaded: data in the page itself, and places in it.
+OWN = ("data:", "#")
+
+
+class Elements(HTMLParser):
+    """All elements of a page with their attributes, and the texts outside of scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def hostile_run(folder: Path) -> Path:
+    write_run(folder, GRID, title="plain", probes=[HOSTILE, "edge, upper"], warnings=[f"mind {HOSTILE}"])
+    (folder / "scenario.toml").write_text(f"title = {json.dumps(HOSTILE)}\n", encoding="utf-8")
+    (folder / "figures").mkdir()
+    (folder / "figures" / 'a"><b>.png').write_bytes(b"\x89PNG\r\n\x1a\n")
+    return folder
+
+
+def test_what_comes_from_a_scenario_stays_text(tmp_path: Path) -> None:
+    text = page.build(hostile_run(tmp_path / "run"))
+    elements = Elements(text)
+    # One script for each chart's numbers, and that of the page.
+    assert len(elements.of("script")) == len(elements.of("svg")) + 1
+    assert len(elements.of("img")) == 1
+    assert not elements.of("b")
+    assert all(not name.startswith("on") for _, attributes in elements.found for name in attributes)
+    for _, attributes in elements.found:
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "#").startswith(OWN)
+
+
+def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> None:
+    folder = write_run(
+        tmp_path / "run",
+        GRID,
+        method="stabilized",
+        tolerance=0.02,
+        steps=5,
+        stages=50,
+        rejected=0,
+        warnings=["too hot"],
+    )
+    text = page.build(folder)
+    for expected in (
+        "energy balance closed",
+        "The residual is 1 nJ, allowed are ±10 nJ: the balance is closed.",
+        "local error in time below 0.02 K",
+        "Warning: too hot",
+        "A block that costs $5 and $6",
+        "edge, upper",
+    ):
+        assert expected in text
+    (folder / "summary.json").unlink()
+    assert "not finished" in page.build(folder)
+
+
+def test_temperatures_have_the_unit_of_the_scenario(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", GRID)
+    (folder / "scenario.toml").write_text('title = "warm"\n[output]\ntemperature = "degC"\n', encoding="utf-8")
+    text = page.build(folder)
+    assert "Temperature (°C)" in text
+    assert "Probes (°C)" in text
+    assert "<td>76.85</td>" in text  # 350 K
+
+
+def test_a_chart_keeps_short_peaks_and_the_ends() -> None:
+    x = np.linspace(0.0, 1.0, 100_001)
+    y = np.zeros_like(x)
+    y[54_321], y[-1] = 7.0, 0.5
+    text = charts.draw(Chart("peak", "Time (s)", "T (K)", {"a": (x, y)}))
+    numbers = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
+    (curve,) = numbers["curves"]
+    assert max(curve["y"]) == 7.0
+    assert (curve["x"][0], curve["x"][-1], curve["y"][-1]) == (0.0, 1.0, 0.5)
+    assert len(curve["x"]) < 1000
+
+
+@pytest.mark.parametrize("values", [[1.0], [3.0, 3.0], [np.nan, 2.0], [np.nan]])
+def test_charts_of_few_points(values: list[float]) -> None:
+    x = np.arange(len(values), dtype=float)
+    text = charts.draw(Chart("few", "Time (s)", "T (K)", {"a": (x, np.array(values))}))
+    assert "nan" not in text
+    assert bool(text) == bool(np.isfinite(values).any())
+
+
+def test_a_run_writes_its_report_unless_figures_are_off(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path)
+    for figures in ("true", "false"):
+        out = tmp_path / figures
+        assert main(["run", str(scenario), "--output", str(out), "--quiet", "--set", f"output.figures={figures}"]) == 0
+        assert (out / "report.html").exists() == (figures == "true")
+    report = tmp_path / "true" / "report.html"
+    report.unlink()
+    assert main(["render", str(tmp_path / "true")]) == 0
+    assert "data:image/png;base64," in report.read_text(encoding="utf-8")
+    # A finished run is replaced with its report.
+    assert main(["run", str(scenario), "--output", str(tmp_path / "true"), "--quiet"]) == 0
+
+
+def test_a_browser_shows_numbers_without_errors_or_requests(tmp_path: Path) -> None:
+    folder = hostile_run(tmp_path / "run")
+    columns = ["time (s)", f"{HOSTILE} (K)", "edge, upper (K)"]
+    write_table(folder / "probes.csv", columns, [[float(t), 300.0 + t, 350.0] for t in range(11)])
+    seen = look_at(page.build(folder), tmp_path)
+    assert seen["errors"] == []
+    assert [name for name in seen["requests"] if not name.startswith("data:")] == []
+    probes, energy = seen["shown"]
+    assert probes.splitlines()[1:] == [f"{HOSTILE}: 305", "edge, upper: 350"]
+    assert "stored: " in energy

@@ -1,5 +1,9 @@
 """Functions that are linked into compiled functions have no machine code; the results are those of Python."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -34,6 +38,22 @@ def test_linked_functions_are_compiled_into_their_callers(precision: str) -> Non
         expected[i] += values[0] * value
         expected[i] += 2 * value
     np.testing.assert_array_equal(out, expected)
+
+
+def test_names_of_linked_functions_are_those_of_one_process() -> None:
+    """numba numbers functions and types of records in each process; cached code of two processes meets in a third."""
+    names = []
+    for _ in range(2):
+        code = "from test_linked_functions import *; numba.njit(nogil=True)(add_twice)(np.ones(2), np.ones(2)); "
+        code += "print(*(found.fndesc.mangled_name for found in scaled.overloads.values()))"
+        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        environment = {**os.environ, "PYTHONPATH": path}
+        result = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        names.append(set(result.stdout.split()))
+    assert len(names[0]) == len(names[1]) == 2
+    assert not names[0] & names[1]
 
 
 def test_python_cannot_call_a_linked_function() -> None:

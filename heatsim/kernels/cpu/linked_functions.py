@@ -8,6 +8,7 @@ their loops become vectors, and once more in the one that Python calls. That sav
 # mypy: disable-error-code="no-untyped-call"
 # numba has no annotations for its own parts.
 
+from secrets import token_hex
 from typing import Any
 
 from numba import njit
@@ -15,6 +16,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
+
+_PROCESS = token_hex(8)
 
 
 class _LinkedLibrary(JITCodeLibrary):
@@ -43,6 +46,9 @@ class _LinkedLowering(NativeLowering):
     def run_pass(self, state: Any) -> bool:
         state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
+        # The names of symbols have the numbers that functions and types of records have in this process. Code from the
+        # cache, of another process, may have a symbol of that name for another function, and the first one loaded wins.
+        state.func_id.unique_id = f"{state.func_id.unique_id}_{_PROCESS}"
         super().run_pass(state)
         # numba wants a built-in function to know this one by; calling it fails.
         function = dict[Any, Any]().__getitem__

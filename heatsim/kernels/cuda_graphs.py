@@ -11,6 +11,7 @@ at a fixed address; before each launch of the graph the next ones are copied the
 Coefficients, pointers and launch shapes are recorded in the graph. Each combination that occurs has its own graph.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ RUNS = (256, 64, 16, 4)
 # With more cells a sweep takes longer than its launch from Python, on every GPU.
 LARGEST_GRID = 1 << 24
 _MOST_GRAPHS = 64
+# Requests for a number of sweeps that is not in RUNS before it is recorded.
+_REQUESTS = 8
 _MOST_WANTED = 1024
 
 
@@ -91,7 +94,7 @@ class CudaGraphs:
         self.recording = cells <= LARGEST_GRID
         self._device = device
         self._graphs: dict[Hashable, Any] = {}
-        self._wanted: set[Hashable] = set()
+        self._wanted: Counter[Hashable] = Counter()
         self._window: Any = None
 
     def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: Any) -> tuple[Any, Any]:
@@ -124,7 +127,7 @@ class CudaGraphs:
     def _next(self, sweeps: Sweeps, T: Any, T_new: Any, left: int) -> tuple[int, Any]:
         """How many of ``left`` sweeps to queue next, and their graph; None to launch them one by one.
 
-        It is all of them if the same number was asked for before, as rows at equal intervals do; otherwise the longest
+        It is all of them if the same number was asked for often, as rows at equal intervals do; otherwise the longest
         of ``RUNS``.
         """
         graph = self._graph(sweeps, T, T_new, left)
@@ -134,7 +137,7 @@ class CudaGraphs:
         return count, self._graph(sweeps, T, T_new, count)
 
     def _graph(self, sweeps: Sweeps, T: Any, T_new: Any, count: int) -> Any:
-        """The graph of ``count`` sweeps, recorded at the second request; None at the first.
+        """The graph of ``count`` sweeps, recorded at the second request, or later if not in ``RUNS``; before that None.
 
         Recording takes as long as launching, so sweeps requested only once are launched. And a kernel's first launch
         may load it, which cannot be recorded.
@@ -142,10 +145,10 @@ class CudaGraphs:
         key = sweeps.recorded_from(T, T_new, count)
         if key in self._graphs:
             return self._graphs[key]
-        if key not in self._wanted:
+        if self._wanted[key] < (1 if count in RUNS else _REQUESTS):
             if len(self._wanted) >= _MOST_WANTED:
                 self._wanted.clear()
-            self._wanted.add(key)
+            self._wanted[key] += 1
             return None
         self._make_room(RUNS[0] * sweeps.sweep_bytes)
         window = int(self._window.data.ptr)

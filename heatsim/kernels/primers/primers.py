@@ -16,7 +16,7 @@ RADIUS = 3  # of the moving sum
 
 _THREADS = 256  # of a block, on a line
 _BLOCK = (32, 8)  # threads of a block along x and y, on an image
-_VECTOR = 4  # values that a thread owns in L3 and B3
+_VECTOR_BYTES = 16  # of the values that a thread owns in L3 and B3
 _ROWS = 32  # rows that a thread of B3 walks down
 
 
@@ -28,14 +28,14 @@ class Rung:
         name: in tables.
         source: its file in this folder.
         idea: in a few words.
-        across: values along x that a thread owns.
+        vectors: whether a thread owns a vector of 16 bytes along x instead of one value.
         down: rows that it owns.
     """
 
     name: str
     source: str
     idea: str
-    across: int = 1
+    vectors: bool = False
     down: int = 1
 
 
@@ -66,12 +66,13 @@ class Primer:
             result: where it writes, an array of the same shape.
         """
         nx, *more = reversed(values.shape)
+        across = _VECTOR_BYTES // values.itemsize if rung.vectors else 1
         kernel = compiled.function(rung.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
         if self.dimensions == 1:
-            blocks = (ceil(nx / (_THREADS * rung.across)),)
+            blocks = (ceil(nx / (_THREADS * across)),)
             return kernel, lambda: kernel(blocks, (_THREADS,), (values, result, np.uint64(nx)))
         (ny,), (x, y) = more, _BLOCK
-        tiles = ceil(nx / (x * rung.across)), ceil(ny / (y * rung.down))
+        tiles = ceil(nx / (x * across)), ceil(ny / (y * rung.down))
         return kernel, lambda: kernel(tiles, _BLOCK, (values, result, np.int32(nx), np.int32(ny)))
 
     def macros(self, precision: str, nx: int) -> dict[str, str | int]:
@@ -80,7 +81,13 @@ class Primer:
         if self.dimensions == 1:
             return {**real, "THREADS": _THREADS, "RADIUS": RADIUS}
         x, y = _BLOCK
-        return {**real, "BLOCK_X": x, "BLOCK_Y": y, "ROWS": _ROWS, "WHOLE_VECTORS": int(nx % _VECTOR == 0)}
+        return {
+            **real,
+            "BLOCK_X": x,
+            "BLOCK_Y": y,
+            "ROWS": _ROWS,
+            "WHOLE_VECTORS": int(nx * np.dtype(precision).itemsize % _VECTOR_BYTES == 0),
+        }
 
 
 def moving_sum(values: NDArray[Any]) -> NDArray[Any]:
@@ -107,7 +114,7 @@ PRIMERS = (
         (
             Rung("L1 naive", "L1_naive.cu", "one thread per value"),
             Rung("L2 tiled", "L2_tiled.cu", "tile and halo in shared memory"),
-            Rung("L3 vectors", "L3_vectors.cu", "four values a thread, from registers", _VECTOR),
+            Rung("L3 vectors", "L3_vectors.cu", "16 bytes a thread, from registers", vectors=True),
         ),
         1,
     ),
@@ -118,7 +125,7 @@ PRIMERS = (
         (
             Rung("B1 naive", "B1_naive.cu", "one thread per pixel"),
             Rung("B2 tiled", "B2_tiled.cu", "tile and frame in shared memory"),
-            Rung("B3 marching", "B3_marching.cu", "four pixels a thread, which walks down", _VECTOR, _ROWS),
+            Rung("B3 marching", "B3_marching.cu", "16 bytes a thread, which walks down", True, _ROWS),
         ),
         2,
     ),

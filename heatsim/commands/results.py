@@ -1,20 +1,52 @@
-"""`heatsim render` and `export`: convert a run's output to pictures and VTI files."""
+"""`heatsim render` and `export`: convert a run's output to pictures, animations and VTI files."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from heatsim.commands.options import Folder
 
+if TYPE_CHECKING:
+    from heatsim.render.choice import Choice
 
-def render(folder: Folder, /) -> int:
-    """Draw pictures of a run's output into its folder figures/, and write its report.html."""
+
+def render(
+    folder: Folder,
+    /,
+    *,
+    format: Annotated[
+        Literal["png", "pdf", "svg", "gif", "mp4"] | None,
+        Parameter(help="png, pdf or svg; of an animation gif or mp4. Default: png, or gif with --animate."),
+    ] = None,
+    view: Annotated[
+        tuple[Literal["slices", "sections", "surface", "isosurface"], ...],
+        Parameter(help="Draw only this view of a 3-D body; may be repeated.", negative=""),
+    ] = (),
+    times: Annotated[
+        str | None, Parameter(help='Times, as in "0, 2.5, 10 min"; the nearest fields are drawn. Default: a few.')
+    ] = None,
+    planes: Annotated[
+        str | None, Parameter(help='Places of the sections, as in "x = 20 mm, z = 0"; others are chosen.')
+    ] = None,
+    range: Annotated[str | None, Parameter(help='Ends of the colour scale, as in "20 degC, 80 degC".')] = None,
+    quantity: Annotated[
+        Literal["temperature", "heat_flux", "liquid_fraction", "material"], Parameter(help="What the colours show.")
+    ] = "temperature",
+    animate: Annotated[bool, Parameter(help="Write an animation of one view over all times.", negative="")] = False,
+) -> int:
+    """Draw pictures of a run's output into its folder figures/, and write its report.html.
+
+    Without options, all usual pictures are drawn again.
+    """
     from heatsim.errors import FolderError, InputError
     from heatsim.render import render
+    from heatsim.render.animation import animate as write_animation
     from heatsim.report.page import write_report
 
+    choice = _choose(folder, format, view, times, planes, range, quantity, animate)
     try:
-        drawn = render(folder)
+        drawn = [write_animation(folder, choice)] if animate else render(folder, choice)
     except FolderError:
         raise
     except InputError:
@@ -24,6 +56,47 @@ def render(folder: Folder, /) -> int:
     for path in (*drawn, write_report(folder)):
         print(path)
     return 0
+
+
+def _choose(
+    folder: Path,
+    format: str | None,
+    view: tuple[str, ...],
+    times: str | None,
+    planes: str | None,
+    span: str | None,
+    quantity: str,
+    animate: bool,
+) -> "Choice":
+    """What the options choose.
+
+    Raises:
+        InputError: an option cannot be read, or does not fit the run.
+    """
+    from heatsim.errors import InputError
+    from heatsim.render import choice
+    from heatsim.render.animation import FORMATS
+    from heatsim.storage import folder as run_folder
+    from heatsim.storage.field_reader import FieldReader
+    from heatsim.storage.run_settings import read_settings
+
+    run_folder.require_run(folder)
+    suffix = format or ("gif" if animate else "png")
+    if animate != (suffix in FORMATS):
+        hint = f"an animation is written as {' or '.join(FORMATS)}" if animate else "add --animate"
+        raise InputError(f"--format {suffix}: {hint}")
+    places = {}
+    if planes is not None:
+        with FieldReader(folder / run_folder.FIELDS) as reader:
+            places = choice.read_planes(planes, reader.grid)
+    return choice.Choice(
+        views=view,
+        times=choice.read_times(times),
+        quantity=quantity,
+        planes=places,
+        span=choice.read_span(span, quantity, read_settings(folder).temperature_unit),
+        format=suffix,
+    )
 
 
 def export(

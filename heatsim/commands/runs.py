@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
 
+_PICTURES = (".png", ".pdf", ".svg")
+
 # Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
 _PREPARED = 2**22
 
@@ -63,6 +65,9 @@ def plan(
     *,
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Folder that the run would write to.")] = None,
+    picture: Annotated[
+        Path | None, Parameter(help="Draw the geometry into this file: .png, .pdf or .svg.", show_default=False)
+    ] = None,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
@@ -79,10 +84,36 @@ def plan(
     for hint in read.hints:
         warn(hint)
     check_room(read)
+    if picture is not None:
+        _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned, None if read.steady else measure_steps(planned.problem)))
     planned.check_capacity(output or Path("outputs") / scenario.stem)
     return 0
+
+
+def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
+    """Draw what a scenario describes. Where OpenGL does not work, draw its sections and warn."""
+    from heatsim.commands.geometry import geometry_of
+    from heatsim.errors import InputError
+    from heatsim.render import geometry
+    from heatsim.render.opengl import finish_trial, start_trial
+
+    if path.suffix not in _PICTURES:
+        raise InputError(
+            f"{path}: {path.suffix or 'no suffix'} is not a format of pictures; use {', '.join(_PICTURES)}"
+        )
+    described = geometry_of(scenario)
+    in_space = min(scenario.grid.cells) > 1
+    if in_space:
+        try:
+            with start_trial() as trial:
+                finish_trial(trial)
+        except InputError as error:
+            warn(f"{path}: only sections: {error}")
+            in_space = False
+    geometry.draw(path, described, in_space)
+    print(f"geometry: {path}\n")
 
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.figure import add_axes, new_figure
-from heatsim.render.scales import LENGTHS, TIMES, TemperatureScale, Unit, choose_unit, colour_map, format_time
+from heatsim.render.scales import LENGTHS, TIMES, Scale, TemperatureScale, Unit, choose_unit, colour_map, format_time
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
@@ -108,15 +108,20 @@ def draw_line_probe(
             figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")
 
 
-def _draw_map(
-    figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: TemperatureScale, values: Any
-) -> None:
+def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: Scale, values: Any) -> None:
     from heatsim.render.figure import add_colour_bar
 
     axes = add_axes(figure, 860, 105, 500, 705)
     low, high = scale.limits
     axes.pcolormesh(
-        place, times, scale.drawn(values), cmap=colour_map(), vmin=low, vmax=high, shading="nearest", rasterized=True
+        place,
+        times,
+        scale.drawn(values),
+        cmap=scale.colour_map,
+        vmin=low,
+        vmax=high,
+        shading="nearest",
+        rasterized=True,
     )
     axes.set_xlim(place[0], place[-1])
     axes.set_ylim(times[0], times[-1])
@@ -149,9 +154,10 @@ def draw_profile(
     axis: str,
     ends: tuple[float, float],
     unit: Unit,
-    scale: TemperatureScale,
+    scale: Scale,
     places: NDArray[np.float64],
     curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
+    whole_scale: bool = False,
 ) -> None:
     """Draw temperatures along a line of cells, one curve for each time.
 
@@ -164,6 +170,7 @@ def draw_profile(
         scale: of temperatures.
         places: of the cells' centres, in ``unit``.
         curves: legend texts, and values in K.
+        whole_scale: whether the axis has the whole scale; otherwise it fits the curves.
     """
     with new_figure(path, title, 1600, 900) as figure:
         axes = add_axes(figure, 150, 105, 1150, 705)
@@ -171,7 +178,7 @@ def draw_profile(
         for (text, values), colour in zip(curves, _colours_of_times(len(curves)), strict=True):
             axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)
         axes.set_xlim(*ends)
-        if scale.uniform:
+        if scale.uniform or whole_scale:
             axes.set_ylim(*scale.limits)
         axes.set_xlabel(f"{axis} ({unit.symbol})")
         axes.set_ylabel(scale.label)

@@ -12,7 +12,7 @@ from textwrap import shorten
 from typing import Any
 
 from heatsim.errors import StorageError
-from heatsim.render.scales import TemperatureScale, colour_map
+from heatsim.render.scales import PlainScale, Scale, TemperatureScale
 from heatsim.storage.disk import reason
 
 WIDTH, HEIGHT = 1600, 1200
@@ -118,13 +118,15 @@ def add_text(figure: Any, x: float, y: float, text: str, **options: Any) -> Any:
     return figure.text(x / across, y / up, text, **options)
 
 
-def add_colour_bar(figure: Any, scale: TemperatureScale, place: tuple[float, float, float, float]) -> None:
+def add_colour_bar(figure: Any, scale: Scale, place: tuple[float, float, float, float]) -> None:
     """Add a colour bar to a figure; ``place`` is (x, y, width, height) in pixels from the lower left."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     axes = add_axes(figure, *place)
     orientation = "vertical" if place[3] > place[2] else "horizontal"
-    bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), colour_map()), cax=axes, orientation=orientation)
+    bar = figure.colorbar(ScalarMappable(Normalize(*scale.limits), scale.colour_map), cax=axes, orientation=orientation)
     bar.set_label(scale.label, labelpad=3)
     bar.outline.set_linewidth(0.6)
+    if isinstance(scale, PlainScale) and scale.categories:
+        axes.set_visible(False)

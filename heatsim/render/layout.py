@@ -58,15 +58,16 @@ _ARRANGEMENTS: Sequence[Sequence[Sequence[tuple[int, int, int]]]] = (
 )
 
 
-def arrange(size: _Size, with_view: bool = True, below: int = 0) -> Page:
+def arrange(size: _Size, with_view: bool = True, below: int = 0, with_bar: bool = True) -> Page:
     """The page on which the body is largest.
 
     Args:
         size: of the drawn box along x, y, z.
         with_view: whether there is a 3-D view.
         below: room in pixels for a legend and remarks at the lower edge.
+        with_bar: whether there is a colour bar.
     """
-    width, height = WIDTH - _BAR, _LARGEST_HEIGHT - _HEADING - below
+    width, height = WIDTH - (_BAR if with_bar else 20), _LARGEST_HEIGHT - _HEADING - below
     if not with_view:
         return _finish(None, (0, 0), _fit(size, (20, below), (width - 20, height)), below)
     beside = [_beside(size, fraction, width, height, below) for fraction in (0.5, 0.56, 0.62)]

@@ -1,31 +1,17 @@
-"""Outlines of materials in sections, each in the colour of its material, and the legend of the colours."""
+"""Outlines of materials in sections, each in the colour of its material."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.render.legend import Entry
+from heatsim.render.scales import material_colour
 from heatsim.storage.vtkhdf import VOID
 
-# Colours that the colour map of temperatures does not have.
-MATERIAL_COLOURS = (
-    "#90a4ae",
-    "#00acc1",
-    "#43a047",
-    "#2962ff",
-    "#a5d6a7",
-    "#80deea",
-    "#00695c",
-    "#8d6e63",
-    "#b3c6ff",
-    "#cfd8dc",
-)
 _STROKE = 2.2  # pixels, on either side of a border
-_LEGEND_ROW = 46  # pixels
-_SWATCH, _LETTER, _GAP = 40, 17, 50
 
 
 @dataclass(frozen=True)
@@ -98,63 +84,14 @@ def draw_outlines(
         )
 
 
-def material_colour(number: int) -> str:
-    """The colour of a material by its number."""
-    return MATERIAL_COLOURS[number % len(MATERIAL_COLOURS)]
-
-
 def has_legend(names: Sequence[str]) -> bool:
     """Whether a body's materials need a legend: there are several, or one with a name."""
     solid = [name for name in names if name != VOID]
     return len(solid) > 1 or bool(solid and solid[0] != "material")
 
 
-def legend_rows(names: Sequence[str], width: float) -> list[list[tuple[int, str]]]:
-    """The numbers and names of the materials in rows that fit a width in pixels; empty without a legend."""
+def material_entries(names: Sequence[str]) -> list[Entry]:
+    """The entries of the legend of materials; none if it says nothing."""
     if not has_legend(names):
         return []
-    rows: list[list[tuple[int, str]]] = [[]]
-    used = 0.0
-    for number, name in enumerate(names):
-        if name == VOID:
-            continue
-        text = shorten(name, 40, placeholder=" …")
-        needed = _entry_width(text)
-        if rows[-1] and used + needed > width:
-            rows.append([])
-            used = 0.0
-        rows[-1].append((number, text))
-        used += needed
-    return rows
-
-
-def legend_height(names: Sequence[str], width: float) -> int:
-    """The height in pixels of the legend of materials."""
-    return _LEGEND_ROW * len(legend_rows(names, width))
-
-
-def draw_legend(figure: Any, names: Sequence[str], x: float, y: float, width: float, larger: float = 1.0) -> None:
-    """Draw the legend of materials with its lower left corner at (x, y) in pixels, all scaled by ``larger``."""
-    from matplotlib.patches import Rectangle
-
-    across, up = figure.get_size_inches() * figure.dpi / larger
-    rows = legend_rows(names, width)
-    for line, row in enumerate(rows):
-        at, height = x, y + (len(rows) - 1 - line) * _LEGEND_ROW
-        for number, text in row:
-            box = Rectangle(
-                (at / across, (height + 8) / up),
-                _SWATCH / across,
-                24 / up,
-                transform=figure.transFigure,
-                facecolor=material_colour(number),
-                edgecolor="#333333",
-                linewidth=0.3,
-            )
-            figure.add_artist(box)
-            figure.text((at + _SWATCH + 12) / across, (height + 20) / up, text, va="center", fontsize=7.5 * larger)
-            at += _entry_width(text)
-
-
-def _entry_width(text: str) -> float:
-    return _SWATCH + 12 + _LETTER * len(text) + _GAP
+    return [Entry(name, material_colour(number)) for number, name in enumerate(names) if name != VOID]

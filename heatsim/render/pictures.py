@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from heatsim.grid import AXES, Grid
 from heatsim.render.figure import QUIET, SMALL, WIDTH, add_axes, add_colour_bar, add_text, new_figure
 from heatsim.render.layout import Page, Panel, view_height
-from heatsim.render.outlines import draw_legend, draw_outlines, legend_height
-from heatsim.render.scales import LENGTHS, TemperatureScale, Unit, choose_unit, colour_map, ticks
+from heatsim.render.legend import Entry, draw_legend, height_of
+from heatsim.render.outlines import draw_outlines, material_entries
+from heatsim.render.scales import LENGTHS, Scale, Unit, choose_unit, ticks
 from heatsim.render.sections import Section, wide_axes
 from heatsim.render.view import VIEW_MARGINS, View, describe_stretch, drawn_size
 
@@ -22,7 +23,7 @@ _Image = NDArray[np.uint8]
 # A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1230, 960
 _LARGEST_PLANE = 4096
-_INDENT, _LETTER = 40, 15
+_INDENT, _LETTER = 40, 13.5
 _REMARK_ROW = 44
 _HEADING = 80
 _BESIDE_VIEW = 320  # for the colour bar or the legend of isosurfaces
@@ -36,15 +37,22 @@ class Caption:
         title: above it.
         materials: the names of the materials, for the legend.
         remarks: sentences below it.
+        entries: the legend; by default that of the materials.
     """
 
     title: str
     materials: Sequence[str] = ()
     remarks: Sequence[str] = ()
+    entries: Sequence[Entry] = ()
+
+    @property
+    def legend(self) -> Sequence[Entry]:
+        """The entries of the legend."""
+        return self.entries or material_entries(self.materials)
 
     def height(self, width: float = WIDTH, larger: float = 1.0) -> int:
         """The room in pixels for the legend and the remarks below a picture of some width."""
-        legend = legend_height(self.materials, width / larger - 2 * _INDENT)
+        legend = height_of(self.legend, width / larger - 2 * _INDENT)
         return round((legend + _REMARK_ROW * len(self._lines(width / larger)) + 14) * larger)
 
     def draw(self, figure: Any, width: float = WIDTH, larger: float = 1.0) -> None:
@@ -54,11 +62,15 @@ class Caption:
             y = (12 + number * _REMARK_ROW) * larger
             add_text(figure, _INDENT * larger, y, line, color=QUIET, va="bottom", fontsize=SMALL * larger)
         y = 10 + _REMARK_ROW * len(lines)
-        draw_legend(figure, self.materials, _INDENT, y, width / larger - 2 * _INDENT, larger)
+        draw_legend(figure, self.legend, _INDENT, y, width / larger - 2 * _INDENT, larger)
 
     def _lines(self, width: float) -> list[str]:
         """The remarks in lines that fit a width."""
-        return wrap("  ".join(filter(None, self.remarks)), int((width - 2 * _INDENT) / _LETTER))
+        most = int((width - 2 * _INDENT) / _LETTER)
+        together = "  ".join(filter(None, self.remarks))
+        if len(together) <= most:
+            return [together] if together else []
+        return [line for remark in self.remarks for line in wrap(remark, most)]
 
 
 def length_unit(grid: Grid) -> Unit:
@@ -111,7 +123,7 @@ def draw_slices(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     sections: Sequence[Section],
     page: Page,
     image: _Image | None,
@@ -130,7 +142,7 @@ def draw_slices(
                 scale.drawn(plane),
                 extent=(*axes.get_xlim(), *axes.get_ylim()),
                 origin="lower",
-                cmap=colour_map(),
+                cmap=scale.colour_map,
                 vmin=low,
                 vmax=high,
                 aspect="auto",
@@ -178,7 +190,7 @@ def view_beside(grid: Grid) -> View:
     return View.fitting(width, round(min(view_height(size, width), 1150.0)), VIEW_MARGINS, size)
 
 
-def draw_surface(path: Path, caption: Caption, grid: Grid, scale: TemperatureScale, view: View, image: _Image) -> None:
+def draw_surface(path: Path, caption: Caption, grid: Grid, scale: Scale, view: View, image: _Image) -> None:
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     height = max(view.height, 500)
     with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
@@ -191,7 +203,7 @@ def draw_isosurfaces(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     levels: Mapping[float, str],
     colours: Sequence[str],
     view: View,
@@ -222,7 +234,7 @@ def draw_plane(
     path: Path,
     caption: Caption,
     grid: Grid,
-    scale: TemperatureScale,
+    scale: Scale,
     plane: NDArray[np.floating[Any]],
     labels: NDArray[np.uint8],
 ) -> None:
@@ -249,7 +261,7 @@ def draw_plane(
             scale.drawn(plane),
             extent=extent,
             origin="lower",
-            cmap=colour_map(),
+            cmap=scale.colour_map,
             vmin=low,
             vmax=high,
             aspect="auto",

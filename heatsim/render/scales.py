@@ -1,5 +1,6 @@
 """Scales of pictures: units that give readable ticks, and offsets for temperatures with a tiny range."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
@@ -38,8 +39,22 @@ TIMES = (
 )
 _PREFIXES = ("p", -12), ("n", -9), ("µ", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12)
 POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
+FLUXES = tuple(Unit(f"{prefix}W/m²", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 
+# Colours that the colour map of temperatures does not have.
+MATERIAL_COLOURS = (
+    "#90a4ae",
+    "#00acc1",
+    "#43a047",
+    "#2962ff",
+    "#a5d6a7",
+    "#80deea",
+    "#00695c",
+    "#8d6e63",
+    "#b3c6ff",
+    "#cfd8dc",
+)
 # A range smaller than this fraction of the temperature is shown as a difference: 300.00041 K is unreadable.
 _SMALL_RANGE = 1e-4
 
@@ -84,8 +99,32 @@ def _degrees(symbol: str) -> tuple[Unit, ...]:
     return tuple(Unit(f"{prefix}{symbol}", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
 
 
+class _Coloured(ABC):
+    """A scale that gives values their colours."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[float, float]:
+        """The ends of the scale as drawn."""
+
+    @abstractmethod
+    def drawn(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Convert values in SI to drawn numbers."""
+
+    @property
+    def colour_map(self) -> Any:
+        """The colour map."""
+        return colour_map()
+
+    def colours(self, values: ArrayLike) -> NDArray[np.uint8]:
+        """RGB of values in SI, shape of ``values`` + (3,)."""
+        low, high = self.limits
+        fraction = (self.drawn(values) - low) / (high - low)
+        return np.asarray(self.colour_map(fraction, bytes=True)[..., :3], dtype=np.uint8)
+
+
 @dataclass(frozen=True)
-class TemperatureScale:
+class TemperatureScale(_Coloured):
     """The scale of drawn temperatures: in their unit or, if their range is tiny, as a difference from ``offset``.
 
     Attributes:
@@ -133,20 +172,66 @@ class TemperatureScale:
         low, high = self.drawn([self.low, self.high]).tolist()
         return low, high
 
-    def drawn(self, temperature: ArrayLike) -> NDArray[np.float64]:
+    def drawn(self, values: ArrayLike) -> NDArray[np.float64]:
         """Convert temperatures in K to drawn numbers, in float64 so that small differences are kept."""
-        shown = self.unit.of(np.asarray(temperature, dtype=np.float64)) - self.offset
+        shown = self.unit.of(np.asarray(values, dtype=np.float64)) - self.offset
         return np.asarray(shown if self.difference is None else shown / self.difference.size)
 
-    def colours(self, temperature: ArrayLike) -> NDArray[np.uint8]:
-        """RGB of temperatures in K, shape of ``temperature`` + (3,)."""
-        low, high = self.limits
-        fraction = (self.drawn(temperature) - low) / (high - low)
-        return np.asarray(colour_map()(fraction, bytes=True)[..., :3], dtype=np.uint8)
+
+@dataclass(frozen=True)
+class PlainScale(_Coloured):
+    """The scale of another quantity.
+
+    Attributes:
+        low: lower end of the scale in SI.
+        high: upper end of the scale in SI; above ``low``.
+        name: of the quantity.
+        unit: in which it is shown.
+        uniform: whether the values differ only by rounding.
+        categories: the names of the values 0, 1, 2, …; empty for a quantity with an amount.
+    """
+
+    low: float
+    high: float
+    name: str
+    unit: Unit
+    uniform: bool = False
+    categories: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The label of axes and colour bars."""
+        return f"{self.name} ({self.unit.symbol})" if self.unit.symbol else self.name
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of the scale as drawn."""
+        return self.low / self.unit.size, self.high / self.unit.size
+
+    def drawn(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Convert values in SI to drawn numbers."""
+        return np.asarray(np.asarray(values, dtype=np.float64) / self.unit.size)
+
+    @property
+    def colour_map(self) -> Any:
+        """The colour map: one colour for each category, if there are categories."""
+        from matplotlib.colors import ListedColormap
+
+        if not self.categories:
+            return colour_map()
+        return ListedColormap([material_colour(number) for number in range(len(self.categories))])
+
+
+Scale = TemperatureScale | PlainScale
 
 
 def colour_map() -> Any:
-    """The colour map of all pictures: perceptually uniform, and readable in grey."""
+    """The colour map of amounts: perceptually uniform, and readable in grey."""
     import matplotlib
 
     return matplotlib.colormaps["inferno"]
+
+
+def material_colour(number: int) -> str:
+    """The colour of a material by its number."""
+    return MATERIAL_COLOURS[number % len(MATERIAL_COLOURS)]

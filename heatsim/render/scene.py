@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.render.outlines import find_outlines, material_colour
-from heatsim.render.scales import TemperatureScale
+from heatsim.render.outlines import find_outlines
+from heatsim.render.scales import Scale, material_colour
 from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread
 from heatsim.render.view import View, screen_axes, to_camera
 from heatsim.storage.pyvista import import_pyvista
@@ -87,9 +87,7 @@ class Scene:
     ) -> None:
         self._plotter.close()
 
-    def slices(
-        self, sections: Sequence[Section], scale: TemperatureScale, materials: Sequence[str] = ()
-    ) -> NDArray[np.uint8]:
+    def slices(self, sections: Sequence[Section], scale: Scale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
         """Planes normal to x, y and z in their box, without void; an RGB image (height, width, 3).
 
         Args:
@@ -110,7 +108,7 @@ class Scene:
         self._add_outlines(sections, materials)
         return self._image()
 
-    def surface(self, samples: Samples, scale: TemperatureScale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
+    def surface(self, samples: Samples, scale: Scale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
         """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
@@ -122,9 +120,7 @@ class Scene:
         self._add_borders(edges, samples.materials, materials)
         return self._image()
 
-    def _add_cells(
-        self, edges: Sequence[_Floats], values: _Floats, scale: TemperatureScale, shaded: bool = False
-    ) -> None:
+    def _add_cells(self, edges: Sequence[_Floats], values: _Floats, scale: Scale, shaded: bool = False) -> None:
         """Add cells between ``edges`` along x, y, z in the colours of their values, in K; none where they are NaN."""
         flat = values.reshape(-1)
         there = np.flatnonzero(np.isfinite(flat))
@@ -139,7 +135,7 @@ class Scene:
     def isosurfaces(
         self,
         samples: Samples,
-        scale: TemperatureScale,
+        scale: Scale,
         levels: Sequence[float],
         colours: Sequence[str],
         sections: Sequence[Section] = (),

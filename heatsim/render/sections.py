@@ -1,7 +1,8 @@
 """The parts of a snapshot that pictures need, read plane by plane, so that large grids need not fit in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,23 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
-def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Section]:
+def read_sections(
+    reader: FieldReader, index: int, places: Mapping[int, float] = MappingProxyType({})
+) -> tuple[Section, Section, Section]:
     """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
+
+    ``places`` may have the coordinate in m of the plane normal to an axis (0 = x), by axis; it then shows the cells
+    there.
 
     This is the central plane of each axis, unless the temperature range on another plane is larger, such as the hot top
     of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
     ones.
     """
     chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
+    grid = reader.grid
+    for axis, place in places.items():
+        cell = int((place - grid.origin[axis]) / grid.spacing[axis])
+        chosen[axis] = [min(max(cell, 0), grid.cells[axis] - 1)]
     x, y, z = (np.zeros(reader.grid.face_shape(face)) for face in (0, 2, 4))
     labels = tuple(np.empty(plane.shape, dtype=np.uint8) for plane in (x, y, z))
     for planes, slab in reader.slabs(index):
@@ -59,8 +69,8 @@ def read_sections(reader: FieldReader, index: int) -> tuple[Section, Section, Se
             if planes.start <= k < planes.stop:
                 z += values[k - planes.start] / len(chosen[2])
                 labels[2][...] = materials[k - planes.start]
-    places = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
-    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, places), strict=True))
+    middles = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
+    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, middles), strict=True))
     return next(found), next(found), next(found)
 
 

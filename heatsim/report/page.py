@@ -164,9 +164,10 @@ def _balance_chart(balance: EnergyBalance) -> Chart:
 
 
 def _flow_charts(energy: RunTable) -> Iterator[Chart]:
-    flows = {name: heat for name, heat in energy.in_unit(WATT).items() if float(np.abs(heat).max()) > 0.0}
+    largest = {name: float(np.nanmax(np.abs(heat))) for name, heat in energy.in_unit(WATT).items()}
+    flows = {name: heat for name, heat in energy.in_unit(WATT).items() if largest[name] > 0.0}
     if flows:
-        unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
+        unit: Unit = choose_unit(POWERS, max(largest.values()))
         scaled = {name: heat / unit.size for name, heat in flows.items()}
         title = "Heat flows; that of a face includes its patches"
         yield _over_time(title, f"Heat flow into the body ({unit.symbol})", energy.times, scaled)

@@ -105,8 +105,8 @@ class FieldReader:
         plane = np.concatenate([slab.take(index, axis=across) for _, slab in self.slabs(i)])
         return plane
 
-    def read_heat_flux(self, i: int) -> Field:
-        """The heat flux in W/m² at time number `i`, shape (nz, ny, nx, 3), components along x, y, z.
+    def read_heat_flux(self, i: int, planes: slice = slice(None)) -> Field:
+        """The heat flux in W/m² at time number `i`, shape (planes, ny, nx, 3), components along x, y, z.
 
         Raises:
             IndexError: there is no such time.
@@ -115,7 +115,7 @@ class FieldReader:
         if not 0 <= i < len(self.times):
             raise IndexError(f"{self.path}: time {i} of {len(self.times)}")
         with self._reading():
-            flux: Field = self._file[ROOT][HEAT_FLUX][i]
+            flux: Field = self._file[ROOT][HEAT_FLUX][i, planes]
         return flux
 
     def read_materials(self, planes: slice = slice(None)) -> NDArray[np.uint8]:

@@ -22,6 +22,8 @@ class RunSettings:
         temperature_unit: the unit in which temperatures are shown.
         patches: the face of each patch, by the name of the patch.
         lines: the length in m and the number of points of each probe along a line, by the name of the probe.
+        melting: the solidus and the liquidus in K of each material that melts, by its name; a material without a name
+            is "material".
         text: the whole scenario.toml.
     """
 
@@ -30,6 +32,7 @@ class RunSettings:
     temperature_unit: TemperatureUnit
     patches: Mapping[str, str]
     lines: Mapping[str, tuple[float, int]]
+    melting: Mapping[str, tuple[float, float]]
     text: str
 
     def line_of(self, column: str) -> str | None:
@@ -55,6 +58,7 @@ def read_settings(folder: Path) -> RunSettings:
             TEMPERATURE_UNITS[unit],
             {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
             {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},
+            _melting({"material": document.get("material"), **document.get("materials", {})}),
             text,
         )
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
@@ -63,3 +67,11 @@ def read_settings(folder: Path) -> RunSettings:
 
 def _line(line: Mapping[str, Any]) -> tuple[float, int]:
     return dist(line["from"], line["to"]), int(line["count"])
+
+
+def _melting(materials: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    return {
+        name: (float(table["solidus"]), float(table["liquidus"]))
+        for name, table in materials.items()
+        if table and table.get("solidus") is not None and table.get("liquidus") is not None
+    }

@@ -1,0 +1,123 @@
+"""What to draw of a run, as options of `heatsim render` choose it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+from heatsim.errors import InputError
+from heatsim.grid import AXES, Grid
+from heatsim.scenario.units import convert, split
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
+SLICES, SECTIONS, SURFACE, ISOSURFACE = "slices", "sections", "surface", "isosurface"
+VIEWS = (SLICES, SECTIONS, SURFACE, ISOSURFACE)
+TEMPERATURE, HEAT_FLUX, LIQUID_FRACTION, MATERIAL = "temperature", "heat_flux", "liquid_fraction", "material"
+QUANTITIES = (TEMPERATURE, HEAT_FLUX, LIQUID_FRACTION, MATERIAL)
+# The unit of each quantity in SI.
+_UNITS = {TEMPERATURE: "K", HEAT_FLUX: "W/m^2", LIQUID_FRACTION: "", MATERIAL: ""}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to draw.
+
+    Attributes:
+        views: of bodies; empty for the usual ones.
+        times: in s; empty for the usual ones.
+        quantity: one of ``QUANTITIES``.
+        planes: the coordinate in m of the section normal to an axis (0 = x), by axis; others are chosen.
+        span: the ends of the colour scale in SI; None for those of the values.
+        format: the suffix of the pictures.
+    """
+
+    views: Sequence[str] = ()
+    times: Sequence[float] = ()
+    quantity: str = TEMPERATURE
+    planes: Mapping[int, float] = field(default_factory=dict)
+    span: tuple[float, float] | None = None
+    format: str = "png"
+
+    @property
+    def usual(self) -> bool:
+        """Whether all usual pictures are drawn, with the curves, in whatever format."""
+        return not (self.views or self.times or self.planes or self.span) and self.quantity == TEMPERATURE
+
+
+def read_times(text: str | None) -> tuple[float, ...]:
+    """Times in s from a text such as ``"0, 2.5, 10 min"``.
+
+    Raises:
+        InputError: names the entry that is no time.
+    """
+    return tuple(_read(entry, "s", "--times") for entry in _entries(text))
+
+
+def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
+    """Coordinates in m by axis from a text such as ``"x = 20 mm, z = 0.003"``.
+
+    Raises:
+        InputError: names the entry that is no plane in the domain.
+    """
+    planes = {}
+    for entry in _entries(text):
+        axis, equals, value = entry.partition("=")
+        if not equals or axis.strip() not in AXES:
+            raise InputError(f'--planes: got "{entry}"; write for example --planes "x = 20 mm, z = 0"')
+        number = AXES.index(axis.strip())
+        place = _read(value, "m", "--planes")
+        low = grid.origin[number]
+        if not low <= place <= low + grid.size[number]:
+            raise InputError(
+                f'--planes: got "{entry}"; the domain reaches from {low:g} to {low + grid.size[number]:g} m along '
+                f"{AXES[number]}"
+            )
+        planes[number] = place
+    return planes
+
+
+def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[float, float] | None:
+    """The ends of a colour scale in SI from a text such as ``"20 degC, 80 degC"``.
+
+    Numbers without a unit are in the unit that the run shows.
+
+    Raises:
+        InputError: the text has not two ends, or the first is not below the second.
+    """
+    if text is None:
+        return None
+    entries = _entries(text)
+    if len(entries) != 2:
+        raise InputError(f'--range: got "{text}"; write two ends, for example --range "20 degC, 80 degC"')
+    plain = quantity == TEMPERATURE and unit is not KELVIN
+    low, high = (
+        unit.kelvins(float(entry)) if plain and _is_number(entry) else _read(entry, _UNITS[quantity], "--range")
+        for entry in entries
+    )
+    if low >= high:
+        raise InputError(f'--range: got "{text}"; the first end must be below the second')
+    return low, high
+
+
+def _entries(text: str | None) -> list[str]:
+    return [entry.strip() for entry in (text or "").split(",") if entry.strip()]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _read(text: str, unit: str, option: str) -> float:
+    """A number, or a number with a unit, in SI."""
+    if _is_number(text):
+        return float(text)
+    parts = split(text)
+    if parts is not None and unit:
+        try:
+            return convert(*parts, unit)
+        except ValueError as error:
+            raise InputError(f"{option}: {error}") from None
+    expected = f"a number in {unit}, or one with its unit, is expected" if unit else "a number is expected"
+    raise InputError(f'{option}: got "{text.strip()}"; {expected}')

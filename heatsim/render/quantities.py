@@ -1,0 +1,90 @@
+"""The quantities that pictures show, read cell by cell like temperatures, and their scales."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import InputError
+from heatsim.render.choice import HEAT_FLUX, LIQUID_FRACTION, MATERIAL, TEMPERATURE
+from heatsim.render.scales import FLUXES, PlainScale, Scale, TemperatureScale, Unit, choose_unit
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_settings import RunSettings
+from heatsim.storage.vtkhdf import VOID, Field
+
+_NUMBER = Unit("", 1.0, 0.0)
+
+
+class HeatFluxReader(FieldReader):
+    """Reads the magnitude of the heat flux in W/m² instead of temperatures."""
+
+    def _slab(self, i: int, planes: slice) -> Field:
+        vectors = self.read_heat_flux(i, planes).astype(np.float64)
+        size: NDArray[np.float64] = np.sqrt(np.einsum("...c,...c->...", vectors, vectors))
+        return size
+
+
+class LiquidFractionReader(FieldReader):
+    """Reads the liquid fraction, 0 to 1, instead of temperatures; materials that do not melt have 0."""
+
+    def __init__(self, path: Path, settings: RunSettings) -> None:
+        super().__init__(path)
+        names = self.materials or ("material",)
+        never = (np.inf, np.inf)
+        self._melting = np.array([settings.melting.get(name, never) for name in names])
+
+    def _slab(self, i: int, planes: slice) -> Field:
+        temperatures = super()._slab(i, planes).astype(np.float64)
+        solidus, liquidus = np.moveaxis(self._melting[self.read_materials(planes)], -1, 0)
+        melts = np.isfinite(solidus)
+        low, high = np.where(melts, solidus, 0.0), np.where(melts, liquidus, 1.0)
+        part = (temperatures - low) / (high - low)
+        fraction: NDArray[np.float64] = np.where(melts, np.clip(part, 0.0, 1.0), 0.0)
+        return fraction
+
+
+class MaterialReader(FieldReader):
+    """Reads the number of each cell's material instead of temperatures."""
+
+    def _slab(self, i: int, planes: slice) -> Field:
+        numbers: NDArray[np.float64] = self.read_materials(planes).astype(np.float64)
+        return numbers
+
+
+def open_reader(path: Path, quantity: str, settings: RunSettings) -> FieldReader:
+    """A reader of a quantity from fields.vtkhdf.
+
+    Raises:
+        FolderError: there is no such file.
+        InputError: the run has no such quantity.
+        StorageError: the file is damaged.
+    """
+    if quantity == TEMPERATURE:
+        return FieldReader(path)
+    if quantity == MATERIAL:
+        return MaterialReader(path)
+    if quantity == LIQUID_FRACTION:
+        if not settings.melting:
+            raise InputError(f"{path}: no material of this run melts; choose another --quantity")
+        return LiquidFractionReader(path, settings)
+    reader = HeatFluxReader(path)
+    if not reader.has_heat_flux:
+        reader.close()
+        raise InputError(f"{path}: has no heat flux; run the scenario with output.heat_flux = true")
+    return reader
+
+
+def scale_of(low: float, high: float, quantity: str, reader: FieldReader, settings: RunSettings) -> Scale:
+    """The scale for values from ``low`` to ``high`` in SI."""
+    if quantity == TEMPERATURE:
+        return TemperatureScale.spanning(low, high, reader.dtype, settings.temperature_unit)
+    if quantity == MATERIAL:
+        names = tuple(name for name in reader.materials or ("material",) if name != VOID)
+        return PlainScale(-0.5, len(names) - 0.5, "Material", _NUMBER, categories=names)
+    uniform = high - low <= 4.0 * float(np.finfo(reader.dtype).eps) * max(abs(low), abs(high))
+    if uniform:
+        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    if quantity == LIQUID_FRACTION:
+        return PlainScale(0.0, 1.0, "Liquid fraction", _NUMBER, uniform)
+    assert quantity == HEAT_FLUX
+    return PlainScale(low, high, "Heat flux", choose_unit(FLUXES, max(abs(low), abs(high))), uniform)

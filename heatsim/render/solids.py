@@ -1,0 +1,68 @@
+"""A 3-D view of the parts of a body: the material around them is translucent, and heat sources are outlined."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.render.scales import material_colour
+from heatsim.render.scene import Scene
+from heatsim.render.sections import MOST_IN_SURFACES, spread
+from heatsim.storage.vtkhdf import VOID
+
+SOURCE_COLOUR = "#d50000"
+_TRANSLUCENT = 0.18
+_LINE = 1.6
+
+
+class SolidScene(Scene):
+    """A scene of parts instead of temperatures."""
+
+    def solids(
+        self, labels: NDArray[np.uint8], materials: Sequence[str], sources: Sequence[NDArray[np.bool_]]
+    ) -> NDArray[np.uint8]:
+        """The parts of each material, and the outlines of sources; an RGB image (height, width, 3).
+
+        Args:
+            labels: the number of each cell's material, shape (nz, ny, nx).
+            materials: their names; the first is translucent if others lie in it.
+            sources: the cells of each source, shape (nz, ny, nx).
+        """
+        self._plotter.clear_actors()
+        self._add_box()
+        indices = [spread(n, MOST_IN_SURFACES) for n in reversed(labels.shape)]
+        chosen = np.ix_(*reversed(indices))
+        edges = [
+            np.linspace(0.0, length, len(index) + 1) for index, length in zip(indices, self._view.size, strict=True)
+        ]
+        seen = labels[chosen]
+        there = [number for number, name in enumerate(materials) if name != VOID and (seen == number).any()]
+        mesh = self._pyvista.RectilinearGrid(*edges)
+        for number in reversed(there):
+            around = number == there[0] and len(there) > 1
+            surface = self._surface(mesh, seen == number)
+            self._plotter.add_mesh(
+                surface,
+                color=material_colour(number),
+                opacity=_TRANSLUCENT if around else 1.0,
+                ambient=0.5,
+                diffuse=0.55,
+                render=False,
+            )
+            self._add_edges(surface, "#37474f", 1.0)
+        for cells in sources:
+            if cells[chosen].any() and not cells[chosen].all():
+                self._add_edges(self._surface(mesh, cells[chosen]), SOURCE_COLOUR, _LINE)
+        return self._image()
+
+    def _surface(self, mesh: Any, cells: NDArray[np.bool_]) -> Any:
+        return mesh.extract_cells(np.flatnonzero(cells.reshape(-1))).extract_surface(algorithm="dataset_surface")
+
+    def _add_edges(self, surface: Any, colour: str, width: float) -> None:
+        """Add the edges of a surface at which it turns; not those of the stairs of a curved part."""
+        edges = surface.extract_feature_edges(
+            feature_angle=60.0, boundary_edges=False, non_manifold_edges=False, manifold_edges=False
+        )
+        if edges.n_cells:
+            self._plotter.add_mesh(edges, color=colour, line_width=2.0 * width, lighting=False, render=False)

@@ -1,0 +1,133 @@
+"""The picture of a scenario before it runs: what is in it, and that nothing is run or written beside it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+from PIL import Image
+
+from heatsim.cli import main
+from heatsim.commands.geometry import geometry_of
+from heatsim.render import geometry, solids
+from heatsim.render.scales import material_colour
+from heatsim.scenario import load
+
+PARTS = """
+title = "Chip on a board"
+[domain]
+size = [0.04, 0.03, 0.01]
+cells = [8, 6, 5]
+material = "board"
+[materials.board]
+conductivity = 1.0
+density = 1000.0
+specific_heat = 1000.0
+[materials.silicon]
+conductivity = 100.0
+density = 2000.0
+specific_heat = 700.0
+[[regions]]
+name = "chip"
+material = "silicon"
+box = { min = [0.01, 0.01, 0.006], max = [0.02, 0.02, 0.01] }
+[[contacts]]
+between = ["silicon", "board"]
+resistance = 2e-5
+[[layers]]
+material = "silicon"
+thickness = "35 um"
+plane = { axis = "z", at = 0.006 }
+[[sources]]
+name = "losses"
+region = "chip"
+power = 5.0
+[[sources]]
+name = "laser"
+beam = { face = "z_max", power = 3.0, radius = 1e-3, path = [[0.005, 0.005], [0.035, 0.005]], speed = 0.01 }
+[initial]
+temperature = "20 degC"
+[boundaries]
+z_min = { type = "convection", coefficient = 50.0, ambient = "20 degC" }
+[[patches]]
+name = "heater"
+face = "x_max"
+rectangle = { min = [0.0, 0.002], max = [0.015, 0.008] }
+type = "flux"
+value = 1e4
+[time]
+end = 1.0
+[[probes]]
+name = "centre"
+point = [0.015, 0.015, 0.008]
+[[probes]]
+name = "across"
+line = { from = [0.0, 0.015, 0.01], to = [0.04, 0.015, 0.01], count = 5 }
+[[probes]]
+name = "hottest"
+region = "chip"
+statistic = "max"
+"""
+
+
+def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
+    described = geometry_of(load(runs.write(tmp_path, PARTS)))
+    chip = np.zeros((5, 6, 8), dtype=bool)
+    chip[3:, 2:4, 2:4] = True
+    assert described.materials == ["board", "silicon"]
+    np.testing.assert_array_equal(described.labels == 1, chip)
+    (losses,) = described.sources
+    assert losses.text == "source losses: 5 W"
+    np.testing.assert_array_equal(losses.cells, chip)
+    (contact,) = described.contacts
+    np.testing.assert_array_equal(contact.one, chip)
+    np.testing.assert_array_equal(contact.other, ~chip)
+    patch, layer = described.rectangles
+    assert (patch.normal, patch.low, patch.high) == (0, (0.04, 0.0, 0.002), (0.04, 0.015, 0.008))
+    assert patch.text == "patch heater on x_max: flux 10000 W/m²"
+    assert (layer.normal, layer.low, layer.high) == (2, (0.0, 0.0, 0.006), (0.04, 0.03, 0.006))
+    assert layer.text == "layer 1: silicon, 35 µm"
+    (beam,) = described.beams
+    np.testing.assert_array_equal(beam.points, [[0.005, 0.005, 0.01], [0.035, 0.005, 0.01]])
+    assert [probe.text for probe in described.probes] == ["centre", "across"]
+    assert described.remarks == [
+        "x_min, x_max, y_min, y_max, z_max: insulated.",
+        "z_min: convection 50 W/(m² K) to 293.15 K.",
+        "Probes of regions: hottest (max of chip).",
+    ]
+
+
+@pytest.mark.parametrize("with_view", [False, True])
+def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: Path, with_view: bool) -> None:
+    if with_view:
+        pytest.importorskip("pyvista", reason="PyVista is not installed")
+    described = geometry_of(load(runs.write(tmp_path, PARTS)))
+    geometry.draw(tmp_path / "parts.png", described, with_view)
+    with Image.open(tmp_path / "parts.png") as picture:
+        assert picture.width == 1600
+        found = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+    colours = (material_colour(0), solids.SOURCE_COLOUR, geometry.CONTACT_COLOUR, geometry.BEAM_COLOUR)
+    for colour in colours:
+        wanted = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+        assert (found == wanted).all(axis=1).sum() > 200, colour
+
+
+@pytest.mark.parametrize("cells", ["[8, 6, 1]", "[8, 1, 1]"])
+def test_flat_grids_are_drawn_without_opengl(tmp_path: Path, cells: str) -> None:
+    text = runs.TEXT.replace("[7, 5, 6]", cells)
+    scenario = runs.write(tmp_path, text)
+    assert main(["plan", str(scenario), "--picture", str(tmp_path / "flat.svg")]) == 0
+    assert b"<svg" in (tmp_path / "flat.svg").read_bytes()
+
+
+def test_plan_draws_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
+    scenario = runs.write(tmp_path, PARTS)
+    before = set(tmp_path.iterdir())
+    assert main(["plan", str(scenario), "--picture", str(tmp_path / "parts.pdf")]) == 0
+    assert "parts.pdf" in capsys.readouterr().out
+    assert set(tmp_path.iterdir()) - before == {tmp_path / "parts.pdf"}
+    assert main(["plan", str(scenario), "--picture", str(tmp_path / "parts.bmp")]) == 2
+    assert ".bmp is not a format of pictures; use .png, .pdf, .svg" in capsys.readouterr().err
+    assert main(["plan", str(scenario), "--picture", str(tmp_path / "nowhere" / "parts.png")]) == 1
+    assert "could not be written" in capsys.readouterr().err

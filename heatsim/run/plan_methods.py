@@ -86,7 +86,9 @@ def _equal_steps(problem: HeatProblem) -> list[str]:
 def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:
     """What decides the steps of a method with a tolerance."""
     given = problem.scenario.time.tolerance
-    to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
+    unit = problem.scenario.output.temperature_unit
+    first = unit.difference_text(work.tolerance, 4)
+    to = f"0.02 % of the temperature range, {first} at first" if given is None else unit.difference_text(given)
     return [
         f"steps        to t = {problem.scenario.time.end:.6g} s, each with an error of at most {to}",
         f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",

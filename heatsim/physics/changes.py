@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import time_functions
+from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.jumps import passing_times
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
@@ -20,7 +20,9 @@ def last_change(scenario: Scenario) -> float:
 
 def _last_changes(scenario: Scenario) -> Iterator[float]:
     end, boundaries = scenario.time.end, scenario.boundaries
-    conditions = [*map(boundaries.face, FACES), *(patch.condition for patch in scenario.patches), boundaries.void]
+    conditions = [*map(boundaries.face, FACES), boundaries.void]
+    conditions += [patch.condition for patch in scenario.patches]
+    conditions += [surface.condition for surface in scenario.surfaces]
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:

@@ -33,8 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.boundary import Boundary, time_functions
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
+from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps, passing_times
 from heatsim.physics.pace import Pace

@@ -86,8 +86,8 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        boundary = Boundary.from_scenario(scenario)
-        painted = Painted.from_scenario(scenario, boundary)
+        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario))
+        boundary = painted.boundary
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
@@ -266,7 +266,7 @@ class HeatProblem:
         heated = stages[:1] if self.sources.heat_constant else stages
         conditions = self._condition_rows(stages, reference, longest)
         heat = self.sources.heat(heated.starts, dt, heated.lengths)
-        held = self.materials.potentials_at(conditions[:, :, AMBIENT])
+        held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
         return Rows(conditions, held, heat, beams, stages.sizes / dt)
 

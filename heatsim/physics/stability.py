@@ -89,7 +89,7 @@ class Stability:
         Raises:
             ScenarioError: one is; says when.
         """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0).max(axis=0)
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)].max(axis=0)
         if not (films > self._films * _TOLERANCE).any():
             return
         limit = self.limit_for(np.maximum(films, self._films)).dt
@@ -109,7 +109,7 @@ class Stability:
         Raises:
             ScenarioError: one does; says which and when.
         """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)]
         beyond = films > self._films * _TOLERANCE
         if beyond.any():
             step, number = np.argwhere(beyond)[0].tolist()
@@ -222,9 +222,9 @@ class Stability:
                     fraction / (least_half + resistances[number])
                     for number, fraction in self.boundary.shares(face, v, u)
                 )
-                if materials.void is not None and self.boundary.void is not None:
+                if materials.void is not None and len(materials.void_conditions):
                     towards_void = (~outside | self._periodic[axis]) & (other == materials.void)
-                    film = resistances[self.boundary.void]
+                    film = resistances[materials.void_conditions[own]]
                     film = np.where(film > 0.0, film / areas[:, face], 0.0)
                     through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)
                     conductance = np.where(towards_void, through_void, conductance)

@@ -12,10 +12,11 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
-from heatsim.physics.surface_balance import EMISSION, FILM, FLUX
+from heatsim.physics.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
 from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.physics.surface_laws import law_of
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Insulated, Periodic, radiates
+from heatsim.scenario import Insulated, Periodic, is_linear
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ def at_stage(
     Args:
         surfaces: those of :func:`find_surfaces`.
         grid: the cells.
-        conditions: the six numbers of every condition, shape (conditions, 6).
+        conditions: the six numbers of every condition and the tables behind them, shape (rows, 6).
         beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
@@ -77,6 +78,7 @@ def at_stage(
         replace(
             surface,
             condition=rows[surface.number],
+            law=law_of(conditions, surface.number) if surface.law is not None else None,
             beam=fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0,
         )
         for surface in surfaces
@@ -128,8 +130,8 @@ class _Finder:
         return np.asarray(np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1))
 
     def _towards_void(self) -> Iterator[SteadySurface]:
-        xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
-        if condition is None or not materials.exposed_cells:
+        xp, materials = self._xp, self._body.materials
+        if not materials.exposed_cells:
             return
         exposed = xp.asarray(materials.weighted_surfaces.cells)
         own = self._types[exposed] & CELL_TYPE
@@ -143,9 +145,11 @@ class _Finder:
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
-            some = xp.flatnonzero(passes)
-            at = _Places(-1, exposed[some], some, None)
-            yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
+            conditions = xp.asarray(materials.void_conditions)[own]
+            for condition in np.unique(materials.void_conditions).tolist():
+                some = xp.flatnonzero(passes & (conditions == condition))
+                at = _Places(-1, exposed[some], some, None)
+                yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
 
     def _conducting(
         self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any
@@ -169,7 +173,7 @@ class _Finder:
         materials, row = self._body.materials, self._rows[number]
         half, radiating = 1.0 / materials.half[axis], bool(row[EMISSION] > 0.0)
         if self._changing:
-            radiating = radiates(self._body.boundary.conditions[number])
+            radiating = not is_linear(self._body.boundary.conditions[number])
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
@@ -177,6 +181,7 @@ class _Finder:
             *(at.face, at.cells, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
+            law=law_of(self._rows, number) if row[FREE] == LAW else None,
         )
 
 

@@ -9,7 +9,7 @@ struct Condition {
     Real flux;          // W/m2 into the body
     Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
     Real surroundings;  // K
-    Real free;          // 0 where the temperature is held, else 1
+    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers law_rise() reads
 };
 
 // The rectangle of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.
@@ -41,7 +41,7 @@ struct __align__(16) HalfCell {
     Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
     Real share;        // dt K / (C d): heat into the cell for each kelvin between surface and cell
     Real gain;         // dt / (C d), K m2/W
-    Real unused;
+    Real towards_void; // the number of the condition on its surfaces towards void
 };
 
 #if MATERIALS == 2
@@ -89,7 +89,8 @@ struct CellTypes {
     Real reference;                   // the absolute temperature of a deviation of 0
     int count, first_heated;          // number of types; types >= first_heated have sources
     int beams;
-    int void_type, void_condition;    // -1 if there is none
+    int void_type;                    // -1 if there is none
+    int exposed;                      // whether surfaces towards void let heat through
     int open;                         // one bit for each face of the box: set if it lets heat through
 #if MATERIALS == 2
     EnthalpyTables enthalpies;

@@ -47,13 +47,34 @@ place_of: Any = compiled(mixed_cells.place_of)
 @compiled
 def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
-    first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
+    first_row, starts, numbers = row_number(plan, rows), ints_at(plan.surface_first), ints_at(plan.surface_condition)
+    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
     surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
-    condition = _condition(plan, T, step, plan.void_condition)
-    held = varies and condition[FREE] == 0
     for j in range(SURFACES):
         surface[BEAM_AT + j] = gained
-    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
+    while begin < end:
+        # Up to the next surface with another condition.
+        number, last = np.int64(numbers[begin]), end
+        if plan.void_conditions > 1:
+            last = begin + 1
+            while last < end and numbers[last] == number:
+                last += 1
+        gained = _add_alike(plan, tile, step, rows, T, number, begin, last, gained)
+        begin = last
+
+
+@compiled
+def _add_alike(
+    plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, number: int, begin: int, end: int, gained: Any
+) -> Any:
+    """Add the heat through surfaces towards void with one condition, from ``begin`` to before ``end``.
+
+    ``gained`` is the heat of the cell to which the first belongs, so far. Returned is that of the last one's cell, 0 if
+    it is complete.
+    """
+    first_row, varies, surface = row_number(plan, rows), plan.potentials > 0, behind(T, plan.surfaces)
+    condition = _condition(plan, T, step, number)
+    held = varies and condition[FREE] == 0
     for first in range(begin, end, SURFACES):
         count = end - first if end - first < SURFACES else SURFACES
         conductance = behind(reals_at(plan.surface_conductance, T), first)
@@ -66,7 +87,7 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
             for j in range(count):
                 cell_type, at = np.int64(cell_types[j]), (row[j] - first_row) * plan.stride + x[j]
                 if held:
-                    at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
+                    at_ambient = _held(plan, T, step, number, cell_type)
                     surface[RISE_AT + j] = at_ambient - T[rows.here + at + plan.potentials]
                 _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
                 surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
@@ -74,6 +95,7 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
+    return gained
 
 
 @compiled

@@ -17,7 +17,8 @@ from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, r
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED
-from heatsim.physics.surface_balance import FREE, surface_rise
+from heatsim.physics.surface_balance import FREE
+from heatsim.physics.surface_laws import rises
 
 Field = NDArray[Any]
 
@@ -71,7 +72,7 @@ def advance_numpy(
     # Adding -0 changes no bit of any number.
     total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
-    if body.void_condition >= 0:
+    if len(body.void_conditions):
         _add_exposed(cells, beside, body, tables, row, ledger, total)
     for face in range(6):
         if not periodic[face // 2]:
@@ -159,12 +160,12 @@ def _from_surface(
     ``weight`` = area of the voxel surface / area of the smooth surface.
     """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
-    condition = np.moveaxis(row.conditions[number], -1, 0)
+    free = row.conditions[number][..., FREE]
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
-    difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
+    difference = rises(row.conditions, number, conductance, body.reference, cells.T, beam)
     if not body.enthalpies.vary:
         return share, difference
-    held = condition[FREE] == 0
+    held = free == 0
     difference = np.where(held, row.held[number, cells.cell_type] - cells.potential, difference)
     return np.where(held, share, share * cells.conducting), difference
 
@@ -181,12 +182,12 @@ def _add_exposed(
     """Add the heat through surfaces towards void."""
     places = weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
-    heat = np.zeros_like(cells.T)
+    heat, conditions = np.zeros_like(cells.T), body.void_conditions[cells.cell_type]
     for side in range(6):
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        share, difference = _from_surface(body, tables, row, body.void_condition, side // 2, cells, weight=weight)
+        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight=weight)
         heat = np.where(passes, heat + share * difference, heat)
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:

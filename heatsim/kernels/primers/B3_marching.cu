@@ -7,7 +7,7 @@
 //        row y       [....]   [....]   [....]    sum kept; written now
 //        row y + 1   [....]   [....]   [....]    just loaded:  west lane -> own -> east lane
 //
-// Traffic: each pixel is read once, and 2 of ROWS rows again. Expected: the copy. The ladder's 06 does the same along z.
+// Traffic: each pixel is read once, and 2 rows of ROWS again. Expected: the copy. The ladder's 06 does the same along z.
 
 typedef REAL Real;
 

@@ -10,8 +10,8 @@ from math import fsum
 
 from heatsim.solver.stabilized.polynomials import FILE, VERSION, pair
 
-# Rounding grows with the stages. In float32 the residual of the energy balance of scenarios/cube.toml with 512³ cells is
-# below 1e-6 of the stored heat with up to 418 stages a step, and 5e-6 with 514; steps become no longer beyond 418.
+# Rounding grows with the stages. In float32 scenarios/cube.toml with 512³ cells and a tolerance of 0.1 K takes 24 steps
+# with up to 418 stages, and its energy closes to 3e-7 of the stored heat; with up to 450 or 482 it takes 26 steps.
 MOST_STAGES = {"float32": 418, "float64": 514}
 
 

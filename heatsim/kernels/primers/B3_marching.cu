@@ -1,13 +1,13 @@
 // B3 marching: a thread owns a vector of 16 bytes of a row, 4 pixels in float32 and 2 in float64, and walks ROWS rows down. It
 // keeps the sums of three rows in registers, so each pixel is loaded once and each sum of a row is calculated once. Pixels
-// beside its own come by shuffle. The loop is unrolled, so that loads of several rows are under way.
+// beside its own come by shuffle.
 //
 //        lane          0        1        2
 //        row y - 1   [....]   [....]   [....]    sum kept
 //        row y       [....]   [....]   [....]    sum kept; written now
 //        row y + 1   [....]   [....]   [....]    just loaded:  west lane -> own -> east lane
 //
-// Traffic: each pixel is read once, and 2 of ROWS rows again. Expected: the copy. The ladder's 06 does the same along z.
+// Traffic: each pixel is read once, and 2 rows of ROWS again. Expected: the copy. The ladder's 06 does the same along z.
 
 typedef REAL Real;
 
@@ -54,7 +54,6 @@ smooth(const Real* __restrict__ image, Real* __restrict__ smoothed, const int wi
     const int first = (blockIdx.y * BLOCK_Y + threadIdx.y) * ROWS, end = min(first + ROWS, height);
     if (first >= height) return;  // whole warps
     Cells above = sums_of_row(image, x, first - 1, width, height), here = sums_of_row(image, x, first, width, height);
-#pragma unroll 2
     for (int y = first; y < end; ++y) {
         const Cells below = sums_of_row(image, x, y + 1, width, height);
         Cells mean;

@@ -17,7 +17,7 @@ RADIUS = 3  # of the moving sum
 _THREADS = 256  # of a block, on a line
 _BLOCK = (32, 8)  # threads of a block along x and y, on an image
 _VECTOR_BYTES = 16  # of the values that a thread owns in L3 and B3
-_ROWS = 32  # rows that a thread of B3 walks down
+_ROWS = 16  # rows that a thread of B3 walks down
 
 
 @dataclass(frozen=True)

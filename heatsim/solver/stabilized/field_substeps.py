@@ -26,9 +26,9 @@ from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages between two looks for a signal: cells for about a second on a CPU, but at least this number of stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
-# Smoothing substeps before the rate is calculated in float32, from 32 stages on: a multiple of 8 near a sixteenth of
-# the stages. Eight are two sweeps of every kernel, or a multiple of two: they end in the buffer in which they begin.
-_SMOOTHING, _SMOOTHED_FROM = 1 / 16, 32
+# Smoothing substeps before the rate is calculated in float32, from 32 stages on: the multiple of 8 nearest to
+# 8 + stages/24. Eight are two sweeps of every kernel, or a multiple of two: they end in the buffer in which they begin.
+_SMOOTHING, _SMOOTHED_FROM = 1 / 24, 32
 # The numbers of these stages among the increments.
 _PAIR, _RATE = 0, 1
 
@@ -207,11 +207,11 @@ class FieldSubsteps(FieldEnds):
 
     def _advance_pair(self, step: "_StepValues", at: int) -> Work[float]:
         """Do the two stages of the pair on the last end; return the heat of sources in the body in J."""
-        Z, T, _ = yield StageRun(self._last.T, self._field.deviation, step.values, slice(at, at + 1), enters=False)
-        # The rate of the last end is not known yet: its buffer is free for the result.
-        heat: float = yield IncrementRun(T, Z, self._last.F, step.values, _PAIR)
-        T[...] = self._last.F
-        self._last.T, self._field.deviation = T, Z
+        T, T_new = self._last.T, self._field.deviation
+        # The rate of the last end is not known yet: its buffer is free for Z.
+        Z, _, _ = yield StageRun(T, self._last.F, step.values, slice(at, at + 1), enters=False)
+        heat: float = yield IncrementRun(T, Z, T_new, step.values, _PAIR)
+        self._last.T, self._field.deviation = T_new, T
         return heat
 
     def accept(self) -> None:
@@ -234,7 +234,7 @@ def _smoothing(stages: int, dt_limit: float) -> list[float]:
     """
     if stages < _SMOOTHED_FROM:
         return []
-    count = 8 * max(1, round(_SMOOTHING * stages / 8))
+    count = 8 * round(1 + _SMOOTHING * stages / 8)
     found = next(some for some in all_stages() if len(some.substeps) == count)
     return [substep.delta * found.longest(dt_limit) for substep in found.substeps]
 

@@ -22,6 +22,8 @@ from heatsim.storage.vtkhdf import VOID
 
 _Floats = NDArray[np.float64]
 
+_MOST_ALONE = 3  # sources or contacts with an entry each in the legend
+
 
 def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     """Draw a geometry in space, if ``with_view``, and in three sections that show most of it.
@@ -33,7 +35,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     caption = Caption(
         f"{geometry.title} — geometry",
         geometry.materials,
-        pictures.remarks_of(grid, *geometry.remarks),
+        pictures.remarks_of(grid, *_remarks(geometry)),
         list(_entries(geometry)),
     )
     wide = sum(n > 1 for n in grid.cells)
@@ -75,20 +77,31 @@ def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
 
 
 def _entries(geometry: Geometry) -> Iterator[Entry]:
-    """The legend."""
+    """The legend; many things of a kind share an entry, and :func:`_remarks` has their names."""
     for number, name in enumerate(geometry.materials):
         if name != VOID:
             yield Entry(name, material_colour(number), AREA)
-    for source in geometry.sources:
-        yield Entry(source.text, SOURCE_COLOUR, LINE)
+    for name, kind, colour in (
+        ("sources", geometry.sources, SOURCE_COLOUR),
+        ("contacts", geometry.contacts, CONTACT_COLOUR),
+    ):
+        texts = [thing.text for thing in kind]
+        for text in texts if len(texts) <= _MOST_ALONE else [name]:
+            yield Entry(text, colour, LINE)
     for beam in geometry.beams:
         yield Entry(beam.text, BEAM_COLOUR, LINE)
-    for number, patch in enumerate(geometry.rectangles):
-        yield Entry(patch.text, rectangle_colour(number), LINE)
-    for contact in geometry.contacts:
-        yield Entry(contact.text, CONTACT_COLOUR, LINE)
+    for number, rectangle in enumerate(geometry.rectangles):
+        yield Entry(rectangle.text, rectangle_colour(number), LINE)
     for number, probe in enumerate(geometry.probes, 1):
         yield Entry(probe.text, "black", POINT, str(number))
+
+
+def _remarks(geometry: Geometry) -> Iterator[str]:
+    for name, kind in (("Sources", geometry.sources), ("Contacts", geometry.contacts)):
+        if len(kind) > _MOST_ALONE:
+            texts = (thing.text.removeprefix("source ").removeprefix("contact ") for thing in kind)
+            yield f"{name}: {', '.join(texts)}."
+    yield from geometry.remarks
 
 
 def _section_of(geometry: Geometry, axis: int) -> int:
@@ -126,7 +139,7 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
         axes.fill(
             *corners.T,
             facecolor=rectangle_colour(number),
-            alpha=0.35,
+            alpha=0.18,
             edgecolor=rectangle_colour(number),
             linewidth=1.0,
         )

@@ -52,7 +52,7 @@ def cell_types_dtype(precision: str, varying: bool = False, mixed: bool = False)
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("weighted", "before", "weights")),
             ("reference", precision),
-            *((name, np.int32) for name in ("count", "first_heated", "beams", "void_type", "void_condition", "open")),
+            *((name, np.int32) for name in ("count", "first_heated", "beams", "void_type", "exposed", "open")),
             *enthalpies,
             *cells,
         ],

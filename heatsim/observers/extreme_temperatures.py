@@ -35,8 +35,8 @@ class ExtremeTemperatures(Observer):
         self._state = state
         materials = state.problem.materials
         self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
-        palette = [material for _, material in state.problem.scenario.palette]
-        self._ends = [_ends(palette[cell_type.material]) for cell_type in materials.types]
+        palette = dict(state.problem.scenario.palette)
+        self._ends = [_ends(palette[materials.palette[cell_type.material].name]) for cell_type in materials.types]
         self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:

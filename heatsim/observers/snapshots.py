@@ -50,7 +50,7 @@ class Snapshots(Observer):
         materials = state.problem.materials
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
-            names = () if materials.uniform else tuple(substance.name for substance in materials.palette)
+            names = () if materials.uniform else materials.material_names
             self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
         else:
             self._writer = FieldWriter.reopen(

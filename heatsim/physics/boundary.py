@@ -44,10 +44,13 @@ class Boundary:
     Attributes:
         scenario: the scenario.
         keys: the key of each condition in the scenario.
-        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void.
+        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void, and of those of
+            regions that have their own.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
         mixed: the cells that several conditions share.
+        owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
+            several.
     """
 
     scenario: Scenario
@@ -55,6 +58,7 @@ class Boundary:
     conditions: tuple[Condition, ...]
     maps: Maps
     mixed: MixedCells
+    owners: tuple[int, ...] = ()
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -73,20 +77,40 @@ class Boundary:
                 *(f"boundaries.{name}" for name in FACES),
                 *(f"patches.{number}" for number in range(len(scenario.patches))),
                 "boundaries.void",
+                *(f"surfaces.{number}" for number in range(len(scenario.surfaces))),
             ),
             conditions=(
                 *(scenario.boundaries.face(name) for name in FACES),
                 *(patch.condition for patch in scenario.patches),
                 scenario.boundaries.void,
+                *(surface.condition for surface in scenario.surfaces),
             ),
             maps=maps,
             mixed=mixed,
+            owners=tuple(range(len(FACES) + len(scenario.patches) + 1 + len(scenario.surfaces))),
         )
 
     @property
-    def void(self) -> int | None:
-        """The number of the condition on surfaces towards void; None where they let nothing through."""
-        return None if isinstance(self.conditions[-1], Insulated) else len(self.conditions) - 1
+    def first_towards_void(self) -> int:
+        """The number of the first condition on surfaces towards void."""
+        return len(FACES) + len(self.scenario.patches)
+
+    def is_towards_void(self, number: int) -> bool:
+        """Whether a condition is one on surfaces towards void."""
+        return self.owners[number] >= self.first_towards_void
+
+    @property
+    def exposes(self) -> bool:
+        """Whether heat can pass any surface towards void."""
+        return any(
+            self.is_towards_void(number) and not isinstance(condition, Insulated)
+            for number, condition in enumerate(self.conditions)
+        )
+
+    def towards_void(self, region: str) -> int:
+        """The number of the condition on the surface of a region towards void; "" for cells of no such region."""
+        regions = ["", *(surface.of for surface in self.scenario.surfaces)]
+        return self.first_towards_void + (regions.index(region) if region in regions else 0)
 
     @property
     def periodic(self) -> tuple[bool, bool, bool]:
@@ -268,7 +292,8 @@ def time_functions(condition: Condition) -> Functions:
         case Temperature():
             return Functions(film=Constant(1.0), ambient=condition.value)
         case Flux():
-            return Functions(flux=condition.value)
+            # A power, whose area is not known yet, as if the area were 1 m².
+            return Functions(flux=condition.value or condition.power or NOTHING)
         case Convection():
             return Functions(
                 film=condition.coefficient,

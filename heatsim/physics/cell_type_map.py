@@ -33,7 +33,7 @@ def build(
     contacts: Contacts | None = None,
     heated: Iterable[NDArray[np.bool_] | None] = (),
     periodic: tuple[bool, bool, bool] = (False, False, False),
-    exposed: bool = False,
+    void_conditions: Sequence[int] | None = None,
     surfaces: FaceAreas | None = None,
     layering: Layering = NO_LAYERS,
 ) -> CellTypes:
@@ -46,7 +46,8 @@ def build(
         contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
         heated: for each source the cells that it heats, shape (nz, ny, nx); None if it heats all cells that conduct.
         periodic: which axes wrap.
-        exposed: whether void surfaces let heat through.
+        void_conditions: the number of the condition on surfaces of each material towards void; None if these let no
+            heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
         layering: what layers change.
 
@@ -54,7 +55,7 @@ def build(
         TooManyCellTypesError: there are more than 127 cell types.
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
-    contacts = contacts or {}
+    contacts, exposed = contacts or {}, void_conditions is not None
     mapped, kinds = _map(grid, len(palette), material, heated, void)
     if len(layering.cells):
         mapped, kinds = layer_types.add(grid, palette, mapped, kinds, layering)
@@ -89,6 +90,9 @@ def build(
         void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
         weighted_surfaces=surfaces_of_cells,
         surface_areas=areas,
+        void_conditions=np.array([void_conditions[cell_type.material] for cell_type in types], dtype=np.int32)
+        if void_conditions is not None
+        else np.zeros(0, dtype=np.int32),
         layering=layering,
     )
 

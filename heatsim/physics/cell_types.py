@@ -46,12 +46,14 @@ class Substance:
         conductivity: (kx, ky, kz) in W/(m K); None for void.
         heat_capacity: ρ·cp in J/(m³ K); 0 for void.
         enthalpy: their change with temperature; None if the material is constant.
+        region: the region whose cells it stands for, if contacts or surfaces name the region; else "".
     """
 
     name: str
     conductivity: tuple[float, float, float] | None
     heat_capacity: float
     enthalpy: EnthalpyTable | None = None
+    region: str = ""
 
 
 VOID = Substance("void", None, 0.0)
@@ -80,7 +82,7 @@ class CellTypes:
 
     Attributes:
         grid: the cells.
-        palette: the materials.
+        palette: the materials; those of regions that contacts or surfaces name stand there once more.
         types: the cell types: those without sources first, then void, then those with sources.
         cells: one byte per cell: the index of its type, and the bit INTERIOR if all its neighbours have the same type;
             shape (nz, ny, nx), empty if there is one type.
@@ -92,6 +94,8 @@ class CellTypes:
         void: the index of void among the cell types; None if there is no void.
         weighted_surfaces: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
+        void_conditions: the condition on surfaces of each type towards void, shape (types,); empty if these let nothing
+            through.
         layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
     """
 
@@ -107,6 +111,7 @@ class CellTypes:
     void: int | None = None
     weighted_surfaces: WeightedSurfaces = NO_WEIGHTED_SURFACES
     surface_areas: Mapping[frozenset[int], float] = field(default_factory=dict)
+    void_conditions: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     layering: Layering = NO_LAYERS
 
     @property
@@ -226,9 +231,16 @@ class CellTypes:
         """The type of a cell."""
         return 0 if self.uniform else int(self.cells[z, y, x] & CELL_TYPE)
 
+    @property
+    def material_names(self) -> tuple[str, ...]:
+        """The names of the materials in the order of the palette, each once."""
+        return tuple(dict.fromkeys(substance.name for substance in self.palette))
+
     def materials(self) -> Iterator[NDArray[np.uint8]]:
-        """Indices in ``palette`` of the cells, plane by plane, shape (1, ny, nx). Not for uniform bodies."""
-        places = np.array([cell_type.material for cell_type in self.types], dtype=np.uint8)
+        """Indices in ``material_names`` of the cells, plane by plane, shape (1, ny, nx). Not for uniform bodies."""
+        names = self.material_names
+        of_types = [names.index(self.palette[cell_type.material].name) for cell_type in self.types]
+        places = np.array(of_types, dtype=np.uint8)
         return (places[self.cells[z : z + 1] & CELL_TYPE] for z in range(self.grid.shape[0]))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:

@@ -20,7 +20,9 @@ def last_change(scenario: Scenario) -> float:
 
 def _last_changes(scenario: Scenario) -> Iterator[float]:
     end, boundaries = scenario.time.end, scenario.boundaries
-    conditions = [*map(boundaries.face, FACES), *(patch.condition for patch in scenario.patches), boundaries.void]
+    conditions = [*map(boundaries.face, FACES), boundaries.void]
+    conditions += [patch.condition for patch in scenario.patches]
+    conditions += [surface.condition for surface in scenario.surfaces]
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:

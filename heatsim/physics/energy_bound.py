@@ -193,18 +193,20 @@ class EnergyBound:
         across = [grid.cell_volume / d for d in grid.spacing]
         best = [1.0 / float(half.min()) for half in materials.least_half]
         for face in range(6):
-            axis, numbers = face // 2, conditions.maps[face]
-            cells = grid.cell_count // grid.cells[axis]
+            axis, (v, u) = face // 2, (np.arange(n) for n in grid.face_shape(face))
+            counts = np.zeros(len(conditions.conditions))
+            for numbers, fractions in conditions.shares(face, v[:, None], u[None, :]):
+                np.add.at(counts, numbers, fractions)
             for number in conditions.on_face(face):
-                count = int(np.count_nonzero(numbers == number)) if numbers.size else cells
-                found.append((conditions.conditions[number], count * across[axis], best[axis]))
+                found.append((conditions.conditions[number], float(counts[number]) * across[axis], best[axis]))
         if materials.exposed_cells:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
             surfaces = materials.weighted_surfaces
             _, around = types_around(materials, surfaces.cells)
             largest = np.where(around == materials.void, np.maximum(surfaces.area, 1.0), 0.0)
             area = float(largest.sum(axis=0) @ np.repeat(across, 2))
-            found.append((conditions.conditions[-1], area, max(best)))
+            for number in np.unique(materials.void_conditions).tolist():
+                found.append((conditions.conditions[number], area, max(best)))
         return found
 
     @cached_property

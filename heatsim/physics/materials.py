@@ -12,6 +12,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.cell_type_map import Contacts, resistances
 from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
+from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.initial import InitialField
 from heatsim.physics.layer_layout import Matter, lay
@@ -19,7 +20,9 @@ from heatsim.physics.layer_planes import sheets_of
 from heatsim.physics.layer_types import half
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
+from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
+from heatsim.physics.values_in_space import with_values_in_space
 from heatsim.scenario import Scenario
 
 
@@ -29,12 +32,14 @@ class Painted:
 
     Attributes:
         materials: the cell types.
+        boundary: the conditions, with powers of surfaces as fluxes, and mixtures for values that vary in space.
         parts: the painted cells; None if nothing is painted.
         reference: the temperature in K at which ``materials`` gives the properties of materials that vary; 0 if no
             material varies.
     """
 
     materials: CellTypes
+    boundary: Boundary
     parts: Parts | None
     reference: float
 
@@ -49,36 +54,34 @@ class Painted:
         parts = paint(scenario) if are_painted(scenario) else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
         start = InitialField.from_scenario(scenario, parts) if varies else None
-        palette = _palette(scenario, start)
-        places = {substance.name: place for place, substance in enumerate(palette)}
-        contacts = {
-            frozenset(places[name] for name in contact.between): contact.resistance for contact in scenario.contacts
-        }
-        exposed = boundary.void is not None
-        surfaces = None
+        division = Division.of(scenario)
+        palette = _palette(division, start)
+        contacts, exposed = division.resistances, boundary.exposes
+        surfaces = cells = None
         if parts is not None and scenario.regions:
+            cells = division.cells(parts)
             weighted = cell_type_map.weighted(palette, contacts, exposed)
-            surfaces = surface_areas.find(scenario, parts, weighted, boundary.periodic)
-        painted = parts.material if parts is not None and scenario.regions else None
-        layering = _lay(scenario, palette, painted, contacts, surfaces, boundary.periodic)
+            surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic)
+        layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
                 palette,
-                painted,
+                cells,
                 contacts=contacts,
                 heated=_heated(scenario, parts),
                 periodic=boundary.periodic,
-                exposed=exposed,
+                void_conditions=[boundary.towards_void(region) for _, region in division.kinds] if exposed else None,
                 surfaces=surfaces,
                 layering=layering,
             )
         except TooManyCellTypesError as error:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
+        boundary = with_values_in_space(with_areas(boundary, materials), materials, varies)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
-        return cls(materials, parts, start.reference if start is not None else 0.0)
+        return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
 
 
 def _lay(
@@ -104,19 +107,23 @@ def _lay(
     return lay(sheets_of(scenario, matter.solid, periodic), matter)
 
 
-def _palette(scenario: Scenario, start: InitialField | None) -> tuple[Substance, ...]:
-    """The materials; if they vary, with their properties at the reference temperature."""
-    reference = 0.0
+def _palette(division: Division, start: InitialField | None) -> tuple[Substance, ...]:
+    """The kinds of cells; if materials vary, with their properties at the reference temperature."""
+    reference, scenario = 0.0, division.scenario
+    materials = dict(scenario.palette)
     if start is not None:
         temperature_range.check(scenario, Occurring(start.lowest, start.highest))
         reference = start.reference
     return tuple(
         cell_types.VOID
-        if material is None
+        if (material := materials[name]) is None
         else Substance(
-            name, material.conductivity_at(reference), material.density * material.specific_heat_at(reference)
+            name,
+            division.turned(material.conductivity_at(reference), region),
+            material.density * material.specific_heat_at(reference),
+            region=region,
         )
-        for name, material in scenario.palette
+        for name, region in division.kinds
     )
 
 
@@ -126,11 +133,12 @@ def _enthalpies(
     """The materials with enthalpy tables over the temperatures that can occur."""
     occurring = Occurring.in_run(scenario, start, boundary, materials)
     temperature_range.check(scenario, occurring)
+    palette = dict(scenario.palette)
     return tuple(
         substance
-        if material is None or not material.varies
+        if (material := palette[substance.name]) is None or not material.varies
         else replace(substance, enthalpy=tabulate(material, start.reference, *occurring.followed(material)))
-        for (_, material), substance in zip(scenario.palette, materials.palette, strict=True)
+        for substance in materials.palette
     )
 
 

@@ -86,8 +86,8 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        boundary = Boundary.from_scenario(scenario)
-        painted = Painted.from_scenario(scenario, boundary)
+        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario))
+        boundary = painted.boundary
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(

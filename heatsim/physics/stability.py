@@ -222,9 +222,9 @@ class Stability:
                     fraction / (least_half + resistances[number])
                     for number, fraction in self.boundary.shares(face, v, u)
                 )
-                if materials.void is not None and self.boundary.void is not None:
+                if materials.void is not None and len(materials.void_conditions):
                     towards_void = (~outside | self._periodic[axis]) & (other == materials.void)
-                    film = resistances[self.boundary.void]
+                    film = resistances[materials.void_conditions[own]]
                     film = np.where(film > 0.0, film / areas[:, face], 0.0)
                     through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)
                     conductance = np.where(towards_void, through_void, conductance)

@@ -159,8 +159,9 @@ class SteadyBalance:
         for surface, (offset, factor, _), total in zip(self.surfaces, parts, sums, strict=True):
             heat = offset + factor * total
             faces[surface.name] += heat
-            if surface.number in patches:
-                patches[surface.number] += heat
+            owner = self.body.boundary.owners[surface.number]
+            if owner in patches:
+                patches[owner] += heat
         names = (patch.name for patch in scenario.patches)
         void = faces.pop(VOID)
         return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)

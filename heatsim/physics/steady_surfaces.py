@@ -128,8 +128,8 @@ class _Finder:
         return np.asarray(np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1))
 
     def _towards_void(self) -> Iterator[SteadySurface]:
-        xp, materials, condition = self._xp, self._body.materials, self._body.boundary.void
-        if condition is None or not materials.exposed_cells:
+        xp, materials = self._xp, self._body.materials
+        if not materials.exposed_cells:
             return
         exposed = xp.asarray(materials.weighted_surfaces.cells)
         own = self._types[exposed] & CELL_TYPE
@@ -143,9 +143,11 @@ class _Finder:
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
-            some = xp.flatnonzero(passes)
-            at = _Places(-1, exposed[some], some, None)
-            yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
+            conditions = xp.asarray(materials.void_conditions)[own]
+            for condition in np.unique(materials.void_conditions).tolist():
+                some = xp.flatnonzero(passes & (conditions == condition))
+                at = _Places(-1, exposed[some], some, None)
+                yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
 
     def _conducting(
         self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
+from heatsim.physics.division import NOWHERE, Division
 from heatsim.physics.facets import facets
 from heatsim.physics.polygons import Polygons, split
 from heatsim.physics.regions import Parts
 from heatsim.physics.shapes import Solid
 from heatsim.physics.voxel_areas import areas as areas_of_voxels
-from heatsim.scenario import Region, Scenario, load_labels
+from heatsim.scenario import Region, load_labels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -37,20 +38,27 @@ _FARTHEST = 16  # cells: longest search along a column for its face
 _NEAR = 2  # cells: longest search around a piece without a face in its columns
 
 
-def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]) -> FaceAreas:
+def find(
+    division: Division,
+    parts: Parts,
+    material: NDArray[np.uint8],
+    wanted: NDArray[np.bool_],
+    periodic: tuple[bool, bool, bool],
+) -> FaceAreas:
     """All faces between wanted materials, with their smooth areas.
 
     Args:
-        scenario: the scenario with the regions.
+        division: the materials of the palette, with their scenario.
         parts: the painted cells.
+        material: the material of each cell, shape (nz, ny, nx).
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
     """
-    grid = scenario.grid
-    faces = between(grid, parts.material, wanted, periodic)
+    scenario, grid = division.scenario, division.scenario.grid
+    faces = between(grid, material, wanted, periodic)
     if not len(faces):
         return FaceAreas(faces, np.zeros(0))
-    areas = _from_shapes(scenario, parts, wanted, periodic).of(faces)
+    areas = _from_shapes(_Painting(division, parts.owner, material, periodic), parts, wanted).of(faces)
     low, high = cells_beside(grid, faces)
     # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
     areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
@@ -59,22 +67,19 @@ def find(scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: 
     images = labels[np.maximum(owner[low], owner[high])]
     if images.any():
         void = len(wanted) - 1 if scenario.uses_void else None
-        areas[images] = areas_of_voxels(grid, parts.material, faces[images], void, periodic)
+        areas[images] = areas_of_voxels(grid, material, faces[images], void, periodic)
     return FaceAreas(faces, areas)
 
 
-def _from_shapes(
-    scenario: Scenario, parts: Parts, wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
-) -> FaceAreas:
+def _from_shapes(painting: "_Painting", parts: Parts, wanted: NDArray[np.bool_]) -> FaceAreas:
     """The areas of faces from the surfaces of shapes."""
-    painting = _Painting(scenario, parts, periodic)
     found: list[tuple[Indices, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
-    for number in range(1, len(scenario.regions) + 1):
+    for number in range(1, len(painting.solids)):
         solid, inner = painting.solids[number], painting.materials[number]
         if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
             continue
-        for some in facets(solid.shape, scenario.grid):
-            samples = painting.visible(split(some, scenario.grid), number, wanted)
+        for some in facets(solid.shape, painting.grid):
+            samples = painting.visible(split(some, painting.grid), number, wanted)
             found.append(painting.assign(samples, number))
     faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
     total = np.zeros(len(faces))
@@ -105,23 +110,29 @@ class _Samples:
 class _Painting:
     """The painted regions: materials near their surfaces, and faces for pieces of the surfaces."""
 
-    def __init__(self, scenario: Scenario, parts: Parts, periodic: tuple[bool, bool, bool]) -> None:
-        names = [name for name, _ in scenario.palette]
+    def __init__(
+        self,
+        division: Division,
+        owner: NDArray[np.uint8],
+        material: NDArray[np.uint8],
+        periodic: tuple[bool, bool, bool],
+    ) -> None:
+        scenario = division.scenario
         self.grid, self.periodic = scenario.grid, periodic
         self.solids = [None, *(None if region.shape is None else Solid.of(region.shape) for region in scenario.regions)]
         self.materials = [
-            names.index(scenario.domain.material or names[0]),
-            *(names.index(region.materials[0]) for region in scenario.regions),
+            division.kind(scenario.domain.material or division.kinds[0][0], NOWHERE),
+            *(division.kind(region.materials[0], region.name) for region in scenario.regions),
         ]
         self._regions: list[Region | None] = [None, *scenario.regions]
-        self._names = names
+        self._division = division
         self._labels = {
             number: load_labels(region.labels.file.path)
             for number, region in enumerate(scenario.regions, 1)
             if region.labels is not None
         }
         self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
-        self._owner, self._material = parts.owner.reshape(-1), parts.material.reshape(-1)
+        self._owner, self._material = owner.reshape(-1), material.reshape(-1)
         # Length in cells along x, y, z of a step along a unit normal.
         self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
 
@@ -196,7 +207,7 @@ class _Painting:
         x, y, z = (np.clip(points[:, axis].astype(np.int64), 0, self.grid.cells[axis] - 1) for axis in range(3))
         found, painted = labels[z, y, x], np.full(len(points), -1, dtype=np.int64)
         for label, name in region.labels.materials.items():
-            painted[found == int(label)] = self._names.index(name)
+            painted[found == int(label)] = self._division.kind(name, region.name)
         return painted
 
     def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array]:

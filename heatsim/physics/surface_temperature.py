@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.enthalpy import EnthalpyTable
-from heatsim.physics.mixed_cells import MIXED
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_balance import surface_rise
@@ -60,7 +59,10 @@ class SurfaceTemperatures:
         self._materials, self._reference = problem.materials, problem.reference
         self._faces = np.array([at.face for at in points])
         self._places = np.array([[at.cell[axis] for axis in face_axes(FACES[at.face])] for at in points])
-        self._numbers = np.array([_condition_at(problem.boundary, at) for at in points])
+        mixtures = [_mixture_at(problem.boundary, at) for at in points]
+        self._owners = np.repeat(np.arange(len(points)), [len(numbers) for numbers, _ in mixtures])
+        self._numbers = np.concatenate([numbers for numbers, _ in mixtures])
+        self._parts = np.concatenate([parts for _, parts in mixtures])
         x, y, z = np.array([at.cell for at in points]).T
         self._cell_types = problem.materials.types_of((z, y, x))
         self._conducts = self._cell_types != (-1 if problem.materials.void is None else problem.materials.void)
@@ -82,8 +84,10 @@ class SurfaceTemperatures:
             conductance = conductance * self._materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, self._cell_types, deviation
             )
-        conditions = acting.conditions[self._numbers].T
-        rise = surface_rise(conditions, conductance, 0.0, temperatures, self._fluxes(acting.beams))
+        conditions, owners = acting.conditions[self._numbers].T, self._owners
+        beams = self._fluxes(acting.beams)[owners]
+        rises = surface_rise(conditions, conductance[owners], 0.0, temperatures[owners], beams)
+        rise = np.bincount(owners, self._parts * rises, len(temperatures))
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _fluxes(self, beams: Sequence[BeamRows]) -> Array:
@@ -97,14 +101,24 @@ class SurfaceTemperatures:
         return flux
 
 
-def _condition_at(boundary: Boundary, at: SurfacePoint) -> int:
-    """The number of the condition at a point of a face; in a mixed cell that of the patch at the point, if any."""
-    if not boundary.maps[at.face].size:
-        return at.face
-    cell_u, cell_v = (at.cell[axis] for axis in face_axes(FACES[at.face]))
-    number = int(boundary.maps[at.face][cell_v, cell_u])
-    if number != MIXED:
-        return number
+def _mixture_at(boundary: Boundary, at: SurfacePoint) -> tuple[NDArray[np.int64], Array]:
+    """The conditions at a point of a face, and their parts, which sum to 1; those of a patch if it covers the point."""
+    cell_u, cell_v = (np.array([at.cell[axis]]) for axis in face_axes(FACES[at.face]))
+    shares = [*boundary.shares(at.face, cell_v, cell_u)]
+    numbers = np.array([int(number[0]) for number, _ in shares])
+    parts = np.array([float(fraction[0]) for _, fraction in shares])
+    owner = _condition_at(boundary, at, numbers)
+    own = (np.array(boundary.owners)[numbers] == owner) & (parts > 0.0)
+    if not own.any():  # rounding: no part of the cell has the condition at the point
+        return np.array([owner]), np.ones(1)
+    return numbers[own], parts[own] / parts[own].sum()
+
+
+def _condition_at(boundary: Boundary, at: SurfacePoint, numbers: NDArray[np.int64]) -> int:
+    """The number in the scenario of the condition at a point, of those of its cell; that of the patch there, if any."""
+    owners = {boundary.owners[number] for number in numbers.tolist()}
+    if len(owners) == 1:
+        return int(min(owners))
     u, v = (at.point[axis] for axis in face_axes(FACES[at.face]))
     for number, patch in enumerate(boundary.scenario.patches, start=len(FACES)):
         (u_min, v_min), (u_max, v_max) = patch.rectangle.min, patch.rectangle.max

@@ -23,6 +23,7 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Material, MaterialTable, Scenario, TimeFunction
+from heatsim.scenario.materials import largest
 
 Array = NDArray[np.float64]
 
@@ -78,8 +79,8 @@ class Occurring:
             return low, high
         nodes = [*(material.temperature_range or ()), material.solidus, material.liquidus]
         for function in (material.conductivity, material.specific_heat):
-            if isinstance(function, MaterialTable):
-                nodes += function.temperatures
+            if isinstance(table := largest(function), MaterialTable):
+                nodes += table.temperatures
         known = [node for node in nodes if node is not None]
         return min(max(min(known), low), high), min(max(max(known), low), high)
 
@@ -215,9 +216,10 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
             continue
         values = flux.at(flux.samples(end))
         faces = [face for face in range(6) if number in conditions.on_face(face)]
-        for face in faces if number != conditions.void else range(6):
+        void = conditions.is_towards_void(number)
+        for face in range(6) if void else faces:
             at = divmod(face, 2)
-            largest = materials.weighted_surfaces.most[face] if number == conditions.void else 1.0
+            largest = materials.weighted_surfaces.most[face] if void else 1.0
             inwards[at] = max(inwards[at], largest * float(values.max()))
             outwards[at] = max(outwards[at], -largest * float(values.min()))
     spacing = np.array(scenario.grid.spacing)

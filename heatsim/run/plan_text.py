@@ -1,15 +1,16 @@
 """The plan of a run as text for a terminal."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isfinite
 
 from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.division import Division
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import describe_methods, duration
-from heatsim.scenario import Contact, Scenario
+from heatsim.scenario import VOID, Region, Scenario
 from heatsim.solver.steady_state import METHOD
 
 _LENGTHS_SHOWN = 4
@@ -95,8 +96,13 @@ def _materials(problem: HeatProblem) -> list[str]:
         lines.append(f"void         {materials.cells_of('void'):,} cells")
     if problem.parts is not None:
         for region, cells in zip(scenario.regions, problem.parts.region_cells, strict=True):
-            lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}")
-    return lines + _surfaces(materials, scenario.contacts) + _layers(scenario, materials)
+            lines.append(f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}{_axes(region)}")
+    return lines + _surfaces(problem) + _layers(scenario, materials)
+
+
+def _axes(region: Region) -> str:
+    """Along which axes of the domain those of a region's material lie, if it turns them."""
+    return "" if region.axes is None else f"; its x, y, z lie along {', '.join(region.axes)}"
 
 
 def _material(problem: HeatProblem, material: Survey) -> list[str]:
@@ -141,20 +147,23 @@ def _coefficients(material: Survey, dt: float) -> list[str]:
     return [f"{' = '.join(f'c{number}' for number in numbers)} = {values}" for values, numbers in alike.items()]
 
 
-def _surfaces(materials: CellTypes, contacts: Iterable[Contact]) -> list[str]:
+def _surfaces(problem: HeatProblem) -> list[str]:
     """The smooth areas of void surfaces that exchange heat, and of contacts."""
-    areas = {
-        frozenset(materials.palette[place].name for place in pair): area
-        for pair, area in materials.surface_areas.items()
-    }
+    materials, division = problem.materials, Division.of(problem.scenario)
+    of_contacts = dict.fromkeys(range(len(problem.scenario.contacts)), 0.0)
     lines = []
-    for pair, area in areas.items():
-        if "void" in pair:
-            (name,) = pair - {"void"}
+    for pair, area in materials.surface_areas.items():
+        void = [place for place in pair if division.kinds[place][0] == VOID]
+        if void:
+            (place,) = pair - set(void)
+            material, region = division.kinds[place]
+            name = f'{material}, region "{region}",' if region else material
             lines.append(f"surface      {name} towards void: {area:.6g} m²")
-    for contact in contacts:
-        area = areas.get(frozenset(contact.between), 0.0)
-        lines.append(f"contact      {' and '.join(contact.between)}: {area:.6g} m², {contact.resistance:.6g} m² K/W")
+        elif pair in division.contacts:
+            of_contacts[division.contacts[pair]] += area
+    for number, contact in enumerate(problem.scenario.contacts):
+        between = " and ".join(contact.between)
+        lines.append(f"contact      {between}: {of_contacts[number]:.6g} m², {contact.resistance:.6g} m² K/W")
     return lines
 
 

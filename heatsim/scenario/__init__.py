@@ -31,7 +31,7 @@ from heatsim.scenario.resolved import input_checksums, input_names, write_resolv
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
 from heatsim.scenario.time import ADAPTIVE, Time
-from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
 __all__ = [
     "ADAPTIVE",
@@ -71,6 +71,7 @@ __all__ = [
     "Shape",
     "Solver",
     "Source",
+    "SpaceFormula",
     "Sphere",
     "Stl",
     "Surface",

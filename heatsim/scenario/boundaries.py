@@ -1,11 +1,20 @@
 """The conditions on the faces of the box."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ModelWrapValidatorHandler, ValidationInfo, field_validator, model_validator
 
 from heatsim.grid import FACES
-from heatsim.scenario.fields import STRICT, CoefficientInTime, EmissivityInTime, FluxInTime, TemperatureInTime
+from heatsim.scenario.fields import (
+    STRICT,
+    CoefficientInTime,
+    EmissivityInTime,
+    FluxInTime,
+    PowerInTime,
+    TemperatureInTime,
+)
+from heatsim.scenario.messages import fault, missing_key, validate_beside
 from heatsim.scenario.timefunction import Constant
 
 # The default of a key whose value comes from another key.
@@ -22,12 +31,33 @@ class Temperature(BaseModel):
 
 
 class Flux(BaseModel):
-    """A face with a heat flux in W/m², positive into the body."""
+    """A surface with a heat flux in W/m², or with a power in W, spread evenly over it; both positive into the body."""
 
     model_config = STRICT
 
     type: Literal["flux"] = Field(default="flux", description="Given heat flux")
-    value: FluxInTime = Field(examples=["value = 2000.0"], description="Heat flux into the body")
+    value: FluxInTime | None = Field(
+        default=None,
+        examples=["value = 2000.0"],
+        description="Heat flux into the body",
+        json_schema_extra={"default": "required, or `power`"},
+    )
+    power: PowerInTime | None = Field(
+        default=None,
+        examples=["power = 5.0"],
+        description="Instead of `value`: heat into the body through the whole surface, exact on any grid",
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_amount(cls, table: Any, validate: ModelWrapValidatorHandler["Flux"]) -> "Flux":
+        faults = []
+        if isinstance(table, Mapping):
+            if "value" not in table and "power" not in table:
+                faults.append(fault(missing_key("value = 2000.0, or power = 5.0"), ("value",)))
+            elif "value" in table and "power" in table:
+                faults.append(fault("got value and power; write one of them"))
+        return validate_beside(faults, validate, table)
 
 
 class Convection(BaseModel):

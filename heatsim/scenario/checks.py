@@ -8,8 +8,16 @@ that needs them does not apply.
 from collections.abc import Callable, Iterable
 
 from heatsim.errors import Mistake
-from heatsim.scenario.boundaries import Insulated
 from heatsim.scenario.fields import formulas_in_time
+from heatsim.scenario.interfaces import (
+    conditions_towards_void_need_void,
+    contacts_differ,
+    contacts_name_known_parts,
+    materials_of,
+    regions_by_name,
+    surfaces_name_known_regions,
+    values_towards_void_are_the_same_everywhere,
+)
 from heatsim.scenario.library import is_of_library, properties_of
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
@@ -25,7 +33,6 @@ from heatsim.scenario.placement import (
     patches_do_not_overlap,
     probes_lie_in_the_domain,
 )
-from heatsim.scenario.regions import Region
 from heatsim.scenario.time import ADAPTIVE
 from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
@@ -69,17 +76,6 @@ def materials_exist(scenario: Scenario) -> list[Mistake]:
             labels = region.labels.materials.items()
             named += [(show_key(["regions", index, "labels", "materials", label]), name) for label, name in labels]
     return _unknown_materials(scenario, named, void=True)
-
-
-def contacts_name_known_materials(scenario: Scenario) -> list[Mistake]:
-    """A contact names two materials of the scenario, not void."""
-    named: list[tuple[str, str | None]] = [
-        (f"contacts.{index}.between.{end}", name)
-        for index, contact in entries(scenario.contacts)
-        if known(contact.between)
-        for end, name in enumerate(contact.between)
-    ]
-    return _unknown_materials(scenario, named, void=False)
 
 
 def layers_have_constant_materials(scenario: Scenario) -> list[Mistake]:
@@ -126,18 +122,6 @@ def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
         )
     names = [*scenario.materials, VOID] if void else list(scenario.materials)
     return f"got {show(name)}; one of {', '.join(map(show, names))} is expected{did_you_mean(name, names)}"
-
-
-def contacts_differ(scenario: Scenario) -> list[Mistake]:
-    """Two materials have at most one contact."""
-    mistakes, pairs = [], set()
-    for index, contact in entries(scenario.contacts):
-        if known(contact.between):
-            if frozenset(contact.between) in pairs:
-                message = f"got {show(contact.between)}; there is a contact between these two already"
-                mistakes.append(Mistake(f"contacts.{index}.between", message))
-            pairs.add(frozenset(contact.between))
-    return mistakes
 
 
 def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
@@ -219,37 +203,13 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
-def void_condition_needs_void(scenario: Scenario) -> list[Mistake]:
-    """A scenario with a condition on surfaces towards void has void."""
-    condition = scenario.boundaries.void if known(scenario.boundaries) else None
-    if condition is None or isinstance(condition, Insulated):
-        return []
-    if not known(scenario.domain, scenario.regions) or not known(*scenario.regions):
-        return []
-    if scenario.domain.material == VOID:
-        return []
-    for region in scenario.regions:
-        materials = _materials_of(region)
-        if materials is None or VOID in materials:
-            return []
-    message = f'got type "{condition.type}" while no region has the material "{VOID}": nothing is void'
-    return [Mistake("boundaries.void", message)]
-
-
-def _materials_of(region: Region) -> set[str] | None:
-    """The names of the materials that a region paints, or None if they could not be read."""
-    if region.labels is not None:
-        return set(region.materials) if known(region.labels.materials) else None
-    return set(region.materials) or None
-
-
 def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
     """The regions of sources and probes exist and conduct."""
     if not known(scenario.regions):
         return []
     named = [(f"sources.{index}.region", source.region) for index, source in entries(scenario.sources)]
     named += [(f"probes.{index}.region", probe.region) for index, probe in entries(scenario.probes)]
-    regions = {region.name: region for _, region in entries(scenario.regions) if known(region.name)}
+    regions = regions_by_name(scenario)
     mistakes = []
     for key, name in named:
         if name is None:
@@ -257,7 +217,7 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
         if name not in regions:
             choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
             mistakes.append(Mistake(key, f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
-        elif _materials_of(regions[name]) == {VOID}:
+        elif materials_of(regions[name]) == {VOID}:
             mistakes.append(Mistake(key, f"got {show(name)}; this region is void, which does not conduct"))
     return mistakes
 
@@ -266,7 +226,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     one_form_of_materials,
     domain_names_its_material,
     materials_exist,
-    contacts_name_known_materials,
+    contacts_name_known_parts,
     contacts_differ,
     layers_have_constant_materials,
     layers_lie_between_cells,
@@ -278,7 +238,9 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     label_images_fit_the_grid,
     initial_field_fits_the_domain,
     expressions_in_time_stay_in_range,
-    void_condition_needs_void,
+    conditions_towards_void_need_void,
+    surfaces_name_known_regions,
+    values_towards_void_are_the_same_everywhere,
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,

@@ -1,4 +1,4 @@
-"""Contacts: thermal resistances between materials."""
+"""Contacts: thermal resistances between materials or regions."""
 
 from typing import Annotated
 
@@ -11,7 +11,9 @@ from heatsim.scenario.messages import fault, refuse, show
 
 def _read_between(value: object) -> tuple[str, str]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f'got {show(value)}; the names of two materials are expected, as in ["copper", "silicon"]')
+        raise ValueError(
+            f'got {show(value)}; the names of two materials or regions are expected, as in ["copper", "die"]'
+        )
     faults = []
     for index, name in enumerate(value):
         try:
@@ -22,16 +24,19 @@ def _read_between(value: object) -> tuple[str, str]:
         refuse(faults)
     one, other = value
     if one == other:
-        raise ValueError(f"got {show(value)}; two different materials are expected")
+        raise ValueError(f"got {show(value)}; two different names are expected")
     return (one, other)
 
 
 class Contact(BaseModel):
-    """A resistance in m² K/W wherever two materials touch."""
+    """A resistance in m² K/W wherever two materials touch, two regions, or a material and a region."""
 
     model_config = STRICT
 
-    between: Annotated[tuple[str, str], PlainValidator(_read_between), Form("two names of materials")] = Field(
-        examples=['between = ["copper", "silicon"]'], description="The two materials"
+    between: Annotated[tuple[str, str], PlainValidator(_read_between), Form("two names of materials or regions")] = (
+        Field(
+            examples=['between = ["copper", "silicon"]'],
+            description="What touches. A contact between regions prevails over one between materials",
+        )
     )
     resistance: ContactResistance = Field(examples=["resistance = 1e-5"], description="Resistance wherever they touch")

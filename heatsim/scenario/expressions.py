@@ -1,6 +1,7 @@
 """Formulas in a scenario: parsed with a whitelist and evaluated with NumPy, never executed as code."""
 
 import ast
+import copy
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -102,6 +103,21 @@ class Expression:
         object.__setattr__(self, "used", frozenset(mentioned & set(self.names)))
         object.__setattr__(self, "tree", tree)
 
+    def with_values(self, **values: float) -> "Expression":
+        """The same formula with numbers in place of some of its variables."""
+        names = tuple(name for name in self.names if name not in values)
+        tree = _Substitution(values).visit(copy.deepcopy(self.tree))
+        # The whitelist has passed the original; numbers may make the text longer than it allows.
+        found = object.__new__(Expression)
+        for name, value in (
+            ("text", ast.unparse(tree)),
+            ("names", names),
+            ("used", self.used & set(names)),
+            ("tree", tree),
+        ):
+            object.__setattr__(found, name, value)
+        return found
+
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
         """The values at points, with one array of coordinates for each variable.
 
@@ -115,6 +131,21 @@ class Expression:
         with np.errstate(all="ignore"):
             result[...] = value_of(self.tree, variables)
         return result
+
+
+class _Substitution(ast.NodeTransformer):
+    """Replaces variables by numbers."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A number for a variable; a negative one as the negation of a positive one, as in a formula."""
+        if node.id not in self._values:
+            return node
+        value = float(self._values[node.id])
+        number = ast.Constant(abs(value))
+        return ast.UnaryOp(ast.USub(), number) if value < 0.0 else number
 
 
 def _parse(text: str) -> ast.expr:

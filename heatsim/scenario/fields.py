@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
+from pydantic.fields import FieldInfo
 
 from heatsim.grid import FACES
 from heatsim.scenario import units
@@ -152,9 +153,9 @@ def _read_cells(value: object) -> tuple[int, int, int]:
     return (nx, ny, nz)
 
 
-def _in_time(quantity: Quantity) -> PlainValidator:
+def _in_time(quantity: Quantity, in_space: bool = False) -> PlainValidator:
     def read(value: object, info: ValidationInfo) -> TimeFunction:
-        return read_time_function(value, quantity, folder_of(info))
+        return read_time_function(value, quantity, folder_of(info), in_space)
 
     return PlainValidator(read)
 
@@ -218,6 +219,7 @@ Kelvin = Annotated[float, _number(TEMPERATURE), TEMPERATURE]
 LatentHeat = Annotated[float, _number(LATENT_HEAT), LATENT_HEAT]
 ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE), CONTACT_RESISTANCE]
 Power = Annotated[float, _number(POWER), POWER]
+PowerInTime = Annotated[TimeFunction, _in_time(POWER), POWER]
 PowerDensity = Annotated[float, _number(POWER_DENSITY), POWER_DENSITY]
 Absorptivity = Annotated[float, _number(ABSORPTIVITY), ABSORPTIVITY]
 Length = Annotated[float, _number(LENGTH), LENGTH]
@@ -245,10 +247,10 @@ Method = Annotated[
 TemperatureName = Annotated[Literal["K", "degC", "degF"], choice("K", "degC", "degF")]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
-TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE), TEMPERATURE]
-FluxInTime = Annotated[TimeFunction, _in_time(FLUX), FLUX]
-CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT), COEFFICIENT]
-EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY), EMISSIVITY]
+TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
+FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]
+CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT, in_space=True), COEFFICIENT]
+EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY, in_space=True), EMISSIVITY]
 FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
 InitialTemperature = Annotated[
     float | Expression | ArrayFile | ImageFile,
@@ -258,13 +260,19 @@ InitialTemperature = Annotated[
 ]
 
 
+def _quantity_of(info: FieldInfo) -> Quantity:
+    """The quantity of a field, also of one that may be None."""
+    parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
+    (quantity,) = (part for part in parts if isinstance(part, Quantity))
+    return quantity
+
+
 def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
     """Every value of a table that may change in time: its key, the function and its quantity."""
     for name, info in type(table).model_fields.items():
         value = getattr(table, name)
         if isinstance(value, TimeFunction):
-            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
-            yield name, value, quantity
+            yield name, value, _quantity_of(info)
 
 
 def all_functions_in_time(
@@ -275,8 +283,7 @@ def all_functions_in_time(
         value = getattr(table, name)
         key = at if name == "condition" else (*at, info.alias or name)
         if isinstance(value, TimeFunction):
-            (quantity,) = (each for each in info.metadata if isinstance(each, Quantity))
-            yield key, value, quantity
+            yield key, value, _quantity_of(info)
         elif isinstance(value, BaseModel):
             yield from all_functions_in_time(value, key)
         elif isinstance(value, tuple):

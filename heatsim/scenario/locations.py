@@ -9,7 +9,11 @@ from pydantic import BaseModel
 
 from heatsim.scenario.boundaries import FACE_TYPES, Periodic
 from heatsim.scenario.messages import split_key
-from heatsim.scenario.patches import OWN_KEYS
+from heatsim.scenario.patches import OWN_KEYS as OF_PATCHES
+from heatsim.scenario.surfaces import OWN_KEYS as OF_SURFACES
+
+# The keys that stand beside those of a condition, by the table.
+OWN_KEYS = {"patches": OF_PATCHES, "surfaces": OF_SURFACES}
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ def find(location: Sequence[str | int], root: type[BaseModel]) -> Location:
     for part in (part for part in location if part != "[key]"):
         if _is_model(annotation):
             table = annotation
-            in_patch = table in FACE_TYPES.values() and key[:1] == ["patches"]
-            keys = (*(OWN_KEYS if in_patch else ()), *keys_of(annotation))
+            beside = OWN_KEYS.get(str(key[0]), ()) if table in FACE_TYPES.values() and key else ()
+            keys = (*beside, *keys_of(annotation))
             fields = {info.alias or name: info for name, info in annotation.model_fields.items()}
             info = fields.get(str(part))
             annotation = None if info is None else bare(info.annotation)

@@ -16,6 +16,8 @@ SAMPLES = 4096
 # An expression in T that is positive nowhere between these temperatures (K) is a mistake in any run.
 TRIED = (1.0, 5000.0)
 
+_SAME_RATIO = 1e-6
+
 Array = NDArray[np.float64]
 
 
@@ -77,6 +79,60 @@ class MaterialFormula(MaterialFunction):
     def samples(self, low: float, high: float) -> Array:
         """4,097 temperatures, evenly spread from ``low`` to ``high``."""
         return np.unique(np.linspace(low, high, SAMPLES + 1))
+
+
+@dataclass(frozen=True)
+class Orthotropic(MaterialFunction):
+    """Conductivities along x, y and z that vary with temperature, with ratios that do not.
+
+    As a function it is the largest of the three.
+
+    Attributes:
+        axes: along x, y and z.
+    """
+
+    axes: tuple[float | MaterialFunction, ...]
+    largest: MaterialFunction = field(init=False, repr=False, compare=False)
+    ratios: tuple[float, float, float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find the largest function and the ratios.
+
+        Raises:
+            ValueError: the ratios change with temperature; the message is for the user.
+        """
+        functions = [axis for axis in self.axes if isinstance(axis, MaterialFunction)]
+        T = np.unique(np.concatenate([function.samples(*TRIED) for function in functions]))
+        values = np.array(
+            [axis.at(T) if isinstance(axis, MaterialFunction) else np.full(len(T), axis) for axis in self.axes]
+        )
+        usable = np.flatnonzero((np.isfinite(values) & (values > 0.0)).all(axis=0))
+        if not len(usable):
+            raise ValueError(f"at no temperature from {TRIED[0]!r} to {TRIED[1]!r} K are all three above 0")
+        values, T = values[:, usable], T[usable]
+        most = int(np.argmax(values[:, 0]))
+        ratios = values / values[most]
+        apart = np.abs(ratios / ratios[:, :1] - 1.0).max(axis=0)
+        if apart.max() > _SAME_RATIO:
+            at = int(np.argmax(apart))
+            first, other = (np.round(ratios[:, place] / ratios[0, place], 6).tolist() for place in (0, at))
+            raise ValueError(
+                f"their ratios must be the same at all temperatures; they are {first} at {float(T[0])!r} K and {other} "
+                f"at {float(T[at])!r} K"
+            )
+        largest = self.axes[most]
+        assert isinstance(largest, MaterialFunction), "a constant beside a function has no constant ratio"
+        x, y, z = ratios[:, 0].tolist()
+        object.__setattr__(self, "largest", largest)
+        object.__setattr__(self, "ratios", (x, y, z))
+
+    def at(self, temperatures: ArrayLike) -> Array:
+        """Values of the largest."""
+        return self.largest.at(temperatures)
+
+    def samples(self, low: float, high: float) -> Array:
+        """Samples of the largest."""
+        return self.largest.samples(low, high)
 
 
 def read_material_function(value: object, quantity: Quantity) -> float | MaterialFunction:

@@ -1,12 +1,21 @@
 """Materials: their properties as numbers, or as functions of temperature."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 
+from heatsim.scenario import units
 from heatsim.scenario.fields import (
     STRICT,
     Density,
@@ -25,6 +34,7 @@ from heatsim.scenario.materialfunction import (
     MaterialFormula,
     MaterialFunction,
     MaterialTable,
+    Orthotropic,
     read_material_function,
 )
 from heatsim.scenario.messages import fault, has_control_characters, refuse, show
@@ -35,10 +45,46 @@ MAX_MATERIALS = 126
 
 
 def _read_conductivity(value: object) -> Vector | MaterialFunction:
+    if isinstance(value, Mapping) and _is_table_of_vectors(value):
+        columns = zip(*value["values"], strict=True)
+        value = [{**value, "values": list(column)} for column in columns]
     if isinstance(value, list | tuple):
-        return read_vector(value, CONDUCTIVITY)
+        return _read_axes(value)
     conductivity = read_material_function(value, CONDUCTIVITY)
     return conductivity if isinstance(conductivity, MaterialFunction) else (conductivity,) * 3
+
+
+def _is_table_of_vectors(table: Mapping[str, Any]) -> bool:
+    """Whether a table has three values for each temperature."""
+    values = table.get("values")
+    return isinstance(values, list | tuple) and all(isinstance(row, list | tuple) and len(row) == 3 for row in values)
+
+
+def _read_axes(value: Sequence[object]) -> Vector | Orthotropic:
+    """Conductivities along x, y and z: numbers or functions of T."""
+    if len(value) != 3 or not any(isinstance(axis, Mapping) or _is_expression(axis) for axis in value):
+        return read_vector(value, CONDUCTIVITY)
+    axes, faults = [], []
+    for index, axis in enumerate(value):
+        try:
+            axes.append(read_material_function(axis, CONDUCTIVITY))
+        except ValidationError as error:
+            faults += [fault(details["msg"], (index, *details["loc"])) for details in error.errors()]
+        except ValueError as error:
+            faults.append(fault(str(error), (index,)))
+    if faults:
+        refuse(faults)
+    x, y, z = axes
+    if not any(isinstance(axis, MaterialFunction) for axis in axes):
+        return tuple(float(axis) for axis in axes)  # type: ignore[return-value,arg-type]
+    try:
+        return Orthotropic((x, y, z))
+    except ValueError as error:
+        raise ValueError(f"got {show(value)}; {error}") from None
+
+
+def _is_expression(value: object) -> bool:
+    return isinstance(value, MaterialFunction) or (isinstance(value, str) and units.split(value) is None)
 
 
 def _read_specific_heat(value: object) -> float | MaterialFunction:
@@ -54,12 +100,17 @@ def _read_temperature_range(value: object) -> Pair:
     return low, high
 
 
+def largest(function: object) -> object:
+    """The function along the axis with the largest conductivity; any other value unchanged."""
+    return function.largest if isinstance(function, Orthotropic) else function
+
+
 class Material(BaseModel):
     """A material.
 
-    Conductivity in W/(m K): (kx, ky, kz), or one function of T for all axes. Density in kg/m³. Specific heat in
-    J/(kg K): a number or a function of T. Latent heat in J/kg, absorbed between solidus and liquidus (K). Beyond
-    ``temperature_range`` (K) expressions keep their values at its ends.
+    Conductivity in W/(m K): (kx, ky, kz), one function of T, or functions of T with constant ratios. Density in kg/m³.
+    Specific heat in J/(kg K): a number or a function of T. Latent heat in J/kg, absorbed between solidus and liquidus
+    (K). Beyond ``temperature_range`` (K) expressions keep their values at its ends.
     """
 
     model_config = STRICT
@@ -68,7 +119,7 @@ class Material(BaseModel):
         Vector | MaterialFunction,
         PlainValidator(_read_conductivity),
         CONDUCTIVITY,
-        Form("> 0; a number, [kx, ky, kz], or a function of T"),
+        Form("> 0; a number, a function of T, or [kx, ky, kz] of either with constant ratios"),
     ] = Field(examples=["conductivity = 237.0"], description="Conductivity")
     density: Density = Field(examples=["density = 2700.0"], description="Density")
     specific_heat: Annotated[
@@ -115,7 +166,9 @@ class Material(BaseModel):
             ("specific_heat", self.specific_heat, SPECIFIC_HEAT),
         )
         return tuple(
-            (key, value, quantity) for key, value, quantity in properties if isinstance(value, MaterialFormula)
+            (key, function, quantity)
+            for key, value, quantity in properties
+            if isinstance(function := largest(value), MaterialFormula)
         )
 
     @property
@@ -123,9 +176,9 @@ class Material(BaseModel):
         """The range (K) of each property that is a table or has a temperature_range: (key, lowest, highest)."""
         ends = []
         for key, function in (("conductivity", self.conductivity), ("specific_heat", self.specific_heat)):
-            if isinstance(function, MaterialTable):
-                ends.append((key, function.temperatures[0], function.temperatures[-1]))
-            elif isinstance(function, MaterialFormula) and self.temperature_range is not None:
+            if isinstance(table := largest(function), MaterialTable):
+                ends.append((key, table.temperatures[0], table.temperatures[-1]))
+            elif isinstance(largest(function), MaterialFormula) and self.temperature_range is not None:
                 ends.append((key, *self.temperature_range))
         return tuple(ends)
 
@@ -133,15 +186,17 @@ class Material(BaseModel):
         """Values of one of the material's properties at temperatures in K, of the same shape."""
         if not isinstance(function, MaterialFunction):
             return np.full(np.shape(temperatures), function)
-        if isinstance(function, MaterialFormula) and self.temperature_range is not None:
+        if isinstance(largest(function), MaterialFormula) and self.temperature_range is not None:
             temperatures = np.clip(np.asarray(temperatures, dtype=np.float64), *self.temperature_range)
         return function.at(temperatures)
 
     def conductivity_at(self, temperature: float) -> Vector:
         """(kx, ky, kz) in W/(m K) at a temperature in K."""
-        if isinstance(self.conductivity, MaterialFunction):
-            return (float(self.values(self.conductivity, temperature)),) * 3
-        return self.conductivity
+        if not isinstance(self.conductivity, MaterialFunction):
+            return self.conductivity
+        k = float(self.values(self.conductivity, temperature))
+        x, y, z = self.conductivity.ratios if isinstance(self.conductivity, Orthotropic) else (1.0, 1.0, 1.0)
+        return k * x, k * y, k * z
 
     def in_steady_state(self) -> "Material":
         """The material without latent heat and with a constant specific heat, which do not affect a steady state."""

@@ -24,7 +24,6 @@ from heatsim.scenario.fields import (
     Named,
     Text,
     all_functions_in_time,
-    formulas_in_time,
 )
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.layers import Layers
@@ -37,8 +36,9 @@ from heatsim.scenario.probes import Probe
 from heatsim.scenario.regions import Regions, Shaped
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Sources
+from heatsim.scenario.surfaces import Surfaces
 from heatsim.scenario.time import Time, not_given
-from heatsim.scenario.timefunction import Table
+from heatsim.scenario.timefunction import Formula, SpaceFormula, Table
 
 # The first guess of a steady state, in K, if the scenario gives none.
 FIRST_GUESS = 293.15
@@ -90,7 +90,7 @@ class Scenario(BaseModel):
             'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
             "resistance = 1e-5"
         ],
-        description="Thermal resistances between materials",
+        description="Thermal resistances between materials or regions",
     )
     layers: Layers = Field(
         default=(),
@@ -119,6 +119,11 @@ class Scenario(BaseModel):
             "and the keys of the type"
         ],
         description="Rectangles on faces with their own condition",
+    )
+    surfaces: Surfaces = Field(
+        default=(),
+        examples=['each surface under its own heading [[surfaces]], with of = "die", type and the keys of the type'],
+        description="Conditions where a region borders on void, instead of `boundaries.void`",
     )
     sources: Sources = Field(
         default=(),
@@ -255,8 +260,9 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _set_end_of_formulas(self) -> "Scenario":
         """Set the end of the run in expressions in t, up to which their jumps are found."""
-        for _, formula, _ in formulas_in_time(self):
-            object.__setattr__(formula, "end", self.time.end)
+        for _, function, _ in all_functions_in_time(self):
+            if isinstance(function, Formula | SpaceFormula):
+                object.__setattr__(function, "end", self.time.end)
         return self
 
     @field_validator("output", mode="after")

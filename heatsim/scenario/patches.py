@@ -1,16 +1,16 @@
 """Patches: rectangles on a face, each with a condition."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from heatsim.grid import AXES, FACES, Grid
 from heatsim.scenario.boundaries import Surface
 from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text, default_names
 from heatsim.scenario.messages import fault, refuse, show
+from heatsim.scenario.surfaces import gather_condition
 
 Array = NDArray[np.float64]
 
@@ -109,15 +109,7 @@ class Patch(BaseModel):
         return name
 
 
-def _gather_condition(table: object) -> object:
-    """The table of a patch with the keys of its condition moved below ``condition``."""
-    if not isinstance(table, Mapping) or "condition" in table:
-        return table
-    own = {key: value for key, value in table.items() if key in OWN_KEYS}
-    return {**own, "condition": {key: value for key, value in table.items() if key not in OWN_KEYS}}
-
-
-Patches = Annotated[tuple[Annotated[Patch, BeforeValidator(_gather_condition)], ...], default_names("patch")]
+Patches = Annotated[tuple[Annotated[Patch, gather_condition(OWN_KEYS)], ...], default_names("patch")]
 
 
 def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:

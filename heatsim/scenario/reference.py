@@ -26,16 +26,19 @@ from heatsim.scenario.model import Initial, Scenario
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle
 from heatsim.scenario.probes import Line, Probe
-from heatsim.scenario.quantities import LARGEST, Quantity
+from heatsim.scenario.quantities import COEFFICIENT, EMISSIVITY, FLUX, LARGEST, TEMPERATURE, Quantity
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import Time
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
 PAGE = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- keys: made from the models, do not edit -->\n", "<!-- end of keys -->\n"
 CONDITIONS = "conditions"
+# Values of conditions may be expressions in x, y, z and t.
+IN_SPACE = (TEMPERATURE, FLUX, COEFFICIENT, EMISSIVITY)
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("Top level", Scenario),
     ("[domain]", Domain),
@@ -53,6 +56,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("[boundaries]", Boundaries),
     ("[[patches]]", Patch),
     ("rectangle", Rectangle),
+    ("[[surfaces]]", RegionSurface),
     ("[[sources]]", Source),
     ("beam", Beam),
     ("[time]", Time),
@@ -135,7 +139,8 @@ def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
     if choices:
         return ", ".join(f"`{name}`" for name in choices)
     assert quantity is not None, "a field has a form, a model, choices or a quantity"
-    return _range(quantity) + ("; may change in time" if info.annotation is TimeFunction else "")
+    changes = {True: "; may change in time and space", False: "; may change in time"}[quantity in IN_SPACE]
+    return _range(quantity) + (changes if TimeFunction in of_field else "")
 
 
 def _range(quantity: Quantity) -> str:

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from heatsim.grid import AXES
 from heatsim.scenario.context import folder_of
 from heatsim.scenario.fields import STRICT, Enlargement, Flag, Form, Kelvin, Length, Point, Text, Vector
 from heatsim.scenario.files import InputFile, existing
@@ -135,6 +136,13 @@ class Shaped(BaseModel):
         return self.box or self.sphere or self.cylinder or self.stl
 
 
+def _read_axes(value: object) -> tuple[str, str, str]:
+    if not isinstance(value, list | tuple) or len(value) != 3 or sorted(map(str, value)) != list(AXES):
+        raise ValueError(f'got {show(value)}; "x", "y" and "z" are expected in any order, as in ["y", "x", "z"]')
+    x, y, z = value
+    return (x, y, z)
+
+
 class Region(Shaped):
     """A part of the domain with a material; regions are painted in order, so later ones win.
 
@@ -151,6 +159,13 @@ class Region(Shaped):
     )
     everywhere: Flag | None = Field(
         default=None, examples=["everywhere = true"], description="`true` for the whole domain"
+    )
+    axes: Annotated[tuple[str, str, str], PlainValidator(_read_axes), Form('`["y", "x", "z"]` for example')] | None = (
+        Field(
+            default=None,
+            examples=['axes = ["y", "x", "z"]'],
+            description="Axes of the domain along which x, y and z of the material lie; by default the same",
+        )
     )
     initial_temperature: Kelvin | None = Field(
         default=None, description="Temperature of the region at t = 0, instead of the one of `[initial]`"

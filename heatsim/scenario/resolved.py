@@ -15,11 +15,12 @@ from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.model import Scenario
-from heatsim.scenario.patches import OWN_KEYS, Patch
+from heatsim.scenario.patches import Patch
+from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import KEYS_OF_EULER
-from heatsim.scenario.timefunction import Constant, Formula, Table, TimeFunction
+from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 from heatsim.storage import system
 from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing
 from heatsim.storage.system import File
@@ -172,8 +173,10 @@ def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
 
 def _plain(value: object, copies: Mapping[Path, str]) -> Any:
     match value:
-        case Patch():
-            own = {name: _plain(getattr(value, name), copies) for name in OWN_KEYS}
+        case Patch() | RegionSurface():
+            own = {
+                name: _plain(getattr(value, name), copies) for name in type(value).model_fields if name != "condition"
+            }
             return {**own, **_plain(value.condition, copies)}
         case BaseModel():
             fields = {info.alias or name: getattr(value, name) for name, info in type(value).model_fields.items()}
@@ -185,6 +188,8 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return _plain_in_time(value, copies)
         case MaterialTable(temperatures=temperatures, values=values):
             return {"temperatures": list(temperatures), "values": list(values)}
+        case Orthotropic(axes=axes):
+            return [_plain(axis, copies) for axis in axes]
         case MaterialFormula(expression=expression):
             return expression.text
         case Expression():
@@ -205,7 +210,7 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
     match function:
         case Constant(value=value):
             return value
-        case Formula(expression=expression):
+        case Formula(expression=expression) | SpaceFormula(expression=expression):
             return expression.text
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
             return {"file": copies[file.path], **dict(keys), "repeat": repeat}

@@ -166,6 +166,33 @@ class Formula(TimeFunction):
 
 
 @dataclass(frozen=True)
+class SpaceFormula(TimeFunction):
+    """An expression in x, y, z and t: a function of time at each point.
+
+    Only ``constant``, ``last_change`` and ``at_point`` have a meaning.
+    """
+
+    expression: Expression
+    end: float | None = field(default=None, compare=False)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the expression does not contain t."""
+        return "t" not in self.expression.used
+
+    def last_change(self, end: float) -> float:
+        """0 for an expression without t, else ``end``."""
+        return 0.0 if self.constant else end
+
+    def at_point(self, x: float, y: float, z: float) -> Constant | Formula:
+        """The function of time at a point in m."""
+        expression = self.expression.with_values(x=x, y=y, z=z)
+        if not expression.used:
+            return Constant(float(expression.evaluate(t=0.0)))
+        return Formula(expression, self.end)
+
+
+@dataclass(frozen=True)
 class Table(TimeFunction):
     """Values at given times: linear in between; constant beyond the ends, or repeated.
 
@@ -241,13 +268,16 @@ class Table(TimeFunction):
         return float(np.minimum(stops[changes & (starts < end)], end).max(initial=0.0))
 
 
-def read_time_function(value: object, quantity: Quantity, folder: Path = Path()) -> TimeFunction:
+def read_time_function(
+    value: object, quantity: Quantity, folder: Path = Path(), in_space: bool = False
+) -> TimeFunction:
     """A value from TOML: number, text with a unit, expression in t, table, or columns of a CSV file.
 
     Args:
         value: the value in the file.
         quantity: its quantity; all numbers must be in its range.
         folder: where relative paths start.
+        in_space: whether an expression may have x, y and z too.
 
     Raises:
         ValueError: the value is not valid; the message is for the user.
@@ -260,7 +290,7 @@ def read_time_function(value: object, quantity: Quantity, folder: Path = Path())
             return Table(*read_csv_table(value, quantity, folder))
         return Table(*read_table(value, quantity))
     if isinstance(value, str) and units.split(value) is None:
-        return _read_formula(value, quantity)
+        return _read_formula(value, quantity, in_space)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(
             f"got {show(value)}; {quantity.expected}, as an expression in t, as {{ times = […], values = […] }}, or as "
@@ -269,11 +299,15 @@ def read_time_function(value: object, quantity: Quantity, folder: Path = Path())
     return Constant(quantity.read(value))
 
 
-def _read_formula(text: str, quantity: Quantity) -> Formula:
+def _read_formula(text: str, quantity: Quantity, in_space: bool) -> Formula | SpaceFormula:
+    wanted = "x, y, z (in m) and t (in s)" if in_space else "t (in s)"
     try:
-        return Formula(Expression(text, ("t",)))
+        expression = Expression(text, ("x", "y", "z", "t") if in_space else ("t",))
     except ValueError as error:
-        raise ValueError(f"got {show(text)}; {error}; {quantity.expected}, or as an expression in t (in s)") from None
+        raise ValueError(f"got {show(text)}; {error}; {quantity.expected}, or as an expression in {wanted}") from None
+    if expression.used & {"x", "y", "z"}:
+        return SpaceFormula(expression)
+    return Formula(Expression(text, ("t",)))
 
 
 def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:

@@ -183,15 +183,15 @@ class Ledger:
     def _add_patches(self, face: int, heat: Array, per_cell: Array, patches: dict[int, float]) -> None:
         """Add the heat in J through the patches of a face."""
         boundary = self._problem.boundary
-        for number in boundary.on_face(face):
-            if number >= 6:
+        for number in np.unique(boundary.maps[face]).tolist():
+            if number in patches:
                 patches[number] += float(heat[boundary.maps[face] == number].sum())
         parts, cells = boundary.mixed.on_face(face)
         if len(cells):
             of_parts = self._per_cell(PART_SUMS)[parts] * np.broadcast_to(per_cell, heat.shape).reshape(-1)[cells]
             for number in np.unique(boundary.mixed.numbers[parts]).tolist():
-                if number >= 6:
-                    patches[number] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())
+                if boundary.owners[number] in patches:
+                    patches[boundary.owners[number]] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())
 
     def _capacities_at(self, face: int) -> Array:
         """The heat capacities in J/K of the cells at a face; one number if all are of one type."""

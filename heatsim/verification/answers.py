@@ -55,6 +55,11 @@ def wave(wavenumber: float, phase: float) -> Temperature:
     return field
 
 
+def plane_wave(x: Array, y: Array, z: Array, t: float) -> Array:
+    """A product of cosines along x and y, α = 0.5 m²/s."""
+    return 50.0 * np.cos(2.3 * x + 0.4) * np.cos(1.7 * y + 0.3) * exp(-0.5 * (2.3**2 + 1.7**2) * t)
+
+
 def mixed_wave(x: Array, y: Array, z: Array, t: float) -> Array:
     """Periodic along x, even about the middle of y, zero at both ends of z; α = 1 m²/s."""
     mode = np.cos(2.0 * pi * x + 0.3) * np.cos(1.8 * (y - 0.5)) * np.sin(pi * z)

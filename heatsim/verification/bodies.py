@@ -38,6 +38,15 @@ def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:
     return mode * exp(-0.5 * first**2 * t)
 
 
+def region_surfaces(simulation: Simulation) -> Comparison:
+    """Waves in two walls beside a gap; the scenario has the same numbers."""
+    x, t = simulation.plan.problem.grid.centres(0), simulation.time
+    first = np.where(x < 0.2, 50.0 * np.cos(2.3 * x), 41.10132243037909 * np.cos(2.3 * x + 0.1105149072383208))
+    known = np.where(x < 0.4, first * exp(-0.5 * 2.3**2 * t), 50.0 * np.cos(1.5 * (1.0 - x)) * exp(-0.5 * 1.5**2 * t))
+    walls = (x < 0.4) | (x > 0.6)
+    return Comparison(300.0 + known[walls], simulation.temperature[0, 0][walls])
+
+
 def layered_slab(simulation: Simulation) -> Comparison:
     """The mode of a slab with a layer on its upper face, at the nodes of cells; the scenario has the same numbers."""
     mode, grid = 4.134189896536774, simulation.plan.problem.grid

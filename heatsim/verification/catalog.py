@@ -102,6 +102,7 @@ CASES = (
     Case(
         "order_mixed", "exact wave", _above_300(answers.mixed_wave), 200.0, 5e-4, order=True, end=one_temperature(300.0)
     ),
+    Case("order_space", "exact wave", _above_300(answers.plane_wave), 100.0, 1e-3, order=True, end=_CHANGES),
     Case(
         "ambient_from_file",
         "Duhamel's theorem",
@@ -139,6 +140,15 @@ CASES = (
         end=one_temperature(300.0),
     ),
     Case("order_layer", "exact wave", bodies.layered_slab, 100.0, 1e-3, order=True, end=one_temperature(300.0)),
+    Case(
+        "region_surfaces",
+        "exact wave",
+        bodies.region_surfaces,
+        100.0,
+        5e-4,
+        order=True,
+        end=one_temperature(300.0, cells=False),
+    ),
     Case(
         "radiating_body",
         "Incropera eq. 5.18",
@@ -214,5 +224,6 @@ CASES = (
     Case("steady_wall", "series resistances", everywhere(bodies.insulated_wall), 29.65, 1e-4),
     Case("steady_cylinder", "Incropera §3.5", probes({0.0: bodies.heated_rod()}), 75.0, 5e-3),
     Case("steady_radiation", "integrated twice", everywhere(bodies.heated_slab), 300.0, 1e-4),
+    Case("steady_orthotropic", "Carslaw & Jaeger §1.6", _above_300(materials.orthotropic_plate), 170.0, 3e-4),
     Case("steady_kirchhoff", "Carslaw & Jaeger §1.6", _above_300(materials.kirchhoff_slab), 500.0, 1e-3),
 )

@@ -18,6 +18,11 @@ def kirchhoff_slab(x: Array, y: Array, z: Array, t: float) -> Array:
     return _risen((500.0 + 0.001 * 500.0**2) * x / 0.1)
 
 
+def orthotropic_plate(x: Array, y: Array, z: Array, t: float) -> Array:
+    """A quadratic integral of k that satisfies 8·∂²θ/∂x² + 2·∂²θ/∂y² = 0; differences from 300 K."""
+    return _risen(150.0 + 2e4 * (x**2 / 8.0 - y**2 / 2.0) + 500.0 * x - 300.0 * y)
+
+
 def warming_block(t: float) -> float:
     """The temperature after t seconds of 5e6 W/m³."""
     return 300.0 + float(_risen(np.array(5e6 * t / (1000.0 * 500.0))))

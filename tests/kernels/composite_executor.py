@@ -37,7 +37,6 @@ class CompositeSteps:
     Attributes:
         materials: the cell types.
         maps: numbers of conditions on the faces, empty arrays where a face has one.
-        void_condition: the number of the condition towards void, or None.
         rows: conditions, sources and beams of the steps.
         steps: how many there are.
         dt: their length in s.
@@ -54,7 +53,6 @@ class CompositeSteps:
 
     materials: CellTypes
     maps: tuple[NDArray[np.uint8], ...]
-    void_condition: int | None
     rows: Rows
     steps: int
     dt: float
@@ -80,12 +78,12 @@ class CompositeSteps:
         return [
             *(np.zeros(shapes[f] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
             *(np.zeros(shapes[f] if self.recorded and f in beams else (0, 0)) for f in range(6)),
-            np.zeros(self.materials.exposed_cells if self.recorded and self.void_condition is not None else 0),
+            np.zeros(self.materials.exposed_cells if self.recorded else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
-        arrays = (where, self.materials, self.maps, self.void_condition, self.reference, precision)
+        arrays = (where, self.materials, self.maps, self.reference, precision)
         return CompositeArrays(*arrays, mixed=self.mixed)
 
 

@@ -155,7 +155,8 @@ def body(
         contacts={frozenset((0, 1)): 1e-4},
         heated=masks if several else [None],
         periodic=periodic,
-        exposed=several,
+        # Conditions towards void differ from material to material: radiation, convection, held.
+        void_conditions=[(8, 6, 3)[place % 3] for place in range(len(PALETTE))] if several else None,
         layering=layers(grid, material, periodic, rng) if layered and material is not None else NO_LAYERS,
     )
     if varying:
@@ -194,7 +195,6 @@ def body(
     return CompositeSteps(
         materials=materials,
         maps=tuple(maps),
-        void_condition=8 if several else None,
         rows=Rows(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
         steps=steps,
         dt=dt,

@@ -137,7 +137,7 @@ def cases() -> tuple[CompositeSteps, ...]:
             spheres(case.grid.shape),
             heated=[spheres(case.grid.shape) == 1] if number == 1 else [],
             periodic=periodic,
-            exposed=not number,
+            void_conditions=None if number else [8, 6, 8],
         )
         heat = np.random.default_rng(number).uniform(0.0, 0.5, (6, len(materials.types)))
         rows = type(case.rows)(case.rows.conditions, case.rows.held, heat, case.rows.beams)
@@ -148,7 +148,6 @@ def cases() -> tuple[CompositeSteps, ...]:
                     "materials": materials,
                     "rows": rows,
                     "dt": 0.05 / float(materials.rates().max()),
-                    "void_condition": 8 if not number else None,
                 }
             )
         )

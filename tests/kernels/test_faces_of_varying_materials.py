@@ -51,7 +51,6 @@ def steps_of(derived: HeatProblem, initial: NDArray[np.float64]) -> CompositeSte
     return CompositeSteps(
         materials=derived.materials,
         maps=derived.boundary.maps,
-        void_condition=None,
         rows=derived.rows(timeline.step_times(0, steps), dt, derived.reference),
         steps=steps,
         dt=dt,

@@ -30,6 +30,8 @@ def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision
     inner[:, :3] = links.diagonal(axis1=1, axis2=2).T
     halves = np.zeros((len(materials.types), 3, 4), dtype=precision)
     halves[:, :, :3] = materials.half_cells(dt)
+    if len(materials.void_conditions):
+        halves[:, :, 3] = materials.void_conditions[:, None]
     return LinkTables(np.array(c, dtype=precision), inner, links, halves)
 
 
@@ -71,7 +73,6 @@ class CompositeArrays:
         device: Device,
         materials: CellTypes,
         maps: tuple[NDArray[np.uint8], ...],
-        void_condition: int | None,
         reference: float,
         precision: str,
         open_faces: tuple[bool, ...] = (True,) * 6,
@@ -96,7 +97,7 @@ class CompositeArrays:
             reference=np.dtype(precision).type(reference),
             first_heated=materials.first_heated,
             void=-1 if materials.void is None else materials.void,
-            void_condition=-1 if void_condition is None or not materials.exposed_cells else void_condition,
+            void_conditions=materials.void_conditions if materials.exposed_cells else materials.void_conditions[:0],
             enthalpies=EnthalpyTables(
                 *(
                     xp.ascontiguousarray(xp.asarray(table))
@@ -128,7 +129,7 @@ class CompositeArrays:
         )
         materials["reference"] = body.reference
         materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
-        materials["void_type"], materials["void_condition"] = body.void, body.void_condition
+        materials["void_type"], materials["exposed"] = body.void, bool(len(body.void_conditions))
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if enthalpies.vary:
             of_type = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))

@@ -284,7 +284,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
         if (weight == Real(0)) continue;
         const HalfCell& half = cell_types.halves[3 * cell_type + (side >> 1)];
         const Drop drop =
-            drop_to_surface(cell_types, sweep, cell_types.void_condition, cell_type, half, T, Real(0), conducting, driving, weight);
+            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, Real(0), conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
@@ -352,7 +352,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
         weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
-        if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
+        if (!cell_types.exposed || cell_type == cell_types.void_type) sides = 0;
     }
 #endif
     Real sum = source_heat(cell_types, sweep, cell_type) + neighbour_sum(own, T, west, east, south, north, below, above);
@@ -378,7 +378,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
         weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
 #pragma unroll
         for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
-        if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
+        if (!cell_types.exposed || cell_type == cell_types.void_type) sides = 0;
     }
 #endif
     Real sum = source_heat(cell_types, sweep, cell_type) +

@@ -41,7 +41,7 @@ struct __align__(16) HalfCell {
     Real conductance;  // K = 2k/d, W/(m2 K); 0 for void
     Real share;        // dt K / (C d): heat into the cell for each kelvin between surface and cell
     Real gain;         // dt / (C d), K m2/W
-    Real unused;
+    Real towards_void; // the number of the condition on its surfaces towards void
 };
 
 #if MATERIALS == 2
@@ -89,7 +89,8 @@ struct CellTypes {
     Real reference;                   // the absolute temperature of a deviation of 0
     int count, first_heated;          // number of types; types >= first_heated have sources
     int beams;
-    int void_type, void_condition;    // -1 if there is none
+    int void_type;                    // -1 if there is none
+    int exposed;                      // whether surfaces towards void let heat through
     int open;                         // one bit for each face of the box: set if it lets heat through
 #if MATERIALS == 2
     EnthalpyTables enthalpies;

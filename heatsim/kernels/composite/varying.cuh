@@ -118,7 +118,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& c
                                             int x, int y, int z, int cell_type, unsigned int sides, Real T, Real here, Real sum,
                                             bool owned)
 {
-    if (cell_types.void_condition < 0 || cell_type == cell_types.void_type) sides = 0;
+    if (!cell_types.exposed || cell_type == cell_types.void_type) sides = 0;
     sum = source_heat(cell_types, sweep, cell_type) + sum;
     const bool at_face = touches_face(grid, x, y, z);
     if (sides || at_face) {

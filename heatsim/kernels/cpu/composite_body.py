@@ -27,7 +27,8 @@ class HostBody:
         contacts: whether some of these are contacts.
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first type with sources.
-        void, void_condition: the type of void, and the condition on surfaces towards it; −1 if there is none.
+        void: the type of void; −1 if there is none.
+        void_conditions: the condition on surfaces of each type towards void; empty if these let nothing through.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
         open_faces: which faces of the box let heat through.
     """
@@ -42,7 +43,7 @@ class HostBody:
     reference: Any
     first_heated: int
     void: int
-    void_condition: int
+    void_conditions: NDArray[np.int32]
     enthalpies: EnthalpyTables
     open_faces: tuple[bool, ...]
 
@@ -55,7 +56,7 @@ class LinkTables:
         c: c0…c6 of a body of one type.
         inner: (cx, cy, cz, 0) of each type's interior cells, shape (types, 4).
         links: c_ab, shape (3, types, types).
-        halves: (conductance, share, gain, 0) of each type and axis, shape (types, 3, 4).
+        halves: (conductance, share, gain, condition towards void) of each type and axis, shape (types, 3, 4).
     """
 
     c: Field

@@ -27,6 +27,7 @@ PLAN = (
         "surface_row",
         "surface_x",
         "surface_type",
+        "surface_condition",
         "surface_weight",
         "surface_rank",
         "surface_last",
@@ -57,7 +58,7 @@ PLAN = (
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
     # the conductance, share and gain of its half cells; the face of the ring at which it lies.
-    *("faces", "scale", "void_condition", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
+    *("faces", "scale", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),

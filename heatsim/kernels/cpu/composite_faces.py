@@ -49,13 +49,18 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
     """Add the heat through surfaces towards void to the sums of some rows."""
     first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
     surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
-    condition = _condition(plan, T, step, plan.void_condition)
-    held = varies and condition[FREE] == 0
     for j in range(SURFACES):
         surface[BEAM_AT + j] = gained
-    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
-    for first in range(begin, end, SURFACES):
-        count = end - first if end - first < SURFACES else SURFACES
+    first, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
+    numbers = ints_at(plan.surface_condition)
+    while first < end:
+        # Surfaces with one condition.
+        number, count = np.int64(numbers[first]), np.int64(1)
+        most = end - first if end - first < SURFACES else SURFACES
+        while count < most and numbers[first + count] == number:
+            count += 1
+        condition = _condition(plan, T, step, number)
+        held = varies and condition[FREE] == 0
         conductance = behind(reals_at(plan.surface_conductance, T), first)
         share = behind(reals_at(plan.surface_share, T), first)
         row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
@@ -66,7 +71,7 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
             for j in range(count):
                 cell_type, at = np.int64(cell_types[j]), (row[j] - first_row) * plan.stride + x[j]
                 if held:
-                    at_ambient = _held(plan, T, step, plan.void_condition, cell_type)
+                    at_ambient = _held(plan, T, step, number, cell_type)
                     surface[RISE_AT + j] = at_ambient - T[rows.here + at + plan.potentials]
                 _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
                 surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
@@ -74,6 +79,7 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
+        first += count
 
 
 @compiled

@@ -112,6 +112,7 @@ class VoidSurfaces:
         x: place of this cell along x.
         axis: direction of the surface.
         type: the type of the cell.
+        condition: the number of the condition.
         weight: area of the voxel surface / area of the smooth surface.
         rank: number of the cell among those with weights.
         last: 1 for the last surface of a cell, else 0.
@@ -122,6 +123,7 @@ class VoidSurfaces:
     x: Numbers
     axis: Bytes
     type: Bytes
+    condition: Numbers
     weight: NDArray[np.floating]
     rank: Numbers
     last: Bytes
@@ -338,7 +340,7 @@ def _divide(stencil: Numbers, finder: _StencilFinder, runs_of: _Rows, odds_of: _
 def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> VoidSurfaces:
     nx = ring[2]
     cells = body.cells.reshape(-1)
-    places = weighted_cells(body, cells.size) if body.void_condition >= 0 else np.zeros(0, np.int64)
+    places = weighted_cells(body, cells.size) if len(body.void_conditions) else np.zeros(0, np.int64)
     own = cells[places] & CELL_TYPE
     towards_void = types_around(cells, shape, periodic, places) == body.void
     weights = body.weights[: len(places)]
@@ -350,6 +352,7 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> Voi
         x=(places[rank] % nx).astype(np.int32),
         axis=(side // 2).astype(np.uint8),
         type=own[rank],
+        condition=body.void_conditions[own[rank]] if len(rank) else np.zeros(0, np.int32),
         weight=weights[rank, side],
         rank=rank.astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),

@@ -71,7 +71,7 @@ def advance_numpy(
     # Adding -0 changes no bit of any number.
     total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
-    if body.void_condition >= 0:
+    if len(body.void_conditions):
         _add_exposed(cells, beside, body, tables, row, ledger, total)
     for face in range(6):
         if not periodic[face // 2]:
@@ -181,12 +181,12 @@ def _add_exposed(
     """Add the heat through surfaces towards void."""
     places = weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
-    heat = np.zeros_like(cells.T)
+    heat, conditions = np.zeros_like(cells.T), body.void_conditions[cells.cell_type]
     for side in range(6):
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        share, difference = _from_surface(body, tables, row, body.void_condition, side // 2, cells, weight=weight)
+        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight=weight)
         heat = np.where(passes, heat + share * difference, heat)
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:

@@ -1,0 +1,213 @@
+"""Values that vary over the cells of a face, as mixtures of values that do not: levels, and the parts of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.boundary import Boundary, Condition
+from heatsim.physics.cell_types import CellTypes
+from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
+from heatsim.scenario.averages import Length
+from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.messages import show
+from heatsim.scenario.quantities import Quantity
+from heatsim.scenario.timefunction import GOLDEN
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+# Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear.
+LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
+_TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
+_CELLS = 4096  # at which they are
+_SAME = 1e-9  # fraction of the range of the values
+
+
+@dataclass(frozen=True)
+class Blend(TimeFunction):
+    """A function of time between two others: (1 − part)·low + part·high."""
+
+    low: TimeFunction
+    high: TimeFunction
+    part: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether both functions are constant."""
+        return self.low.constant and self.high.constant
+
+    def at(self, times: Array) -> Array:
+        """Values at times in s."""
+        return (1.0 - self.part) * self.low.at(times) + self.part * self.high.at(times)
+
+    def jumps(self, end: float, error: float = 0.0) -> Array | None:
+        """The jumps of both functions."""
+        low, high = self.low.jumps(end, error), self.high.jumps(end, error)
+        return None if low is None or high is None else np.union1d(low, high)
+
+    def mean(self, times: Array, dt: Length) -> Array:
+        """Means over steps."""
+        return (1.0 - self.part) * self.low.mean(times, dt) + self.part * self.high.mean(times, dt)
+
+    def samples(self, end: float) -> Array:
+        """The samples of both functions."""
+        return np.union1d(self.low.samples(end), self.high.samples(end))
+
+    def last_change(self, end: float) -> float:
+        """The later one of the two last changes."""
+        return max(self.low.last_change(end), self.high.last_change(end))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A value of a condition that varies over cells of a face.
+
+    Attributes:
+        names: the keys of the condition that have this value.
+        levels: the values of its conditions, from lowest to highest.
+        below: for each cell the number of the level below its value.
+        part: the part of the level above.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[TimeFunction, ...]
+    below: Numbers
+    part: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FaceCells:
+    """Cells at a face.
+
+    Attributes:
+        points: the centres of their faces: x, y and z in m.
+        conductance: of their half cells in W/(m² K), at the reference temperature; 0 for void.
+        varies: whether it varies with temperature.
+    """
+
+    points: tuple[Array, Array, Array]
+    conductance: Array
+    varies: bool
+
+    @classmethod
+    def of(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "FaceCells":
+        """Those at some places on a face."""
+        grid, axis = materials.grid, face // 2
+        v, u = np.divmod(places, grid.face_shape(face)[1])
+        points: list[Array] = [np.zeros(0)] * 3
+        points[axis] = np.full(len(places), grid.origin[axis] + grid.size[axis] * (face % 2))
+        for other, at in zip(face_axes(FACES[face]), (u, v), strict=True):
+            points[other] = grid.centres(other)[at]
+        cell_types = materials.types_on_face(face).reshape(-1)[places]
+        x, y, z = points
+        return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies)
+
+
+def levels_of(boundary: Boundary, number: int, cells: FaceCells) -> Iterator[Levels]:
+    """The values of a condition that vary over some cells."""
+    condition = boundary.conditions[number]
+    names: dict[int, list[str]] = {}
+    found: dict[int, tuple[SpaceFormula, Quantity]] = {}
+    for name, value, quantity in functions_in_time(condition):
+        if isinstance(value, SpaceFormula):
+            # Surroundings are the ambient if they are not set.
+            names.setdefault(id(value), []).append(name)
+            found.setdefault(id(value), (value, quantity))
+    bends = [_bends(condition, names[key], value, cells.varies) for key, (value, _) in found.items()]
+    levels = LEVELS[min(sum(bends), 3)]
+    for (key, (value, quantity)), bent in zip(found.items(), bends, strict=True):
+        at = _Key(boundary, f"{boundary.keys[number]}.{names[key][0]}", value, quantity)
+        yield at.spread(cells, tuple(names[key]), levels if bent else LEVELS[0])
+
+
+def _bends(condition: Condition, names: Sequence[str], value: SpaceFormula, varies: bool) -> bool:
+    """Whether mixtures of two values do not give the flux of a value between them."""
+    match condition, names[0]:
+        case Flux(), _:
+            return False
+        case Temperature(), _:
+            return varies
+        case Convection(), "coefficient":
+            return varies or radiates(condition) or not value.constant
+        case Convection(), "ambient":
+            return radiates(condition)
+    return True
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A value that varies over a face: its key in the scenario, the expression and its quantity."""
+
+    boundary: Boundary
+    key: str
+    value: SpaceFormula
+    quantity: Quantity
+
+    def spread(self, cells: FaceCells, names: tuple[str, ...], count: int) -> Levels:
+        """The levels of the value, and where between them that of each cell is.
+
+        Raises:
+            ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
+        """
+        times = self._times()
+        some = np.unique(np.linspace(0, len(cells.conductance) - 1, _CELLS).astype(np.intp))
+        table = np.array([self._at(cells, some, time) for time in times])
+        best = int(np.argmax(table.max(axis=1) - table.min(axis=1)))
+        values = self._at(cells, slice(None), times[best])
+        low, high = int(np.argmin(values)), int(np.argmax(values))
+        part = np.zeros(len(values))
+        if values[high] > values[low]:
+            part = (values - values[low]) / (values[high] - values[low])
+        ends = [self.value.at_point(*(float(axis[cell]) for axis in cells.points)) for cell in (low, high)]
+        lowest, highest = (end.at(times)[:, None] for end in ends)
+        known = lowest + (highest - lowest) * part[some]
+        if np.abs(known - table).max() > _SAME * (table.max() - table.min()):
+            raise self._mistake(
+                f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
+                "b(t)*f(x, y, z) is possible: write a moving source of heat as a beam, or use several patches"
+            )
+        below = np.minimum((part * (count - 1)).astype(np.int64), count - 2)
+        between = [Blend(ends[0], ends[1], at / (count - 1)) for at in range(1, count - 1)]
+        levels: tuple[TimeFunction, ...] = (ends[0], *between, ends[1])
+        within = part * (count - 1) - below
+        if names == ("coefficient",) and self.value.constant:
+            edges = np.array([float(level.at(times[:1])[0]) for level in levels])
+            within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
+        return Levels(names, levels, below, within)
+
+    def _times(self) -> Array:
+        """Times at which to look, in s: evenly spread, none of them twice."""
+        end = self.boundary.scenario.time.end
+        if self.value.constant:
+            return np.zeros(1)
+        spread = np.mod(np.arange(1, _TIMES + 1) * GOLDEN, 1.0)
+        return np.concatenate(([0.0], np.sort(spread) * end, [end]))
+
+    def _at(self, cells: FaceCells, some: NDArray[np.intp] | slice, time: float) -> Array:
+        """The values at cells at a time; all of them are physical."""
+        x, y, z = (axis[some] for axis in cells.points)
+        values = self.value.expression.evaluate(x=x, y=y, z=z, t=time)
+        faults = [self.quantity.range_fault(float(value)) for value in (values.min(), values.max())]
+        if faults != [None, None]:
+            wrong = next(number for number, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
+            place = ", ".join(f"{name} = {float(axis[wrong])!r}" for name, axis in zip("xyz", (x, y, z), strict=True))
+            raise self._mistake(
+                f"got {show(self.value.expression.text)}, which is {float(values[wrong])!r} at {place}, t = "
+                f"{float(time)!r} s; {self.quantity.range_fault(float(values[wrong]))}"
+            )
+        return values
+
+    def _mistake(self, message: str) -> ScenarioError:
+        return ScenarioError(self.boundary.scenario.path, [Mistake(self.key, message)])
+
+
+def _part_of_flux(films: Array, low: Array, high: Array, conductance: Array) -> Array:
+    """The part of the higher film coefficient with which a mixture passes the flux of a film in series with K."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flux, least, most = (film / (conductance + film) for film in (films, low, high))
+        part = (flux - least) / (most - least)
+    return np.where((most > least) & (conductance > 0.0), part, 0.0)

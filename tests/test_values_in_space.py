@@ -1,0 +1,213 @@
+"""Values of conditions that vary over faces and patches."""
+
+import csv
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import heatsim
+from heatsim.errors import ScenarioError
+from heatsim.physics.problem import HeatProblem
+from heatsim.scenario import load, parse, write_resolved
+
+TEXT = """
+[domain]
+size = [0.08, 0.05, 0.04]
+cells = [8, 5, 4]
+
+[material]
+conductivity = 5.0
+density = 1000.0
+specific_heat = 500.0
+
+[initial]
+temperature = 300.0
+
+[time]
+end = 20.0
+method = "euler"
+
+[solver]
+device = "cpu"
+precision = "float64"
+
+[output]
+figures = false
+"""
+
+
+def problem(extra: str, text: str = TEXT) -> HeatProblem:
+    return HeatProblem.from_scenario(parse(tomllib.loads(text + extra), "plate.toml"))
+
+
+def run(extra: str, folder: Path, *overrides: str, text: str = TEXT) -> heatsim.Simulation:
+    folder.mkdir(exist_ok=True)
+    path = folder / "plate.toml"
+    path.write_text(text + extra, encoding="utf-8")
+    simulation = heatsim.Simulation.from_scenario(path, overrides, output=folder / "out", overwrite=True)
+    simulation.run()
+    return simulation
+
+
+def heats(folder: Path) -> dict[str, float]:
+    with open(folder / "out" / "energy.csv", newline="", encoding="utf-8") as file:
+        row = list(csv.DictReader(file))[-1]
+    return {name.removesuffix(" (J)"): float(value) for name, value in row.items() if name.endswith(" (J)")}
+
+
+def columns(condition: str, values: list[float]) -> str:
+    """The face z_max as one patch for each column of cells along x; ``condition`` has VALUE in it."""
+    return "".join(
+        f'[[patches]]\nface = "z_max"\nrectangle = {{ min = [{0.01 * i}, 0.0], max = [{0.01 * (i + 1)}, 0.05] }}\n'
+        + condition.replace("VALUE", repr(value))
+        for i, value in enumerate(values)
+    )
+
+
+# Conditions whose parts are exact, and those that are mixtures of near values: error in K of about 20 K.
+EXACT = [
+    ('type = "flux"\nvalue = VALUE\n', "2e5*x - 6e3", 1e-9),
+    ('type = "temperature"\nvalue = VALUE\n', "300 + 500*x", 1e-9),
+    ('type = "convection"\ncoefficient = VALUE\nambient = 400.0\n', "5000*exp(-x/0.02)", 1e-9),
+    ('type = "convection"\ncoefficient = 300.0\nambient = VALUE\n', "300 + 2e4*x^2", 1e-9),
+    ('type = "radiation"\nemissivity = VALUE\nambient = 900.0\n', "0.1 + 10*x", 1e-3),
+    ('type = "convection"\ncoefficient = VALUE\nambient = 700.0\nemissivity = 0.9\n', "2000*x", 1e-2),
+]
+
+
+@pytest.mark.parametrize(("condition", "expression", "error"), EXACT)
+@pytest.mark.parametrize("method", ["euler", "implicit", "steady"])
+def test_values_are_those_of_a_patch_for_each_cell(
+    tmp_path: Path, condition: str, expression: str, error: float, method: str
+) -> None:
+    x = 0.01 * (np.arange(8) + 0.5)
+    values = eval(expression.replace("^", "**"), {"x": x, "exp": np.exp})
+    overrides = [f'time={{ method = "{method}", tolerance = 1e-10 }}' if method == "steady" else "time.tolerance=1e-4"]
+    overrides = [] if method == "euler" else [*overrides, f'time.method="{method}"']
+    held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
+    space = f"{held}[boundaries.z_max]\n{condition.replace('VALUE', repr(expression).replace(chr(39), chr(34)))}"
+    found = run(space, tmp_path / "space", *overrides)
+    known = run(held + columns(condition, values.tolist()), tmp_path / "patches", *overrides)
+    assert np.ptp(known.temperature) > 5.0
+    # The tolerance of implicit steps and of the steady state allow this much.
+    slack = {"euler": 0.0, "implicit": 1e-3, "steady": 2e-3}[method]
+    np.testing.assert_allclose(found.temperature, known.temperature, rtol=0.0, atol=error + slack)
+
+
+def test_heat_of_a_patch_is_its_own_and_the_balance_closes(tmp_path: Path) -> None:
+    """A flux over a patch that divides cells: the sum over cells at their centres, weighted by the covered area."""
+    run(
+        '[boundaries]\nz_max = { type = "convection", coefficient = "100*y", ambient = "300 + 10*t*x" }\n'
+        '[[patches]]\nname = "lamp"\nface = "z_max"\nrectangle = { min = [0.015, 0.0], max = [0.053, 0.05] }\n'
+        'type = "flux"\nvalue = "1e5*x*(1 + sin(t))"\n',
+        tmp_path,
+    )
+    found = heats(tmp_path)
+    covered = np.clip(np.minimum(np.arange(1, 9) * 0.01, 0.053) - np.maximum(np.arange(8) * 0.01, 0.015), 0.0, None)
+    flux = 1e5 * 0.01 * (np.arange(8) + 0.5)
+    assert found["lamp"] == pytest.approx(float((flux * covered).sum()) * 0.05 * (20.0 + 1.0 - np.cos(20.0)), rel=1e-5)
+    assert abs(found["residual"]) < 1e-9 * found["stored"]
+    assert found["z_max"] != found["lamp"]
+
+
+def test_probes_on_a_face_see_the_value_there(tmp_path: Path) -> None:
+    run(
+        '[boundaries]\nz_max = { type = "temperature", value = "300 + 500*x + 2*t" }\n'
+        '[[probes]]\nname = "face"\npoint = [0.035, 0.025, 0.04]\n',
+        tmp_path,
+    )
+    with open(tmp_path / "out" / "probes.csv", newline="", encoding="utf-8") as file:
+        last = list(csv.reader(file))[-1]
+    assert float(last[1]) == pytest.approx(300.0 + 500.0 * 0.035 + 40.0, abs=1e-9)
+
+
+def test_bounds_follow_the_extremes_over_the_face() -> None:
+    """The largest coefficient sets the limit of the step; jumps are those of the expression."""
+    space = problem('[boundaries.z_max]\ntype = "convection"\ncoefficient = "1e5*x"\nambient = 300.0\n')
+    patch = problem(
+        columns('type = "convection"\ncoefficient = VALUE\nambient = 300.0\n', [1e3 * (i + 0.5) for i in range(8)])
+    )
+    assert space.limit.dt == pytest.approx(patch.limit.dt, rel=1e-12)
+    assert space.limit.cell[0] == 6  # the last cell has one neighbour less
+    text = TEXT.replace('"euler"', '"stabilized"')
+    jumps = problem('[boundaries.z_max]\ntype = "flux"\nvalue = "where(t < 7, 1e4*x, 0)"\n', text)
+    from heatsim.physics.jumps import find_jumps
+
+    assert find_jumps(jumps.boundary, 0.1, 10.0).times.tolist() == pytest.approx([7.0])
+
+
+def test_each_face_evaluates_a_default_for_itself() -> None:
+    found = problem('[boundaries]\ndefault = { type = "flux", value = "1e3*(x + 10*y + 100*z)" }\n').boundary
+    fluxes = [condition.value.at(np.zeros(1))[0] for condition in found.conditions if condition.type == "flux"]
+    assert min(fluxes) == pytest.approx(1e3 * (0.005 + 0.05 + 0.0))  # z_min
+    assert max(fluxes) == pytest.approx(1e3 * (0.075 + 0.45 + 4.0))  # z_max
+    assert found.owners[:7] == (0, 1, 2, 3, 4, 5, 6)
+    assert set(found.owners[7:]) == set(range(6))
+
+
+def test_values_with_materials_that_vary(tmp_path: Path) -> None:
+    """A held face over a material whose conductivity changes: as patches, to the error of the levels."""
+    text = TEXT.replace("conductivity = 5.0", 'conductivity = "5*(1 + 0.002*(T - 300))"')
+    values = [300.0 + 500.0 * 0.01 * (i + 0.5) for i in range(8)]
+    condition = 'type = "temperature"\nvalue = VALUE\n'
+    space = run('[boundaries.z_max]\ntype = "temperature"\nvalue = "300 + 500*x"\n', tmp_path / "space", text=text)
+    patches = run(columns(condition, values), tmp_path / "patches", text=text)
+    np.testing.assert_allclose(space.temperature, patches.temperature, rtol=0.0, atol=1e-3)
+
+
+def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:
+    extra = '[boundaries.z_max]\ntype = "flux"\nvalue = "1e5*x*y + 10*t"\n'
+    scenario = parse(tomllib.loads(TEXT + extra), "plate.toml")
+    write_resolved(scenario, tmp_path)
+    assert load(tmp_path / "scenario.toml") == scenario
+    first = run(extra, tmp_path / "first")
+    again = heatsim.Simulation.from_scenario(tmp_path / "scenario.toml", output=tmp_path / "again")
+    again.run()
+    assert first.temperature.tobytes() == again.temperature.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("extra", "key", "fragments"),
+    [
+        (
+            '[boundaries.z_max]\ntype = "flux"\nvalue = "1e4*exp(-((x - 0.01*t)/0.01)^2)"',
+            "boundaries.z_max.value",
+            ["beam"],
+        ),
+        (
+            '[boundaries.z_max]\ntype = "temperature"\nvalue = "300 - 1e4*x"',
+            "boundaries.z_max.value",
+            ["at x = 0.03", "t = 0.0 s", "at least 0 K"],
+        ),
+        ('[boundaries.z_max]\ntype = "flux"\nvalue = "1/(x - 0.045)"', "boundaries.z_max.value", ["inf at x = 0.045"]),
+        (
+            '[boundaries.z_max]\ntype = "flux"\nvalue = "1 + w"',
+            "boundaries.z_max.value",
+            ["known are x, y, z, t, pi, e"],
+        ),
+        ('[boundaries.z_max]\ntype = "flux"\npower = "1 + x"', "boundaries.z_max.power", ["known are t, pi, e"]),
+        ('[[sources]]\npower = 1.0\nscale = "x"', "sources.0.scale", ["known are t, pi, e"]),
+        (
+            '[[patches]]\nface = "z_max"\nrectangle = { min = [0, 0], max = [0.01, 0.01] }\ntype = "radiation"\n'
+            'emissivity = "200*x"\nambient = 300.0',
+            "patches.0.emissivity",
+            ["which is 1.0", "at most 1"],
+        ),
+    ],
+)
+def test_mistakes_name_the_key_and_the_place(extra: str, key: str, fragments: list[str]) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        problem(extra.replace('"200*x"', '"300*x"') if "which is 1.0" in fragments else extra)
+    (found,) = caught.value.mistakes
+    assert found.key == key
+    for fragment in fragments:
+        assert fragment.replace("1.0", "1.5") in found.message
+
+
+def test_values_towards_void_are_refused() -> None:
+    text = TEXT.replace("[material]", "[materials.steel]")
+    text += '[[regions]]\nname = "hole"\nmaterial = "void"\nbox = { min = [0, 0, 0], max = [0.02, 0.02, 0.02] }\n'
+    with pytest.raises(ScenarioError, match=r'boundaries\.void\.value: got "x"; values in x, y and z are possible'):
+        problem('[boundaries]\nvoid = { type = "flux", value = "x" }\n', text)

@@ -30,6 +30,7 @@ from heatsim.solver import device_bytes
 from heatsim.solver.stabilized.scheme import MOST_STAGES, all_stages
 from heatsim.storage import folder
 
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 # A body that Euler's method would need 30,000 steps for.
 LONG = """
 title = "Block"
@@ -157,6 +158,22 @@ def test_the_choice_needs_a_gain_of_three(stabilized, implicit, taken):
     none = Jumps(np.zeros(0), np.zeros(0, dtype=bool))
     costs = {"euler": 3.0, "stabilized": stabilized, "implicit": implicit}
     assert WorkEstimate(1, (1, 1), (1, 1), none, 0.1, costs).cheapest == taken
+
+
+@pytest.mark.parametrize(
+    ("override", "measured"),
+    [
+        ("domain.cells=[64, 64, 64]", 4.4),
+        ('material.conductivity="237*(373/T)^0.5"', 5.1),
+        ("boundaries.default.emissivity=0.9", 4.9),
+    ],
+)
+def test_counted_gains_are_those_of_runs_on_a_cpu(override, measured):
+    """CPU time of "euler" / that of "stabilized" for the quenched cube, within a factor of two."""
+    found = HeatProblem.from_scenario(load(SCENARIOS / "cube.toml", ["domain.cells=[48, 48, 48]", override]))
+    costs = found.choice.work.costs
+    assert 0.5 < costs["euler"] / costs["stabilized"] / measured < 2.0
+    assert found.choice.method == "stabilized"
 
 
 def test_auto_is_the_default_unless_the_length_of_steps_is_set(tmp_path):

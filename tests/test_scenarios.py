@@ -140,6 +140,22 @@ def test_swing_of_the_day_fades_and_lags_in_the_wall(tmp_path: Path) -> None:
     assert lag[1] - lag[0] == pytest.approx(24.0 / (2.0 * math.pi), rel=0.01)
 
 
+def test_a_wall_loses_the_heat_of_a_year_that_its_comment_says(tmp_path: Path) -> None:
+    """21.2 kWh/m² through the inner surface: U times the mean difference, as if the year were steady."""
+    # Cells of half the number have the same resistances.
+    run("wall_year", tmp_path, "domain.cells=[19, 1, 1]", "output.fields=false", "output.figures=false")
+    energy = run_tables.read_energy(tmp_path / "wall_year")
+    assert energy is not None
+    kwh = energy.in_unit("J")["x_max"][-1] / 3.6e6
+    assert kwh == pytest.approx(21.2, abs=0.1)
+
+
+def test_the_weather_is_what_its_script_writes(tmp_path: Path) -> None:
+    script = runpy.run_path(str(SCENARIOS / "weather.py"))
+    script["write"](tmp_path / "weather.csv")
+    assert (tmp_path / "weather.csv").read_bytes() == (SCENARIOS / "weather.csv").read_bytes()
+
+
 def test_table_given_in_the_wall_can_be_used(tmp_path: Path) -> None:
     text = (SCENARIOS / "day_night_wall.toml").read_text(encoding="utf-8")
     table = next(line for line in text.splitlines() if line.startswith("#     ambient = "))

@@ -55,6 +55,7 @@ class Variant:
             with stochastic rounding.
         rate: the increments are added to another field than T, or to 0; needs ``faces``, ``stages`` and increments.
             Such a kernel does single steps.
+        laws: film coefficients or emissivities that depend on the temperature of the surface; needs ``faces``.
     """
 
     faces: bool = False
@@ -65,6 +66,7 @@ class Variant:
     contacts: bool = False
     stages: bool = False
     rate: bool = False
+    laws: bool = False
 
 
 _LINEAR = Variant()
@@ -189,6 +191,7 @@ class Build:
             "MEMBERS": int(self.members),
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
+            "LAWS": int(self.variant.laws),
             "STAGES": int(self.variant.stages),
             "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),

@@ -21,6 +21,7 @@
 //     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
 //     CONTACTS         1 if contacts between materials have weights
 //     MATERIALS        1 for several materials; 2 if materials vary with temperature; needs FACES and increments
+//     LAWS             1 if film coefficients or emissivities depend on the temperature of the surface; needs FACES
 //     MIXED            1 if several conditions share face cells; needs FACES
 //     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
 //     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES

@@ -15,26 +15,32 @@ They enter the balance of heat at the surface: :mod:`heatsim.physics.surface_bal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
+from heatsim.physics.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
-from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, SURROUNDINGS
-from heatsim.scenario import Constant, Scenario, TimeFunction
-from heatsim.scenario.boundaries import Convection, Face, Flux, Insulated, Periodic, Radiation, Temperature, radiates
+from heatsim.physics.surface_balance import (
+    AMBIENT,
+    EMISSION,
+    FILM,
+    FLUX,
+    FREE,
+    STEFAN_BOLTZMANN,
+    SURROUNDINGS,
+)
+from heatsim.physics.surface_laws import LawTables, SurfaceLaw
+from heatsim.scenario import Constant, Scenario
+from heatsim.scenario.boundaries import Insulated, Periodic, Temperature, depends_on_surface, is_linear
 
 Array = NDArray[np.float64]
-Condition = Face  # of patches and surfaces towards void too
 
-STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
 # A byte holds a condition's number on a face with patches; one number says that several conditions share a cell.
 MAXIMUM_PATCHES = 248
-NOTHING = Constant(0.0)
 
 
 @dataclass(frozen=True)
@@ -120,8 +126,8 @@ class Boundary:
 
     @property
     def linear(self) -> bool:
-        """Whether each face has one condition, and none of these radiates."""
-        return not any(map(radiates, self.conditions[:6])) and not any(numbers.size for numbers in self.maps)
+        """Whether each face has one condition, and the heat flux of all is linear in the surface's temperature."""
+        return all(map(is_linear, self.conditions[:6])) and not any(numbers.size for numbers in self.maps)
 
     @property
     def constant(self) -> bool:
@@ -174,6 +180,8 @@ class Boundary:
     def rows(self, times: Array, reference: float, means: StageTimes | None = None) -> Array:
         """The six numbers of every condition at times in s, shape (times, conditions, 6).
 
+        Behind them are the tables of :attr:`laws`, as more rows of six numbers.
+
         Args:
             times: in s.
             reference: the temperature in K that deviations are counted from.
@@ -208,7 +216,26 @@ class Boundary:
             rows[:, number] = row
         rows[..., AMBIENT] -= reference
         rows[..., SURROUNDINGS] -= reference
-        return rows, physical
+        return self._law_tables.append_to(rows, times, physical), physical
+
+    @property
+    def laws(self) -> tuple[SurfaceLaw, ...]:
+        """The conditions whose film coefficient or emissivity depends on the temperature of the surface."""
+        return self._law_tables.laws
+
+    @cached_property
+    def _law_tables(self) -> LawTables:
+        laws = [
+            SurfaceLaw(number, of.film, of.emissivity, ambient_of_law(of), of.surroundings)
+            for number, of in enumerate(self._functions)
+            if depends_on_surface(self.conditions[number])
+        ]
+        return LawTables(laws, self.scenario.time.end)
+
+    @cached_property
+    def row_count(self) -> int:
+        """The number of rows of six numbers: of conditions and of tables."""
+        return int(self.unchecked_rows(0.0, 0.0).shape[0])
 
     @cached_property
     def _functions(self) -> "tuple[Functions, ...]":
@@ -238,6 +265,8 @@ class Boundary:
         """The six numbers of a condition, temperatures in K, shape (times, 6), and when they are physical."""
         condition, row = self.conditions[number], np.zeros((len(times), 6))
         functions = self._functions[number]
+        if depends_on_surface(condition):
+            functions = Functions(film=Constant(1.0), ambient=ambient_of_law(functions))
         film, ambient, flux, emissivity, surroundings = (
             function.value if isinstance(function, Constant) else function.at(times) for function in functions
         )
@@ -257,51 +286,16 @@ class Boundary:
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
 
-        Radiation's own h grows with the temperature; the half cell in series with it bounds what a surface takes.
+        The h of radiation grows with the temperature, and an h that depends on the temperature may too; the half cell
+        in series with it bounds what a surface takes.
         """
         films = np.zeros(len(self.conditions))
         for number, condition in enumerate(self.conditions):
             film, _, _, emissivity, _ = time_functions(condition)
+            if depends_on_surface(condition):
+                films[number] = np.inf
+                continue
             films[number] = float(film.at(film.samples(end)).max())
             if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
                 films[number] = np.inf
         return films
-
-
-class Functions(NamedTuple):
-    """The terms of a condition as functions of time; a term that it does not have is 0.
-
-    Attributes:
-        film: conductance in W/(m² K) between the surface and ``ambient``.
-        ambient: in K.
-        flux: into the body in W/m².
-        emissivity: of the surface, which radiates to ``surroundings``.
-        surroundings: in K.
-    """
-
-    film: TimeFunction = NOTHING
-    ambient: TimeFunction = NOTHING
-    flux: TimeFunction = NOTHING
-    emissivity: TimeFunction = NOTHING
-    surroundings: TimeFunction = NOTHING
-
-
-def time_functions(condition: Condition) -> Functions:
-    """The terms of a condition; kernels, time steps, temperature ranges and the energy bound use nothing else of it."""
-    match condition:
-        case Temperature():
-            return Functions(film=Constant(1.0), ambient=condition.value)
-        case Flux():
-            # A power, whose area is not known yet, as if the area were 1 m².
-            return Functions(flux=condition.value or condition.power or NOTHING)
-        case Convection():
-            return Functions(
-                film=condition.coefficient,
-                ambient=condition.ambient,
-                emissivity=condition.emissivity,
-                surroundings=condition.surroundings,
-            )
-        case Radiation():
-            return Functions(emissivity=condition.emissivity, surroundings=condition.ambient)
-        case Insulated() | Periodic():
-            return Functions()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from heatsim.grid import FACES
-from heatsim.physics.boundary import time_functions
+from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.jumps import passing_times
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction

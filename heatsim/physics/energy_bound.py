@@ -42,11 +42,12 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.boundary import NOTHING, STEFAN_BOLTZMANN, Condition, time_functions
+from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
 from heatsim.physics.link_weights import types_around
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
-from heatsim.scenario import Temperature, TimeFunction
+from heatsim.scenario import Temperature, TimeFunction, depends_on_surface
 
 Array = NDArray[np.float64]
 
@@ -218,7 +219,7 @@ class EnergyBound:
             pairs = ((film, ambient), (emissivity, surroundings))
             around = [self._farthest(temperature) for exchange, temperature in pairs if exchange != NOTHING]
             most = conductance * max(around, default=0.0)
-            if not isinstance(condition, Temperature):
+            if not isinstance(condition, Temperature) and not depends_on_surface(condition):
                 convected = film.extremes(end)[1] * self._farthest(ambient)
                 most = min(most, convected + self._radiated(emissivity, surroundings))
             power += area * most

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_balance import AMBIENT, FREE, surface_rise
+from heatsim.physics.surface_balance import AMBIENT, FREE
+from heatsim.physics.surface_laws import rises
 
 Array = NDArray[np.float64]
 # Types of cells and their temperatures in K, of equal shapes.
@@ -125,7 +126,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
         v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
         for number, fraction in problem.boundary.shares(face, v, u):
             condition = np.moveaxis(conditions[number], -1, 0)
-            rise = surface_rise(condition, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
+            rise = rises(conditions, number, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
             passing = conductance * rise
             if materials.varies:
                 potentials = (

@@ -38,7 +38,7 @@ def sheets_of(scenario: Scenario, solid: Solid, periodic: tuple[bool, bool, bool
         for group in _touching([layer for _, layer in layers], scenario.grid):
             numbers = [layers[place][0] for place in group]
             cells = _cells_of([scenario.layers[number] for number in numbers], scenario.grid)
-            taken = _taken(sheets, axis, index - 1, 1, below.shape)
+            taken = _taken(sheets, axis, (index - 1) % scenario.grid.cells[axis], 1, below.shape)
             side = _side(cells, below & ~taken, above) or _side(cells, below, above)
             mistake = _misplaced(scenario, numbers[0], side, cells, below, above)
             if mistake is None:
@@ -179,8 +179,9 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
             for of, first, last in zip(along, (first_u, first_v), (last_u, last_v), strict=True)
         )
         areas.append(float(parts_v @ own @ parts_u) * grid.cell_volume / grid.spacing[axis])
+    plane = (index - (side > 0)) % grid.cells[axis]
     return Sheet(
-        *(axis, index, side, tuple(numbers), (u, v), conductance, resistance, capacity),
+        *(axis, plane, side, tuple(numbers), (u, v), conductance, resistance, capacity),
         covered=_cells_of(layers, grid) & own,
         areas=tuple(areas),
     )

@@ -33,8 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.boundary import Boundary, time_functions
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
+from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps, passing_times
 from heatsim.physics.pace import Pace
@@ -62,25 +63,36 @@ _LARGEST_PART = 1e-2  # of the range: for larger tolerances the estimates do not
 
 
 class _Cost(NamedTuple):
-    """The cost of one sweep over the grid: of a call, and of a cell of a plain body or of any other."""
+    """The cost of one sweep over the grid.
+
+    Attributes:
+        call: of the call.
+        plain: of a cell of a body of one constant material whose faces are linear.
+        varying: of a cell of a body in which a material varies with temperature.
+        other: of a cell of any other body.
+    """
 
     call: float
     plain: float
     other: float
+    varying: float
 
-    def of(self, cells: int, plain: bool) -> float:
-        """The cost of a sweep over a grid with this number of cells."""
-        return self.call + cells * (self.plain if plain else self.other)
+    def of(self, problem: "Choosable") -> float:
+        """The cost of a sweep over the grid of a problem."""
+        varies = any(material is not None and material.varies for _, material in problem.scenario.palette)
+        cell = self.varying if varies else self.plain if problem.linear else self.other
+        return self.call + problem.grid.cell_count * cell
 
 
-# Fixed weights, in ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 to 0.7 in
-# plain bodies and 0.9 to 2.3 in most others, a stage 1.2 to 3 and 4 to 5, an application 10 to 13 and 8 to 17. On a GPU
-# a stage costs little more than a step, but an application as much as 3 to 60 stages. The weights lie in between: what
-# counts as a gain of three was 1.8 to 5 in time on the CPU.
-_EULER = _Cost(1e3, 0.7, 1.5)
-_STAGE = _Cost(5e4, 1.5, 3.0)
-_APPLICATION = _Cost(1e5, 20.0, 20.0)
+# Fixed weights, in ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 in plain
+# bodies, 1.8 to 6 where materials vary, 0.9 to 2.3 in others; a stage 1.4, 3.6 to 9, 1.9 to 4; an application 10, 45 to
+# 60, 10 to 13. On a GPU a stage costs little more than a step, but an application as much as 3 to 60 stages: its weight
+# lies in between. What counted as a gain of three was 2 to 5 in time on the CPU.
+_EULER = _Cost(1e3, 0.6, 1.2, 2.5)
+_STAGE = _Cost(1e4, 1.5, 2.2, 4.2)
+_APPLICATION = _Cost(1e5, 20.0, 20.0, 50.0)
 _STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
+_ROW = 1e5  # between its steps: interpolation of the sums of the ledger
 
 
 class Choosable(Protocol):
@@ -197,7 +209,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     Raises:
         ScenarioError: too many jumps.
     """
-    scenario, limit, cells, plain = problem.scenario, problem.limit.dt, problem.grid.cell_count, problem.linear
+    scenario, limit = problem.scenario, problem.limit.dt
     jumps = find_jumps(problem.boundary, tolerance.kelvin, tolerance.span)
     edges = _edges(problem.boundary, jumps)
     # If only sources make differences, their size is not known beforehand; the default is right then.
@@ -213,7 +225,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     euler = euler_steps(scenario.time.end, limit, 0.9)
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
     # A row between steps is interpolated from four fields: about as much as a stage.
-    shared = steps * _STEP + rows * _STAGE.of(cells, plain)
+    shared = steps * _STEP + rows * (_ROW + _STAGE.of(problem))
     return WorkEstimate(
         euler=euler,
         stages=stages,
@@ -221,9 +233,9 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         jumps=jumps,
         tolerance=tolerance.kelvin,
         costs={
-            "euler": euler * _EULER.of(cells, plain),
-            "stabilized": _middle(stages) * _STAGE.of(cells, plain) + shared,
-            "implicit": _middle(applications) * _APPLICATION.of(cells, plain) + shared,
+            "euler": euler * _EULER.of(problem),
+            "stabilized": _middle(stages) * _STAGE.of(problem) + shared,
+            "implicit": _middle(applications) * _APPLICATION.of(problem) + shared,
         },
     )
 

@@ -12,7 +12,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.boundary import Boundary, time_functions
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.condition_terms import time_functions
 from heatsim.scenario import Formula, TimeFunction
 from heatsim.scenario.timefunction import GOLDEN
 

@@ -266,7 +266,7 @@ class HeatProblem:
         heated = stages[:1] if self.sources.heat_constant else stages
         conditions = self._condition_rows(stages, reference, longest)
         heat = self.sources.heat(heated.starts, dt, heated.lengths)
-        held = self.materials.potentials_at(conditions[:, :, AMBIENT])
+        held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
         return Rows(conditions, held, heat, beams, stages.sizes / dt)
 

@@ -24,8 +24,8 @@ class Sheet:
 
     Attributes:
         axis: the axis that the plane is normal to.
-        index: number of cells below the plane.
-        side: the side of these cells on which it lies: 1 for the cells below the plane, −1 for those above.
+        own: the index along this axis of the cells that they belong to.
+        side: the side of these cells on which the plane lies: 1 above them, −1 below.
         layers: numbers of the layers.
         lines: coordinates in cells of the lines between rectangles along both axes of the plane, in the order x, y, z.
         conductance: along the two axes in W/K, shape (2, nv, nu) of the rectangles.
@@ -36,7 +36,7 @@ class Sheet:
     """
 
     axis: int
-    index: int
+    own: int
     side: int
     layers: tuple[int, ...]
     lines: tuple[Array, Array]
@@ -51,11 +51,6 @@ class Sheet:
         """The two axes of the plane, in the order x, y, z."""
         u, v = (axis for axis in range(3) if axis != self.axis)
         return u, v
-
-    @property
-    def own(self) -> int:
-        """Index of the plane of cells that the layers belong to."""
-        return self.index - (self.side > 0)
 
     def cell_means(self, values: Array) -> Array:
         """The means over the cells of the plane of values of the rectangles."""

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import Boundary, Condition
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.condition_terms import Condition
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.averages import Length
 from heatsim.scenario.fields import functions_in_time

@@ -89,7 +89,7 @@ class Stability:
         Raises:
             ScenarioError: one is; says when.
         """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0).max(axis=0)
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)].max(axis=0)
         if not (films > self._films * _TOLERANCE).any():
             return
         limit = self.limit_for(np.maximum(films, self._films)).dt
@@ -109,7 +109,7 @@ class Stability:
         Raises:
             ScenarioError: one does; says which and when.
         """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)
+        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)]
         beyond = films > self._films * _TOLERANCE
         if beyond.any():
             step, number = np.argwhere(beyond)[0].tolist()

@@ -12,10 +12,11 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
-from heatsim.physics.surface_balance import EMISSION, FILM, FLUX
+from heatsim.physics.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
 from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.physics.surface_laws import law_of
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Insulated, Periodic, radiates
+from heatsim.scenario import Insulated, Periodic, is_linear
 
 Array = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ def at_stage(
     Args:
         surfaces: those of :func:`find_surfaces`.
         grid: the cells.
-        conditions: the six numbers of every condition, shape (conditions, 6).
+        conditions: the six numbers of every condition and the tables behind them, shape (rows, 6).
         beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
@@ -77,6 +78,7 @@ def at_stage(
         replace(
             surface,
             condition=rows[surface.number],
+            law=law_of(conditions, surface.number) if surface.law is not None else None,
             beam=fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0,
         )
         for surface in surfaces
@@ -171,7 +173,7 @@ class _Finder:
         materials, row = self._body.materials, self._rows[number]
         half, radiating = 1.0 / materials.half[axis], bool(row[EMISSION] > 0.0)
         if self._changing:
-            radiating = radiates(self._body.boundary.conditions[number])
+            radiating = not is_linear(self._body.boundary.conditions[number])
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
@@ -179,6 +181,7 @@ class _Finder:
             *(at.face, at.cells, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
+            law=law_of(self._rows, number) if row[FREE] == LAW else None,
         )
 
 

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 # The numbers of a condition, in the order of struct Condition.
 FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
+STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
+LAW = 2.0  # `free` of a condition whose heat flux is a table: physics/surface_laws.py
 NEWTON_STEPS = 16  # at the most
 # A change that is smaller, relative to the rise, leaves an error whose square is below rounding.
 TOLERANCES = {"float32": 1e-4, "float64": 1e-8}

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.physics.surface_balance import surface_rise
+from heatsim.physics.surface_laws import rise_and_slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class SteadySurface:
         condition: its six numbers, on the host.
         beam: flux of beams in W/m²; shape (n,), or a number.
         reference: the temperature in K that deviations are counted from.
+        law: ambient temperature, nodes and heat fluxes of a condition that depends on the temperature of the surface;
+            None for others.
     """
 
     xp: Any
@@ -58,6 +61,7 @@ class SteadySurface:
     condition: tuple[float, ...]
     beam: Any
     reference: float
+    law: tuple[Any, Any, Any] | None = None
 
     def of(self, values: Any) -> Any:
         """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
@@ -105,6 +109,11 @@ class SteadySurface:
         """
         xp, (film, _, _, emission, _, free) = self.xp, self.condition
         half = self.half * conducting
+        if self.law is not None:
+            ambient, *table = self.law
+            nodes, fluxes = map(xp.asarray, table)
+            rise, film = rise_and_slope(ambient, nodes, fluxes, half * self.weight, T, self.beam, xp)
+            return self.area * half * rise, self.area * half * film / (half * self.weight + film)
         rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam, xp)
         if self.radiates:
             film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3

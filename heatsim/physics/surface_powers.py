@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics.boundary import Boundary, Condition
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.condition_terms import Condition
 from heatsim.physics.link_weights import types_around
 from heatsim.scenario import Flux, TimeFunction
 from heatsim.scenario.averages import Length

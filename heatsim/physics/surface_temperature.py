@@ -11,7 +11,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
-from heatsim.physics.surface_balance import surface_rise
+from heatsim.physics.surface_laws import rises
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -84,10 +84,10 @@ class SurfaceTemperatures:
             conductance = conductance * self._materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, self._cell_types, deviation
             )
-        conditions, owners = acting.conditions[self._numbers].T, self._owners
+        owners = self._owners
         beams = self._fluxes(acting.beams)[owners]
-        rises = surface_rise(conditions, conductance[owners], 0.0, temperatures[owners], beams)
-        rise = np.bincount(owners, self._parts * rises, len(temperatures))
+        of_parts = rises(acting.conditions, self._numbers, conductance[owners], 0.0, temperatures[owners], beams)
+        rise = np.bincount(owners, self._parts * of_parts, len(temperatures))
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _fluxes(self, beams: Sequence[BeamRows]) -> Array:

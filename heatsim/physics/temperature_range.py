@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.boundary import NOTHING, Boundary, time_functions
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.condition_terms import NOTHING, time_functions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT

@@ -58,11 +58,24 @@ def _measure(plan: Plan) -> float:
     last, batch = problem.timeline.last_step, Batch()
     first = sorted({last * place // _PLACES for place in range(_PLACES)})
     _median(_steps(stepper, batch, first[0]), _SECONDS / _PLACES)
-    return float(np.mean([_median(_steps(stepper, batch, step), _SECONDS / _PLACES) for step in first]))
+    # The mean over a place: a few of its batches evaluate conditions and sources for many steps.
+    return float(np.mean([_mean(_steps(stepper, batch, step), _SECONDS / _PLACES) for step in first]))
+
+
+def _mean(work: Iterator[float], most: float) -> float:
+    """The mean of the seconds that a unit of work takes; it is done for ``most`` seconds."""
+    counts, seconds = _timed(work, most)
+    return float(seconds.sum() / counts.sum())
 
 
 def _median(work: Iterator[float], most: float) -> float:
-    """The median of the seconds that a unit of work takes; it is done for ``most`` seconds."""
+    """The median of the same."""
+    counts, seconds = _timed(work, most)
+    return weighted_median(seconds / counts, counts)
+
+
+def _timed(work: Iterator[float], most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How much work was done in each of some batches, and in which time in s; it is done for ``most`` seconds."""
     counts, seconds = [], []
     started = time.perf_counter()
     for count in work:
@@ -71,7 +84,7 @@ def _median(work: Iterator[float], most: float) -> float:
         started = time.perf_counter()
         if sum(seconds) > most and len(seconds) > _FEWEST:
             break
-    return weighted_median(np.array(seconds) / np.array(counts), np.array(counts))
+    return np.array(counts), np.array(seconds)
 
 
 def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

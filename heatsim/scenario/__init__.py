@@ -10,6 +10,8 @@ from heatsim.scenario.boundaries import (
     Radiation,
     Surface,
     Temperature,
+    depends_on_surface,
+    is_linear,
     radiates,
 )
 from heatsim.scenario.contacts import Contact
@@ -30,6 +32,7 @@ from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.surfacefunction import SurfaceFormula
 from heatsim.scenario.time import ADAPTIVE, Time
 from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
@@ -75,13 +78,16 @@ __all__ = [
     "Sphere",
     "Stl",
     "Surface",
+    "SurfaceFormula",
     "Table",
     "Temperature",
     "Time",
     "TimeFunction",
+    "depends_on_surface",
     "face_axes",
     "input_checksums",
     "input_names",
+    "is_linear",
     "load",
     "load_labels",
     "parse",

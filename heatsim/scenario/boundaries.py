@@ -8,14 +8,15 @@ from pydantic import BaseModel, Field, ModelWrapValidatorHandler, ValidationInfo
 from heatsim.grid import FACES
 from heatsim.scenario.fields import (
     STRICT,
-    CoefficientInTime,
-    EmissivityInTime,
+    CoefficientAtSurface,
+    EmissivityAtSurface,
     FluxInTime,
     PowerInTime,
     TemperatureInTime,
 )
-from heatsim.scenario.messages import fault, missing_key, validate_beside
-from heatsim.scenario.timefunction import Constant
+from heatsim.scenario.messages import fault, missing_key, refuse, validate_beside
+from heatsim.scenario.surfacefunction import SurfaceFormula
+from heatsim.scenario.timefunction import Constant, SpaceFormula
 
 # The default of a key whose value comes from another key.
 UNNAMED: Any = None
@@ -71,9 +72,9 @@ class Convection(BaseModel):
     type: Literal["convection"] = Field(
         default="convection", description="Exchange with a fluid: coefficient · (ambient − surface)"
     )
-    coefficient: CoefficientInTime = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
+    coefficient: CoefficientAtSurface = Field(examples=["coefficient = 500.0"], description="Heat transfer coefficient")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the fluid")
-    emissivity: EmissivityInTime = Field(
+    emissivity: EmissivityAtSurface = Field(
         default=Constant(0.0), description="If not 0, the surface also radiates to `surroundings`"
     )
     surroundings: TemperatureInTime = Field(
@@ -87,6 +88,11 @@ class Convection(BaseModel):
     def _use_ambient(cls, value: object, info: ValidationInfo) -> object:
         return info.data.get("ambient", Constant(0.0)) if value is None else value
 
+    @model_validator(mode="after")
+    def _check_values(self) -> "Convection":
+        refuse_space_beside_surface(self)
+        return self
+
 
 class Radiation(BaseModel):
     """A face with the heat flux emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
@@ -96,8 +102,13 @@ class Radiation(BaseModel):
     type: Literal["radiation"] = Field(
         default="radiation", description="Radiation: emissivity · σ · (ambient⁴ − surface⁴)"
     )
-    emissivity: EmissivityInTime = Field(examples=["emissivity = 0.8"], description="Emissivity")
+    emissivity: EmissivityAtSurface = Field(examples=["emissivity = 0.8"], description="Emissivity")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
+
+    @model_validator(mode="after")
+    def _check_values(self) -> "Radiation":
+        refuse_space_beside_surface(self)
+        return self
 
 
 class Insulated(BaseModel):
@@ -132,6 +143,30 @@ def radiates(condition: Face) -> bool:
     return isinstance(condition, Radiation) or (
         isinstance(condition, Convection) and condition.emissivity != Constant(0.0)
     )
+
+
+def depends_on_surface(condition: Face) -> bool:
+    """Whether a film coefficient or an emissivity is an expression in the temperature of the surface."""
+    return any(isinstance(value, SurfaceFormula) for value in vars(condition).values())
+
+
+def is_linear(condition: Face) -> bool:
+    """Whether the heat flux is a linear function of the temperature of the surface."""
+    return not radiates(condition) and not depends_on_surface(condition)
+
+
+def refuse_space_beside_surface(condition: Face) -> None:
+    """Refuse values in x, y, z beside expressions in the temperature of the surface.
+
+    Raises:
+        ValidationError: the mistake, at the key of a value in x, y, z.
+    """
+    if depends_on_surface(condition):
+        message = "an expression in x, y, z cannot stand beside one in T, the temperature of the surface"
+        values = vars(condition).items()
+        faults = [fault(message, (name,)) for name, value in values if isinstance(value, SpaceFormula)]
+        if faults:
+            refuse(faults)
 
 
 class Boundaries(BaseModel):

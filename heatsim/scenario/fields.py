@@ -36,6 +36,7 @@ from heatsim.scenario.quantities import (
     TOLERANCE,
     Quantity,
 )
+from heatsim.scenario.surfacefunction import AtSurface, read_surface_value
 from heatsim.scenario.timefunction import Formula, TimeFunction, read_time_function
 
 MAX_CELLS = 2**40
@@ -160,6 +161,13 @@ def _in_time(quantity: Quantity, in_space: bool = False) -> PlainValidator:
     return PlainValidator(read)
 
 
+def _at_surface(quantity: Quantity) -> PlainValidator:
+    def read(value: object, info: ValidationInfo) -> TimeFunction:
+        return read_surface_value(value, quantity, folder_of(info))
+
+    return PlainValidator(read)
+
+
 def _read_initial(value: object, info: ValidationInfo) -> float | Expression | ArrayFile | ImageFile:
     return read_initial(value, folder_of(info))
 
@@ -249,8 +257,8 @@ Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stocha
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]
-CoefficientInTime = Annotated[TimeFunction, _in_time(COEFFICIENT, in_space=True), COEFFICIENT]
-EmissivityInTime = Annotated[TimeFunction, _in_time(EMISSIVITY, in_space=True), EMISSIVITY]
+CoefficientAtSurface = Annotated[TimeFunction, _at_surface(COEFFICIENT), COEFFICIENT, AtSurface()]
+EmissivityAtSurface = Annotated[TimeFunction, _at_surface(EMISSIVITY), EMISSIVITY, AtSurface()]
 FactorInTime = Annotated[TimeFunction, _in_time(FACTOR), FACTOR]
 InitialTemperature = Annotated[
     float | Expression | ArrayFile | ImageFile,

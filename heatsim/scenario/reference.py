@@ -30,6 +30,7 @@ from heatsim.scenario.quantities import COEFFICIENT, EMISSIVITY, FLUX, LARGEST, 
 from heatsim.scenario.regions import Box, Cylinder, Region, Sphere, Stl
 from heatsim.scenario.solver import Solver
 from heatsim.scenario.sources import Beam, Source
+from heatsim.scenario.surfacefunction import AtSurface
 from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import Time
 from heatsim.scenario.timefunction import Constant, TimeFunction
@@ -140,6 +141,8 @@ def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
         return ", ".join(f"`{name}`" for name in choices)
     assert quantity is not None, "a field has a form, a model, choices or a quantity"
     changes = {True: "; may change in time and space", False: "; may change in time"}[quantity in IN_SPACE]
+    at_surface = any(isinstance(part, AtSurface) for part in of_field)
+    changes += ", or with the surface's temperature" if at_surface else ""
     return _range(quantity) + (changes if TimeFunction in of_field else "")
 
 

@@ -18,6 +18,7 @@ from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import Patch
+from heatsim.scenario.surfacefunction import SurfaceFormula
 from heatsim.scenario.surfaces import RegionSurface
 from heatsim.scenario.time import KEYS_OF_EULER
 from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
@@ -210,7 +211,9 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
     match function:
         case Constant(value=value):
             return value
-        case Formula(expression=expression) | SpaceFormula(expression=expression):
+        case (
+            Formula(expression=expression) | SpaceFormula(expression=expression) | SurfaceFormula(expression=expression)
+        ):
             return expression.text
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
             return {"file": copies[file.path], **dict(keys), "repeat": repeat}

@@ -137,6 +137,7 @@ class GeneralArguments:
             heated=materials.first_heated < len(materials.types),
             mixed=bool(len(problem.boundary.mixed.places)),
             contacts=materials.weighted_surfaces.contacts,
+            laws=bool(problem.boundary.laws),
         )
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
@@ -154,7 +155,8 @@ class GeneralArguments:
         materials, boundary, sources = problem.materials, problem.boundary, problem.sources
         row = structs.general_sweep_dtype(self._problem.precision).itemsize + sources.beam_bytes(itemsize)
         per_condition = 6 + len(materials.types) * materials.varies
-        row += per_condition * itemsize * len(boundary.conditions) * (not boundary.constant)
+        tables = 6 * (boundary.row_count - len(boundary.conditions))
+        row += (per_condition * len(boundary.conditions) + tables) * itemsize * (not boundary.constant)
         row += itemsize * len(materials.types) * (not sources.heat_constant)
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
@@ -181,7 +183,7 @@ class GeneralArguments:
     def coefficients(self, dt: float) -> NDArray[Any]:
         """Struct Coefficients for steps of ``dt`` seconds. The arrays that it points to live as long as this object."""
         if dt not in self._coefficients:
-            counts = len(self._problem.sources.beams), len(self._problem.boundary.conditions)
+            counts = len(self._problem.sources.beams), self._problem.boundary.row_count
             self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), *counts)
         return self._coefficients[dt][0]
 

@@ -14,7 +14,7 @@ from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import Flows, SteadyBalance
-from heatsim.scenario import radiates
+from heatsim.scenario import is_linear
 from heatsim.solver.field import Field
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
@@ -85,7 +85,7 @@ def device_bytes(problem: HeatProblem) -> int:
     finest = 5 * item + double + 4 * single
     if problem.materials.varies:
         finest += _VARYING * double
-    elif any(map(radiates, problem.boundary.conditions)):
+    elif not all(map(is_linear, problem.boundary.conditions)):
         finest += _RADIATING * double
     return finest * grid.cell_count + (4 * item + 3 * single) * cells_below(grid.shape, links)
 

@@ -81,6 +81,18 @@ def radiating_slab(x: Array, y: Array, z: Array, t: float) -> Array:
     return 1000.0 + (surface - 1000.0) * x / 0.1
 
 
+def naturally_cooled_slab(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The same with natural convection, and an emissivity that grows with the temperature."""
+
+    def surplus(T: float) -> float:
+        radiated = (0.2 + 0.0005 * T) * STEFAN_BOLTZMANN * (T**4 - 500.0**4)
+        convected: float = 1.5 * (T - 300.0) ** (4.0 / 3.0)
+        return convected + radiated - 100.0 * (1000.0 - T)
+
+    surface = root(surplus, 300.0, 1000.0)
+    return 1000.0 + (surface - 1000.0) * x / 0.1
+
+
 def heater_patch(x: Array, y: Array, z: Array, t: float) -> Array:
     """A flux of 4e4 W/m² on 0.04 m of a plate of 0.1 × 0.05 m, by separation of variables; differences from 300 K."""
     width, height, heated, slope = 0.1, 0.05, 0.04, 4e4 / 20.0

@@ -167,6 +167,15 @@ CASES = (
     ),
     Case("order_radiation", "exact wave", _above_300(answers.wave(2.3, 0.4)), 100.0, 5e-4, order=True, end=_CHANGES),
     Case(
+        "natural_convection",
+        "surface balance",
+        everywhere(bodies.naturally_cooled_slab),
+        700.0,
+        2e-4,
+        end=EndState(everywhere(bodies.naturally_cooled_slab), 0.14),
+    ),
+    Case("order_surface", "exact wave", _above_300(answers.wave(2.3, 0.4)), 100.0, 5e-4, order=True, end=_CHANGES),
+    Case(
         "heater_patch",
         "Fourier series",
         _above_300(bodies.heater_patch),

@@ -22,6 +22,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
+from heatsim.physics.surface_balance import FREE, LAW
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),
@@ -212,7 +213,8 @@ def builds(
     mixed, contacts = bool(len(steps.mixed.places)), materials.weighted_surfaces.contacts
     several = not materials.uniform or materials.varies
     stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
-    variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate)
+    laws = bool((steps.rows.conditions[:, :, FREE] == LAW).any())
+    variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate, laws)
     return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

@@ -32,6 +32,7 @@ from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place_of
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_laws import append_tables, make_nodes
 from heatsim.scenario import Material
 
 ORACLE = CPU[0]
@@ -133,6 +134,16 @@ def layers(
     )
 
 
+def with_laws(conditions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The conditions with tables of the temperature of the surface in place of two of them."""
+    nodes = make_nodes(300.0)
+    natural = -3.0 * np.sign(nodes) * np.abs(nodes) ** 1.25
+    # With corners, and one straight part that is level.
+    clipped = np.clip(-500.0 * nodes, -2e4, 1e3) - 5.0 * np.maximum(nodes - 200.0, 0.0)
+    fluxes = [np.linspace(1.0, 2.0, len(conditions))[:, None] * flux for flux in (natural, clipped)]
+    return append_tables(conditions, (0, 8), nodes, fluxes)
+
+
 def body(
     cells: tuple[int, int, int],
     periodic: tuple[bool, bool, bool],
@@ -142,6 +153,7 @@ def body(
     varying: bool = False,
     mixed: bool = False,
     layered: bool = False,
+    laws: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is."""
     rng = np.random.default_rng(seed)
@@ -183,6 +195,8 @@ def body(
     )
     conditions = np.repeat(different[None], steps, axis=0)
     conditions[:, :, 1] += np.arange(steps)[:, None]
+    if laws:
+        conditions = with_laws(conditions)
     heat = rng.uniform(0.0, 0.5, (steps, len(materials.types)))
     beams = []
     if not periodic[2]:
@@ -237,6 +251,16 @@ def layered_cases() -> tuple[CompositeSteps, ...]:
     return (
         body((36, 9, 11), (False, True, False), 80, layered=True),
         body((4, 4, 4), (False, False, False), 81, layered=True),
+    )
+
+
+@cache
+def law_cases() -> tuple[CompositeSteps, ...]:
+    closed = (False, False, False)
+    return (
+        body((36, 9, 11), closed, 90, laws=True),
+        body((36, 8, 9), closed, 91, several=False, laws=True, mixed=True),
+        body((33, 6, 10), closed, 92, varying=True, laws=True),
     )
 
 
@@ -343,10 +367,14 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
             result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
 
 
+@pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases"])
 @pytest.mark.parametrize(("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in MIXING])
-def test_layers_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor) -> None:
-    """Neighbours of one type may have links of their own; bits of CUDA kernels, and the oracle to rounding."""
-    for case in layered_cases():
+def test_layers_and_laws_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor, cases_of_kind: str) -> None:
+    """Bits of CUDA kernels and of CPU kernels, and the oracle to rounding, as above.
+
+    Neighbours of one type may have links of their own; a heat flux may be a table in the surface's temperature.
+    """
+    for case in globals()[cases_of_kind]():
         exact = on_cpu(ORACLE, case, "float64", "increments")
         result = execute(spec, case, "float32", "increments")
         size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(

@@ -334,3 +334,23 @@ def test_four_planes_of_copper_need_four_cells() -> None:
         problem(text(CUBE, (6, 6, 4), planes + HELD, head="time = { end = 1.0 }\n"))
     layering = problem(text(CUBE, (6, 6, 8), planes + HELD, head="time = { end = 1.0 }\n")).materials.layering
     assert sorted(set(layering.node[:, 2].tolist())) == [-1.0 + 1.0 / 32.0, 0.0, 1.0 - 1.0 / 32.0, 1.0]
+
+
+@pytest.mark.parametrize("axis", ["x", "z"])
+def test_layers_wrap_with_a_periodic_axis(tmp_path: Path, axis: str) -> None:
+    """A periodic body that is moved by two cells, its layer with it, has the same temperatures, moved."""
+    size, cells, moved = (0.006, 0.006, 0.006), (6, 4, 6), 0.002
+    fields = []
+    for shift in (0.0, moved):
+        low, high = ((0.001 + shift, 0.002), (0.004 + shift, 0.005)) if axis == "x" else ((0.001, 0.0), (0.004, 0.006))
+        at = 0.003 if axis == "x" else 0.004 + shift
+        start = f"300 + 50*({axis} > {0.001 + shift})*({axis} < {0.003 + shift})"
+        faces = "".join(f'{axis}_{end} = {{ type = "periodic" }}\n' for end in ("min", "max"))
+        body = layer("z", at, low, high) + f'[initial]\ntemperature = "{start}"\n[boundaries]\n{faces}'
+        head = 'time = { end = 0.2, method = "euler", dt = 0.001 }\n'
+        simulation, energy, _ = run(tmp_path, text(size, cells, body, head=head))
+        assert abs(heat_from(energy, "residual")) < 1e-12
+        fields.append(simulation.temperature.copy())
+    along = {"x": 2, "z": 0}[axis]
+    np.testing.assert_allclose(np.roll(fields[0], 2, axis=along), fields[1], rtol=1e-10)
+    assert np.ptp(fields[0]) > 10.0

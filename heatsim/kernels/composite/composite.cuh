@@ -32,6 +32,40 @@ __device__ __forceinline__ double root(double a) { return sqrt(a); }
 __device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
 __device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
 
+#if LAWS
+// The segment between low and high of a law's table that contains a distance from the ambient temperature.
+__device__ __forceinline__ int law_segment(const Real* nodes, Real distance, int low, int high)
+{
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (nodes[middle] <= distance) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+// T_s - T for a condition whose heat flux is a table in T_s (physics/surface_laws.py): solved on one segment after the other,
+// until the solution lies in its own. The heat flux falls with T_s, so a solution beyond an end tells on which side to go on.
+__device__ __forceinline__ Real law_rise(const Condition& at, Real conductance, Real T, Real beam)
+{
+    const Real* const numbers = reinterpret_cast<const Real*>(&at);
+    const Real* const nodes = numbers + (int)at.emission;
+    const Real* const fluxes = numbers + (int)at.flux;
+    const Real distance = T - at.ambient;
+    int low = 0, high = (int)at.film - 2, segment = law_segment(nodes, distance, low, high);
+#pragma unroll 1
+    for (;;) {
+        const Real start = nodes[segment], end = nodes[segment + 1], first = fluxes[segment];
+        const Real slope = (fluxes[segment + 1] - first) / (end - start);
+        const Real rise = (multiply_add(slope, distance - start, first) + beam) / (conductance - slope), there = distance + rise;
+        if (there > end && segment < high) low = segment + 1;
+        else if (there < start && segment > low) high = segment - 1;
+        else return rise;
+        segment = law_segment(nodes, there, low, high);
+    }
+}
+#endif
+
 // Solves film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4) = K (T_s - T) for T_s - T (absolute temperatures in the
 // fourth powers).
 // 1. No radiation: linear, one division.
@@ -42,6 +76,9 @@ __device__ __forceinline__ bool settled(double change, double value) { return fa
 //    radiation alone balances flux and surroundings. Above it Newton's method on T^4 would come back by a quarter per step only.
 __device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
 {
+#if LAWS
+    if (at.free > Real(1)) return law_rise(at, conductance, T, beam);
+#endif
     const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
     const Real linear = multiply_add(at.film, to_ambient, flux);
     const Real losses = multiply_add(at.free, conductance, at.film);

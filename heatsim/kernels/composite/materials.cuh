@@ -9,7 +9,7 @@ struct Condition {
     Real flux;          // W/m2 into the body
     Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
     Real surroundings;  // K
-    Real free;          // 0 where the temperature is held, else 1
+    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers law_rise() reads
 };
 
 // The rectangle of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.

@@ -15,10 +15,18 @@ NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from heatsim.kernels.cpu import composite_cells, composite_faces, march, plan, rows, surface_rises
-from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense, sum_varying
+from heatsim.kernels.cpu import composite_cells, composite_faces, linked_functions, march, plan, rows, surface_rises
+from heatsim.kernels.cpu.composite_cells import (
+    PLAN,
+    around,
+    look_up,
+    row_number,
+    sum_constant,
+    sum_dense,
+    sum_varying,
+    sum_varying_run,
+)
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
@@ -41,12 +49,17 @@ from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 from heatsim.physics import mixed_cells, surface_balance
 
+# Cells beside another material that varies with temperature are done as vectors from this number on.
+_SHORTEST_RUN = 4
 _OTHER_SOURCES = source_key(
-    (rows, march, plan, surface_rises, composite_cells, composite_faces, mixed_cells, surface_balance)
+    (
+        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces),
+        *(mixed_cells, surface_balance),
+    )
 )
 
 
-@njit(inline="always")
+@compiled
 def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     _sum_runs(plan, step, rows, T)
@@ -68,7 +81,7 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     )
     heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
     neighbours = around(plan, rows)
-    row = 0
+    row = np.int64(0)
     while row < rows.size:
         dense = ints_at(plan.dense_of)[first_row + row]
         if dense >= 0:
@@ -118,7 +131,7 @@ def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int
             add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
 
 
-@njit(inline="always")
+@compiled
 def _moved(neighbours: Any, by: int) -> Any:
     """The neighbours of a cell further on."""
     below, south, here, north, above = neighbours
@@ -130,17 +143,28 @@ def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     """The same for cells with other stencils."""
     stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
     heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
+    xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
     for row in range(rows.size):
-        for odd in range(first[first_row + row], first[first_row + row + 1]):
-            stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
+        odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
+        while odd < end:
+            stencil, at, count = np.int64(stencils[odd]), row * stride + xs[odd], np.int64(1)
+            own = bytes_at(plan.own)[stencil]
             below, south, here, north, above = _moved(neighbours, at)
             if plan.potentials == 0:
                 c = behind(reals_at(plan.c, T), 7 * stencil)
-                total = sum_constant(c, T, here, south, north, below, above)
+                T[plan.sums + at] = sum_constant(c, T, here, south, north, below, above)
             else:
-                total = sum_varying(plan, T, stencil, here, (here - 1, here + 1, south, north, below, above))
-            own = bytes_at(plan.own)[stencil]
-            T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
+                beside = (here - 1, here + 1, south, north, below, above)
+                while odd + count < end and stencils[odd + count] == stencil and xs[odd + count] == xs[odd] + count:
+                    count += 1
+                if count >= _SHORTEST_RUN:
+                    sum_varying_run(plan, T, stencil, here, beside, plan.sums + at, count)
+                else:
+                    count = np.int64(1)
+                    T[plan.sums + at] = sum_varying(plan, T, stencil, here, beside)
+            if own >= plan.first_heated:
+                add_constant(heat[own], T, plan.sums + at, count)
+            odd += count
 
 
 @compiled

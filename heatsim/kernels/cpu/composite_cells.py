@@ -58,7 +58,7 @@ PLAN = (
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
     # the conductance, share and gain of its half cells; the face of the ring at which it lies.
-    *("faces", "scale", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
+    *("faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
@@ -71,7 +71,7 @@ CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 
 
 @compiled
-def row_number(plan: Any, rows: RowBlock) -> int:
+def row_number(plan: Any, rows: RowBlock) -> Any:
     """The number of the first of some rows among all rows of the grid."""
     z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
     return z * int(plan.ny) + y
@@ -187,6 +187,82 @@ def sum_varying(plan: Any, T: Any, stencil: int, here: int, around: Any) -> Any:
         else:
             total += c[1 + side] * (T[there + shift] - centre)
     return total
+
+
+@compiled
+def sum_varying_run(plan: Any, T: Any, stencil: int, here: int, around: Any, sums: int, n: int) -> None:
+    """The same for n cells in a row with one stencil; their sums begin at ``sums``."""
+    shift, between, own = plan.potentials, bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
+    c = behind(reals_at(plan.c, T), 7 * stencil)
+    _clear(T, here + shift, sums, n)
+    for side in range(6):
+        there = around[side]
+        if between >> side & 1:
+            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+            contact = reals_at(plan.resistances, T)[own * plan.types + other]
+            contact *= reals_at(plan.weights, T)[6 * stencil + side]
+            half, _, gain = half_cell(plan, T, own, side // 2)
+            further, _, _ = half_cell(plan, T, other, side // 2)
+            if half != 0 and further != 0:
+                _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, (sums, n))
+        else:
+            _add_within(c[1 + side], T, here + shift, there + shift, (sums, n))
+
+
+@compiled
+def _clear(T: Any, here: int, sums: int, n: int) -> None:
+    """Set sums to −0, or NaN where the potential is not finite."""
+    whole_vectors()
+    i, out = np.uint64(here), np.uint64(sums)
+    for x in range(np.uint64(n)):
+        T[out + x] = -(T[i + x] - T[i + x])
+
+
+@compiled
+def _add_within(c: Any, T: Any, here: int, there: int, some: Any) -> None:
+    """Add what neighbours of the same material give; ``some`` is the first sum and how many there are."""
+    whole_vectors()
+    i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
+    for x in range(np.uint64(some[1])):
+        T[out + x] += c * (T[j + x] - T[i + x])
+
+
+@compiled
+def _add_between(plan: Any, T: Any, cells: Any, neighbours: Any, contact: Any, some: Any) -> None:
+    """Add what neighbours of another material give; see :func:`_pass_between`.
+
+    Args:
+        plan: the plan.
+        T: the ring.
+        cells: their type, conductance and gain of their halves, and the place of the first.
+        neighbours: their type, conductance, and the place of the first.
+        contact: resistance of the contact.
+        some: the first sum, and how many there are.
+    """
+    whole_vectors()
+    (own, half, gain, here), (other, further, there), (sums, n) = cells, neighbours, some
+    table, one = reals_at(plan.states, T), type(half)(1.0)
+    places, bases = reals_at(plan.places, T), longs_at(plan.bases)
+    mine, its, base, its_base = behind(places, PLACE * own), behind(places, PLACE * other), bases[own], bases[other]
+    per_kelvin, first_step, last_step = mine[0], mine[1], mine[2]
+    its_per_kelvin, its_first_step, its_last_step = its[0], its[1], its[2]
+    i, j, out = np.uint64(here), np.uint64(there), np.uint64(sums)
+    for x in range(np.uint64(n)):
+        steps, its_steps = get(T, i + x) * per_kelvin, get(T, j + x) * its_per_kelvin
+        step, its_step = np.floor(steps), np.floor(its_steps)
+        step = step if step > first_step else first_step
+        step = step if step < last_step else last_step
+        its_step = its_step if its_step > its_first_step else its_first_step
+        its_step = its_step if its_step < its_last_step else its_last_step
+        entry, its_entry = np.uint64(4 * (base + np.int64(step))), np.uint64(4 * (its_base + np.int64(its_step)))
+        into, its_into = steps - step, its_steps - its_step
+        degrees = constant(table, entry) + constant(table, entry + np.uint64(1)) * into
+        conducting = constant(table, entry + np.uint64(2)) + constant(table, entry + np.uint64(3)) * into
+        degrees_there = constant(table, its_entry) + constant(table, its_entry + np.uint64(1)) * its_into
+        conducting_there = constant(table, its_entry + np.uint64(2))
+        conducting_there += constant(table, its_entry + np.uint64(3)) * its_into
+        resistance = one / (half * conducting) + one / (further * conducting_there) + contact
+        put(T, out + x, get(T, out + x) + gain / resistance * (degrees_there - degrees))
 
 
 @compiled

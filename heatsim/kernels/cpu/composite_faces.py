@@ -47,20 +47,36 @@ place_of: Any = compiled(mixed_cells.place_of)
 @compiled
 def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
     """Add the heat through surfaces towards void to the sums of some rows."""
-    first_row, starts, varies = row_number(plan, rows), ints_at(plan.surface_first), plan.potentials > 0
+    first_row, starts, numbers = row_number(plan, rows), ints_at(plan.surface_first), ints_at(plan.surface_condition)
+    begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
     surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
     for j in range(SURFACES):
         surface[BEAM_AT + j] = gained
-    first, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
-    numbers = ints_at(plan.surface_condition)
-    while first < end:
-        # Surfaces with one condition.
-        number, count = np.int64(numbers[first]), np.int64(1)
-        most = end - first if end - first < SURFACES else SURFACES
-        while count < most and numbers[first + count] == number:
-            count += 1
-        condition = _condition(plan, T, step, number)
-        held = varies and condition[FREE] == 0
+    while begin < end:
+        # Up to the next surface with another condition.
+        number, last = np.int64(numbers[begin]), end
+        if plan.void_conditions > 1:
+            last = begin + 1
+            while last < end and numbers[last] == number:
+                last += 1
+        gained = _add_alike(plan, tile, step, rows, T, number, begin, last, gained)
+        begin = last
+
+
+@compiled
+def _add_alike(
+    plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, number: int, begin: int, end: int, gained: Any
+) -> Any:
+    """Add the heat through surfaces towards void with one condition, from ``begin`` to before ``end``.
+
+    ``gained`` is the heat of the cell to which the first belongs, so far. Returned is that of the last one's cell, 0 if
+    it is complete.
+    """
+    first_row, varies, surface = row_number(plan, rows), plan.potentials > 0, behind(T, plan.surfaces)
+    condition = _condition(plan, T, step, number)
+    held = varies and condition[FREE] == 0
+    for first in range(begin, end, SURFACES):
+        count = end - first if end - first < SURFACES else SURFACES
         conductance = behind(reals_at(plan.surface_conductance, T), first)
         share = behind(reals_at(plan.surface_share, T), first)
         row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
@@ -79,7 +95,7 @@ def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> N
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
-        first += count
+    return gained
 
 
 @compiled

@@ -17,7 +17,8 @@ from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, r
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED
-from heatsim.physics.surface_balance import FREE, surface_rise
+from heatsim.physics.surface_balance import FREE
+from heatsim.physics.surface_laws import rises
 
 Field = NDArray[Any]
 
@@ -159,12 +160,12 @@ def _from_surface(
     ``weight`` = area of the voxel surface / area of the smooth surface.
     """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
-    condition = np.moveaxis(row.conditions[number], -1, 0)
+    free = row.conditions[number][..., FREE]
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
-    difference = surface_rise(condition, conductance, body.reference, cells.T, beam)
+    difference = rises(row.conditions, number, conductance, body.reference, cells.T, beam)
     if not body.enthalpies.vary:
         return share, difference
-    held = condition[FREE] == 0
+    held = free == 0
     difference = np.where(held, row.held[number, cells.cell_type] - cells.potential, difference)
     return np.where(held, share, share * cells.conducting), difference
 

@@ -94,6 +94,7 @@ def _numbers_of(
     values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
     values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}
     values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
+    values |= {"void_conditions": len(np.unique(layout.surface.condition))}
     values |= {"mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
     plan = KernelPlan(PLAN, values)

@@ -35,8 +35,6 @@ A plan (plan.py) has at least these fields:
 
 from typing import Any, NamedTuple
 
-from numba import njit
-
 from heatsim.kernels.cpu.plan import memory_of, record_in
 from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
 
@@ -94,7 +92,7 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
     """
     plan_of = record_in(fields)
 
-    @njit(inline="always")
+    @compiled
     def sweep_tiles(
         numbers: Any, field: Any, other: Any, first_sweep: int, end_sweep: int, memory: Any, worker: int
     ) -> None:
@@ -108,7 +106,7 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
                 source, target = (T, T_new) if sweep % 2 == 0 else (T_new, T)
                 march(plan, tile, source, target, ring)
 
-    @njit(inline="always")
+    @compiled
     def march(plan: Any, tile: MarchTile, T: Any, T_new: Any, ring: Any) -> None:
         """Move one tile through all planes."""
         nz, ny, nx, periodic_y, periodic_z = plan.nz, plan.ny, plan.nx, plan.periodic_y, plan.periodic_z
@@ -155,7 +153,7 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
     return sweep_tiles
 
 
-@njit(inline="always")
+@compiled
 def _rows(first: int, end: int, halo: int, n: int, periodic: bool) -> Any:
     """The rows of a tile with ``halo`` more at both sides, clipped to the grid if it is not periodic."""
     if periodic:

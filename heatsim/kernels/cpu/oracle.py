@@ -203,7 +203,10 @@ def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
         rows: how many there are.
         cells: in all of them.
     """
-    parts = min(_thread_count(), rows) if cells >= _CELLS_FOR_THREADS else 1
+    if cells < _CELLS_FOR_THREADS:
+        work(0, rows)
+        return
+    parts = min(_thread_count(), rows)
     ends = [rows * part // parts for part in range(parts + 1)]
     others = [_threads().submit(work, *run) for run in pairwise(ends[1:])]
     work(ends[0], ends[1])

@@ -9,17 +9,17 @@ be negative.
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic as _intrinsic
+
+from heatsim.kernels.cpu.linked_functions import linked
 
 SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 
 # The functions allocate nothing, so reference counting (nrt), which would cost atomic operations at each call, is off.
 # NumPy's error model needs no check for division by zero.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_njit: Any = njit
-# For functions that other compiled functions call: they need no wrappers for Python and C.
-compiled: Any = _njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+compiled: Any = linked(**OPTIONS)
 intrinsic: Any = _intrinsic
 
 
@@ -49,7 +49,23 @@ def _hash(typing_context: Any, of_row: Any, x: Any) -> Any:
     return types.int32(types.uint32, types.uint64), generate
 
 
-@njit(inline="always")
+def _reinterpreting(result: Any) -> Any:
+    """A compiled function that reads the bits of a number as another type. numba's ``view`` takes long to compile."""
+
+    @intrinsic
+    def reinterpreted(typing_context: Any, number: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(result))
+
+        return result(number), generate
+
+    return reinterpreted
+
+
+_bits_of, _real_of = _reinterpreting(types.uint32), _reinterpreting(types.float32)
+
+
+@compiled
 def wrap(i: int, n: int) -> int:
     """Position i of a periodic axis of n cells, wrapped into 0 … n − 1."""
     return i if 0 <= i < n else i % n
@@ -180,7 +196,7 @@ def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y:
     h0 = np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F)
     for x in range(np.uint64(n)):
         dither = np.float32(_hash(h0, x)) * scale + shift
-        power_of_two = np.uint32(np.float32(T[i + x]).view(np.uint32) & exponent).view(np.float32)
+        power_of_two = _real_of(np.uint32(_bits_of(np.float32(T[i + x])) & exponent))
         total[out + x] = T[i + x] + (dither * power_of_two + total[out + x])
 
 

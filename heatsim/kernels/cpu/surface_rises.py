@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsim.kernels.cpu.plan import behind
 from heatsim.kernels.cpu.rows import compiled, whole_vectors
-from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, LAW, NEWTON_STEPS, SURROUNDINGS
 
 SURFACES = 256
 # The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
@@ -22,7 +22,11 @@ ROOM = 7 * SURFACES
 @compiled
 def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
     """The temperature of each surface minus that of its cell."""
-    if not condition[EMISSION] > 0:
+    if condition[FREE] == LAW:
+        beam, rise = behind(surface, BEAM_AT), behind(surface, RISE_AT)
+        for j in range(count):
+            rise[j] = _law_rise(condition, conductance[j], degrees[j], beam[j])
+    elif not condition[EMISSION] > 0:
         _find_linear_rises(condition, surface, degrees, conductance, count)
     elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
         _guess_rises(condition, scale, surface, degrees, conductance, count)
@@ -116,6 +120,8 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
 @compiled
 def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
     """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    if condition[FREE] == LAW:
+        return _law_rise(condition, conductance, T, beam)
     reference, tolerance = scale[0], scale[1]
     film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
     zero = T - T
@@ -149,3 +155,36 @@ def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any
         if abs(change) <= tolerance * abs(rise):
             break
     return rise
+
+
+@compiled
+def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
+    """As :func:`heatsim.physics.surface_laws.rise_and_slope`, for one cell."""
+    nodes, fluxes = np.int64(condition[EMISSION]), np.int64(condition[FLUX])
+    distance = T - condition[AMBIENT]
+    low, high = np.int64(0), np.int64(condition[FILM]) - 2
+    segment = _segment(condition, nodes, distance, low, high)
+    while True:
+        start, end, first = condition[nodes + segment], condition[nodes + segment + 1], condition[fluxes + segment]
+        slope = (condition[fluxes + segment + 1] - first) / (end - start)
+        rise = (first + slope * (distance - start) + beam) / (conductance - slope)
+        there = distance + rise
+        if there > end and segment < high:
+            low = segment + 1
+        elif there < start and segment > low:
+            high = segment - 1
+        else:
+            return rise
+        segment = _segment(condition, nodes, there, low, high)
+
+
+@compiled
+def _segment(condition: Any, nodes: int, distance: Any, low: int, high: int) -> int:
+    """The segment between ``low`` and ``high`` that contains a distance; ``nodes``: where the nodes begin."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        if condition[nodes + middle] <= distance:
+            low = middle
+        else:
+            high = middle - 1
+    return low

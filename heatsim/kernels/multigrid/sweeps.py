@@ -9,6 +9,7 @@ The numbers of conjugate gradients are an array on the device, so that a GPU doe
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,7 @@ class CpuSweeps:
         from heatsim.kernels.multigrid import cpu_coarsening, cpu_sweeps
 
         self._compiled, self._coarsening = cpu_sweeps, cpu_coarsening
+        self._levels: WeakKeyDictionary[Operator, Any] = WeakKeyDictionary()
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
         """See :class:`LevelSweeps`."""
@@ -191,12 +193,16 @@ class CpuSweeps:
         return float(lowest.min()), float(largest.max())
 
     def _level(self, A: Operator) -> Any:
-        (nz, ny, nx), (x, y, z) = A.shape, A.links
-        return self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(A.ground))
+        """The arrays of an operator, in which its numbers change."""
+        found = self._levels.get(A)
+        if found is None:
+            (nz, ny, nx), (x, y, z) = A.shape, A.links
+            found = self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(A.ground))
+            self._levels[A] = found
+        return found
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
-        nz, ny, _ = A.shape
-        share_rows(partial(work, *arguments), nz * ny, A.size)
+        share_rows(partial(work, *arguments), _rows(A.ground), A.size)
 
 
 def _run(array: Any) -> Any:

@@ -1,0 +1,222 @@
+"""Surfaces whose film coefficient or emissivity depends on their own temperature, as tables of their heat flux.
+
+For such a condition the heat flux q into the body is a table in the temperature T_s of the surface, with straight lines
+between its nodes. The table defines the condition for all kernels. The balance of heat at the surface,
+
+    q(T_s) + beam = K·(T_s − T)
+
+is solved exactly: each step of Newton's method solves it on one segment, and the solution of the right segment lies in
+it. q falls with T_s, so there is one solution. Nodes lie around the ambient temperature, 2 % of their distance from it
+apart but at most 2 K up to 1,500 K: the heat flux of natural convection has a relative error of 2e-5.
+
+In the rows of conditions a law has these numbers, and two tables behind all conditions:
+
+    film: number of nodes       flux, emission: where its heat fluxes and its nodes begin, counted from its first number
+    ambient: T∞                 free: LAW
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, LAW, STEFAN_BOLTZMANN, surface_rise
+from heatsim.scenario import TimeFunction
+from heatsim.scenario.surfacefunction import SurfaceFormula
+
+Array = NDArray[np.float64]
+
+NUMBERS = 6  # of a condition
+_NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
+_FARTHEST = 1e4  # K: distance of the last node above it
+_GROWTH = 1.02  # of the distance from node to node
+_WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceLaw:
+    """A condition whose heat flux depends on the temperature of the surface.
+
+    Attributes:
+        number: of the condition.
+        film, emissivity: numbers, functions of time or expressions in the temperature.
+        ambient, surroundings: in K; without a film coefficient both are the surroundings.
+    """
+
+    number: int
+    film: TimeFunction
+    emissivity: TimeFunction
+    ambient: TimeFunction
+    surroundings: TimeFunction
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not change in time."""
+        return all(of.constant for of in (self.film, self.emissivity, self.ambient, self.surroundings))
+
+    def fluxes(self, nodes: Array, times: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Heat fluxes in W/m² at the nodes at times in s, shape (times, nodes); and when they are physical.
+
+        Where a value is not possible any more, it keeps the last possible one from the ambient temperature outwards.
+        A hotter surface counts as giving off at least as much as a colder one.
+        """
+        ambient, surroundings = (of.at(times)[:, None] for of in (self.ambient, self.surroundings))
+        T = np.maximum(ambient + nodes, 0.0)
+        middle = int(np.searchsorted(nodes, 0.0))
+        film, possible = _values(self.film, times, T, middle, np.inf)
+        emissivity, also_possible = _values(self.emissivity, times, T, middle, 1.0)
+        flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
+        flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
+        flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
+        return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
+
+
+def _values(
+    function: TimeFunction, times: Array, T: Array, middle: int, most: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Values at temperatures T in K, and when that at the ambient temperature, T[:, middle], is possible."""
+    if not isinstance(function, SurfaceFormula):
+        values = np.broadcast_to(function.at(times)[:, None], T.shape)
+        return values, (values[:, 0] >= 0.0) & (values[:, 0] <= most)
+    values = function.of(T, np.broadcast_to(T[:, middle : middle + 1], T.shape))
+    possible = (values >= 0.0) & (values <= most)
+    nodes = np.arange(T.shape[1])
+    above = np.maximum.accumulate(np.where(possible, nodes, 0)[:, middle:], axis=1)
+    below = np.minimum.accumulate(np.where(possible, nodes, T.shape[1] - 1)[:, middle::-1], axis=1)[:, ::-1]
+    last_possible = np.concatenate((below[:, :-1], above), axis=1)
+    return np.take_along_axis(values, last_possible, axis=1), possible[:, middle]
+
+
+class LawTables:
+    """The tables of all laws of a scenario.
+
+    Attributes:
+        laws: the conditions.
+        nodes: distances of the nodes from the ambient temperature in K, ascending.
+    """
+
+    def __init__(self, laws: Sequence[SurfaceLaw], end: float) -> None:
+        self.laws = tuple(laws)
+        self.nodes = make_nodes(max((law.ambient.extremes(end)[1] for law in laws), default=0.0))
+        self._constant: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
+
+    def append_to(self, rows: Array, times: Array, physical: NDArray[np.bool_]) -> Array:
+        """Rows of conditions with the tables at times in s behind them; see :func:`append_tables`.
+
+        ``physical``, shape (times, conditions), becomes False where a law is not.
+        """
+        fluxes = []
+        for law in self.laws:
+            flux, possible = self._of_constant(law) if law.constant else law.fluxes(self.nodes, times)
+            physical[:, law.number] &= possible
+            fluxes.append(flux)
+        return append_tables(rows, [law.number for law in self.laws], self.nodes, fluxes)
+
+    def _of_constant(self, law: SurfaceLaw) -> tuple[Array, NDArray[np.bool_]]:
+        if law.number not in self._constant:
+            self._constant[law.number] = law.fluxes(self.nodes, np.zeros(1))
+        return self._constant[law.number]
+
+
+def make_nodes(coldest: float) -> Array:
+    """Distances from the ambient temperature in K at which tables have nodes: down to ``coldest`` below, 10⁴ above."""
+    near, far = (
+        start * _GROWTH ** np.arange(ceil(np.log(end / start) / np.log(_GROWTH)) + 1)
+        for start, end in ((_NEAREST, _WIDEST / (_GROWTH - 1.0)), (_WIDE_FROM, _FARTHEST))
+    )
+    above = np.concatenate((near, np.arange(near[-1] + _WIDEST, _WIDE_FROM - _WIDEST / 2.0, _WIDEST), far))
+    below = above[: int(np.searchsorted(above, coldest)) + 1]
+    return np.concatenate((-below[::-1], [0.0], above))
+
+
+def append_tables(rows: Array, numbers: Sequence[int], nodes: Array, fluxes: Sequence[Array]) -> Array:
+    """Rows of conditions with the tables of laws behind them.
+
+    Args:
+        rows: shape (n, conditions, 6).
+        numbers: the conditions that are laws.
+        nodes: distances of the nodes from the ambient temperature in K, ascending.
+        fluxes: for each law the heat fluxes at the nodes in W/m², shape (n or 1, nodes).
+    """
+    if not numbers:
+        return rows
+    count = rows.shape[1]
+    room = ceil(len(nodes) / NUMBERS)
+    found = np.zeros((len(rows), count + room * (1 + len(numbers)), NUMBERS))
+    found[:, :count] = rows
+    flat = found.reshape(len(rows), -1)
+    flat[:, NUMBERS * count :][:, : len(nodes)] = nodes
+    for place, (number, flux) in enumerate(zip(numbers, fluxes, strict=True)):
+        first = NUMBERS * (count + room * (1 + place))
+        flat[:, first : first + len(nodes)] = flux
+        row = found[:, number]
+        row[:, FILM], row[:, FREE] = len(nodes), LAW
+        row[:, FLUX] = first - NUMBERS * number
+        row[:, EMISSION] = NUMBERS * (count - number)
+    return found
+
+
+def rises(rows: Any, numbers: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0) -> Any:
+    """T_s − T in K of surfaces with different conditions; NumPy only.
+
+    Args:
+        rows: of all conditions and tables at one time, shape (rows, 6).
+        numbers: the condition of each surface, or that of all.
+        conductance: K of the half cells in W/(m² K).
+        reference: the temperature in K from which T and the rows' temperatures count.
+        T: deviations of the cells in K.
+        beam: flux of a beam in W/m².
+    """
+    laws = np.flatnonzero(rows[:, FREE] == LAW)
+    present = [number for number in laws.tolist() if np.any(np.equal(numbers, number))]
+    if not present:
+        return surface_rise(np.moveaxis(rows[numbers], -1, 0), conductance, reference, T, beam)
+    plain = rows.copy()
+    plain[present] = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    found = surface_rise(np.moveaxis(plain[numbers], -1, 0), conductance, reference, T, beam)
+    for number in present:
+        rise, _ = rise_and_slope(*law_of(rows, number), conductance, T, beam)
+        found = np.where(np.equal(numbers, number), rise, found)
+    return np.asarray(found)
+
+
+def law_of(rows: Any, number: int) -> tuple[Any, Any, Any]:
+    """The ambient temperature of a law, its nodes and its heat fluxes, from the rows at one time."""
+    row, flat = rows[number], rows.reshape(-1)
+    first, count = NUMBERS * number, int(row[FILM])
+    nodes, fluxes = (flat[first + int(row[place]) :][:count] for place in (EMISSION, FLUX))
+    return row[AMBIENT], nodes, fluxes
+
+
+def rise_and_slope(
+    ambient: Any, nodes: Any, fluxes: Any, conductance: Any, T: Any, beam: Any, xp: Any = np
+) -> tuple[Any, Any]:
+    """T_s − T in K, and the decrease of the heat flux per kelvin of T_s in W/(m² K); by the operations of kernels.
+
+    Args:
+        ambient: a deviation in K.
+        nodes: distances from it in K; an array of ``xp``.
+        fluxes: heat fluxes at the nodes in W/m²; an array of ``xp``.
+        conductance: K of the half cells.
+        T: deviations of the cells in K, an array of ``xp``.
+        beam: flux of a beam in W/m².
+        xp: NumPy or CuPy.
+    """
+    distance = T - ambient
+    last = len(nodes) - 2
+    low, high = xp.zeros(distance.shape, dtype=np.int64), xp.full(distance.shape, last, dtype=np.int64)
+    segment = xp.clip(xp.searchsorted(nodes, distance, side="right") - 1, low, high)
+    while True:
+        start, first = nodes[segment], fluxes[segment]
+        slope = (fluxes[segment + 1] - first) / (nodes[segment + 1] - start)
+        rise = (first + slope * (distance - start) + beam) / (conductance - slope)
+        there = distance + rise
+        up, down = (there > nodes[segment + 1]) & (segment < high), (there < start) & (segment > low)
+        if not bool((up | down).any()):
+            return rise, -slope
+        low, high = xp.where(up, segment + 1, low), xp.where(down, segment - 1, high)
+        found = xp.clip(xp.searchsorted(nodes, there, side="right") - 1, low, high)
+        segment = xp.where(up | down, found, segment)

@@ -487,7 +487,7 @@ def test_primers_are_verified_and_put_beside_the_copy_and_the_cpu(
     assert bench_primers(monkeypatch, path) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    for text in (*(rung.name for primer in PRIMERS for rung in primer.rungs), "generate", "to the GPU", "36 × 36"):
+    for text in (*(rung.name for primer in PRIMERS for rung in primer.kernels), "generate", "to the GPU", "36 × 36"):
         assert text in out
     found = json.loads(path.read_text(encoding="utf-8"))
     assert [one["shape"] for one in found] == [[1296], [36, 36]]

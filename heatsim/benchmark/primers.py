@@ -1,7 +1,7 @@
 """Speed of the primers: the stages of a computation on a GPU, its kernels, and the same on the CPU."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -124,20 +124,18 @@ def _measure(
     source.set(values)
 
     say(f"{primer.name}, {precision}: verifying")
-    expected, own = primer.oracle(values), np.empty_like(values)
-    on_cpu = _on_cpu(primer, values, own)
+    expected, result = primer.oracle(values), np.empty_like(values)
+    on_cpu = _on_cpu(primer, values, result)
     on_cpu()
-    assert np.array_equal(own, expected), "the CPU kernel differs from the oracle"
-    launched = {rung.name: primer.launcher(rung, source, target) for rung in primer.rungs}
+    assert np.array_equal(result, expected), "the CPU kernel differs from the oracle"
+    launched = {kernel.name: primer.launcher(kernel, source, target) for kernel in primer.kernels}
     errors = {name: _fault(device, launch, target, expected) for name, (_, launch) in launched.items()}
     right = [name for name, error in errors.items() if error is None]
 
     say(f"{primer.name}, {precision}: timing {', '.join(right)}")
     copying = copies(field)
     timings = time_in_turn(device, [*(_repeated(launched[name][1]) for name in right), *copying], repeats)
-    nbytes = values.nbytes
-    copy_GBps = max(2.0 * nbytes / timing.seconds for timing in timings[len(right) :]) / 1e9
-    result = np.empty_like(values)
+    copy_GBps = max(2.0 * values.nbytes / timing.seconds for timing in timings[len(right) :]) / 1e9
     cpu = devices.choose("cpu")
     stages = {
         "generate": _seconds(cpu, generate, repeats),
@@ -145,26 +143,8 @@ def _measure(
         "to the host": _seconds(device, lambda: source.get(out=result), repeats),
         "CPU": _seconds(cpu, on_cpu, repeats),
     }
+    results = [PrimerResult(kernel.name, kernel.idea, error=errors[kernel.name]) for kernel in primer.kernels]
     timed = dict(zip(right, timings, strict=False))
-    copied = stages["to the GPU"] + stages["to the host"]
-
-    def result_of(name: str, idea: str) -> PrimerResult:
-        timing: KernelTiming | None = timed.get(name)
-        if timing is None:
-            return PrimerResult(name, idea, error=errors[name])
-        speed = 2.0 * nbytes / timing.seconds / 1e9
-        return PrimerResult(
-            name,
-            idea,
-            milliseconds=timing.seconds * 1e3,
-            spread=timing.spread,
-            GBps=speed,
-            fraction=speed / copy_GBps,
-            over_cpu=stages["CPU"] / timing.seconds,
-            over_cpu_with_copies=stages["CPU"] / (timing.seconds + copied),
-            registers=int(launched[name][0].num_regs),
-        )
-
     return PrimerMeasurement(
         device=device.name,
         precision=precision,
@@ -173,8 +153,39 @@ def _measure(
         cores=get_num_threads(),
         copy_GBps=copy_GBps,
         milliseconds={stage: seconds * 1e3 for stage, seconds in stages.items()},
-        kernels=tuple(result_of(rung.name, rung.idea) for rung in primer.rungs),
+        kernels=tuple(
+            _timed(one, timed[one.name], values.nbytes, copy_GBps, stages, launched[one.name][0])
+            if one.name in timed
+            else one
+            for one in results
+        ),
         repeats=repeats,
+    )
+
+
+def _timed(
+    result: PrimerResult, timing: KernelTiming, nbytes: int, copy_GBps: float, stages: dict[str, float], function: Any
+) -> PrimerResult:
+    """The result of a correct kernel with its times.
+
+    Args:
+        result: name and idea.
+        timing: of a launch.
+        nbytes: of the values.
+        copy_GBps: speed of a copy on the GPU.
+        stages: seconds of the other stages.
+        function: the compiled kernel.
+    """
+    speed, copied = 2.0 * nbytes / timing.seconds / 1e9, stages["to the GPU"] + stages["to the host"]
+    return replace(
+        result,
+        milliseconds=timing.seconds * 1e3,
+        spread=timing.spread,
+        GBps=speed,
+        fraction=speed / copy_GBps,
+        over_cpu=stages["CPU"] / timing.seconds,
+        over_cpu_with_copies=stages["CPU"] / (timing.seconds + copied),
+        registers=int(function.num_regs),
     )
 
 

@@ -213,10 +213,10 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
 def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     for primer, precision, nx in product(primers.PRIMERS, REAL, (64, 65)):
-        for rung in primer.rungs:
-            source = (primers.FOLDER / rung.source).read_text(encoding="utf-8")
+        for kernel in primer.kernels:
+            source = (primers.FOLDER / kernel.source).read_text(encoding="utf-8")
             options = compiled.options(primer.macros(precision, nx))
-            result = compile_source(source, rung.source, architecture, options)
+            result = compile_source(source, kernel.source, architecture, options)
             assert "warning" not in result.log, result.log
             assert set(result.local_memory) == {(0, 0, 0)}, result.log
 

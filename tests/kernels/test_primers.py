@@ -13,14 +13,14 @@ from heatsim import device
 from heatsim.device import Device
 from heatsim.kernels import compiled
 from heatsim.kernels.primers import cpu
-from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, Rung, moving_sum, smooth
+from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, moving_sum, smooth
 
 # Less than a vector, than a block; whole and broken vectors, several blocks; an image of one row or column.
 SHAPES: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((1,), (2,), (5,), (255,), (256,), (1024,), (1027,), (2500,)),
     2: ((1, 1), (1, 9), (9, 1), (7, 130), (70, 128), (33, 131), (300, 4)),
 }
-RUNGS = [pytest.param(primer, rung, id=rung.name) for primer in PRIMERS for rung in primer.rungs]
+KERNELS = [pytest.param(primer, kernel, id=kernel.name) for primer in PRIMERS for kernel in primer.kernels]
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -36,12 +36,14 @@ def random(shape: tuple[int, ...], precision: str) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize(("primer", "rung"), RUNGS)
-def test_every_kernel_gives_the_bits_of_numpy(where: Device, primer: Primer, rung: Rung, precision: str) -> None:
+@pytest.mark.parametrize(("primer", "kernel"), KERNELS)
+def test_every_kernel_gives_the_bits_of_numpy(
+    where: Device, primer: Primer, kernel: PrimerKernel, precision: str
+) -> None:
     for shape in SHAPES[primer.dimensions]:
         values = random(shape, precision)
         source, target = where.xp.asarray(values), where.xp.asarray(np.full_like(values, np.nan))
-        _, launch = primer.launcher(rung, source, target)
+        _, launch = primer.launcher(kernel, source, target)
         launch()
         assert where.to_host(target).tobytes() == primer.oracle(values).tobytes(), shape
         assert where.to_host(source).tobytes() == values.tobytes()

@@ -21,7 +21,7 @@ _ROWS = 16  # rows that a thread of B3 walks down
 
 
 @dataclass(frozen=True)
-class Rung:
+class PrimerKernel:
     """One kernel of a primer.
 
     Attributes:
@@ -47,33 +47,33 @@ class Primer:
         name: in tables.
         function: the name of its kernels.
         oracle: computes it on the host, in the precision of its argument and in the kernels' order of additions.
-        rungs: its kernels, the simplest first.
+        kernels: the simplest first.
         dimensions: 1 for a line, 2 for an image [y, x].
     """
 
     name: str
     function: str
     oracle: Callable[[NDArray[Any]], NDArray[Any]]
-    rungs: tuple[Rung, ...]
+    kernels: tuple[PrimerKernel, ...]
     dimensions: int
 
-    def launcher(self, rung: Rung, values: Any, result: Any) -> tuple[Any, Callable[[], None]]:
+    def launcher(self, kernel: PrimerKernel, values: Any, result: Any) -> tuple[Any, Callable[[], None]]:
         """Compile a kernel; return its function, and what launches it once.
 
         Args:
-            rung: the kernel.
+            kernel: which one.
             values: a device array of ``dimensions`` axes.
             result: where it writes, an array of the same shape.
         """
         nx, *more = reversed(values.shape)
-        across = _VECTOR_BYTES // values.itemsize if rung.vectors else 1
-        kernel = compiled.function(rung.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
+        across = _VECTOR_BYTES // values.itemsize if kernel.vectors else 1
+        function = compiled.function(kernel.source, self.function, self.macros(str(values.dtype), nx), FOLDER)
         if self.dimensions == 1:
             blocks = (ceil(nx / (_THREADS * across)),)
-            return kernel, lambda: kernel(blocks, (_THREADS,), (values, result, np.uint64(nx)))
+            return function, lambda: function(blocks, (_THREADS,), (values, result, np.uint64(nx)))
         (ny,), (x, y) = more, _BLOCK
-        tiles = ceil(nx / (x * across)), ceil(ny / (y * rung.down))
-        return kernel, lambda: kernel(tiles, _BLOCK, (values, result, np.int32(nx), np.int32(ny)))
+        tiles = ceil(nx / (x * across)), ceil(ny / (y * kernel.down))
+        return function, lambda: function(tiles, _BLOCK, (values, result, np.int32(nx), np.int32(ny)))
 
     def macros(self, precision: str, nx: int) -> dict[str, str | int]:
         """The macros of its files, for arrays with ``nx`` values along x."""
@@ -112,9 +112,9 @@ PRIMERS = (
         "moving_sum",
         moving_sum,
         (
-            Rung("L1 naive", "L1_naive.cu", "one thread per value"),
-            Rung("L2 tiled", "L2_tiled.cu", "tile and halo in shared memory"),
-            Rung("L3 vectors", "L3_vectors.cu", "16 bytes a thread, from registers", vectors=True),
+            PrimerKernel("L1 naive", "L1_naive.cu", "one thread per value"),
+            PrimerKernel("L2 tiled", "L2_tiled.cu", "tile and halo in shared memory"),
+            PrimerKernel("L3 vectors", "L3_vectors.cu", "16 bytes a thread, from registers", vectors=True),
         ),
         1,
     ),
@@ -123,9 +123,9 @@ PRIMERS = (
         "smooth",
         smooth,
         (
-            Rung("B1 naive", "B1_naive.cu", "one thread per pixel"),
-            Rung("B2 tiled", "B2_tiled.cu", "tile and frame in shared memory"),
-            Rung("B3 marching", "B3_marching.cu", "16 bytes a thread, which walks down", True, _ROWS),
+            PrimerKernel("B1 naive", "B1_naive.cu", "one thread per pixel"),
+            PrimerKernel("B2 tiled", "B2_tiled.cu", "tile and frame in shared memory"),
+            PrimerKernel("B3 marching", "B3_marching.cu", "16 bytes a thread, which walks down", True, _ROWS),
         ),
         2,
     ),

@@ -9,7 +9,7 @@ from PIL import Image
 
 from heatsim.cli import main
 from heatsim.commands.geometry import geometry_of
-from heatsim.render import geometry, solids
+from heatsim.render import geometry, part_sections, solids
 from heatsim.render.scales import material_colour
 from heatsim.scenario import load
 
@@ -106,7 +106,7 @@ def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: P
     with Image.open(tmp_path / "parts.png") as picture:
         assert picture.width == 1600
         found = np.asarray(picture.convert("RGB")).reshape(-1, 3)
-    colours = (material_colour(0), solids.SOURCE_COLOUR, geometry.CONTACT_COLOUR, geometry.BEAM_COLOUR)
+    colours = (material_colour(0), solids.SOURCE_COLOUR, part_sections.CONTACT_COLOUR, part_sections.BEAM_COLOUR)
     for colour in colours:
         wanted = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
         assert (found == wanted).all(axis=1).sum() > 200, colour

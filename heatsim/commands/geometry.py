@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
-from heatsim.render.geometry import Contact, Geometry, Path3D, Rectangle3D, Source
+from heatsim.render.parts import Contact, Geometry, Path3D, Rectangle3D, Source
 from heatsim.scenario import Scenario, face_axes
 from heatsim.scenario.resolved import document
 from heatsim.temperature_units import TemperatureUnit

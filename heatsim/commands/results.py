@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.options import Folder
+from heatsim.errors import FolderError, InputError
 
 if TYPE_CHECKING:
     from heatsim.render.choice import Choice
@@ -35,11 +36,16 @@ def render(
     ] = "temperature",
     animate: Annotated[bool, Parameter(help="Write an animation of one view over all times.", negative="")] = False,
 ) -> int:
-    """Draw pictures of a run's output into its folder figures/, and write its report.html.
+    """Draw pictures of a run or a study into its folder figures/, and write its report.html.
 
     Without options, all usual pictures are drawn again.
     """
-    from heatsim.errors import FolderError, InputError
+    from heatsim.study.folder import STUDY
+
+    if (folder / STUDY).is_file():
+        if view or times or planes or range or animate or quantity != "temperature":
+            raise InputError(f"{folder}: is the folder of a study, for which only the option --format is allowed")
+        return _render_study(folder, format or "png")
     from heatsim.render import render
     from heatsim.render.animation import animate as write_animation
     from heatsim.report.page import write_report
@@ -54,6 +60,21 @@ def render(
         write_report(folder)
         raise
     for path in (*drawn, write_report(folder)):
+        print(path)
+    return 0
+
+
+def _render_study(folder: Path, suffix: str) -> int:
+    from heatsim.study.figures import draw
+    from heatsim.study.folder import read_study
+    from heatsim.study.page import write_report
+    from heatsim.study.results import Results
+
+    if suffix not in ("png", "pdf", "svg"):
+        raise InputError(f"--format {suffix}: pictures of a study are written as png, pdf or svg")
+    definition = read_study(folder)
+    rows = Results(folder, definition).rows()
+    for path in (*draw(folder, definition, rows, suffix), write_report(folder, definition, rows)):
         print(path)
     return 0
 
@@ -73,7 +94,6 @@ def _choose(
     Raises:
         InputError: an option cannot be read, or does not fit the run.
     """
-    from heatsim.errors import InputError
     from heatsim.render import choice
     from heatsim.render.animation import FORMATS
     from heatsim.storage import folder as run_folder

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.render.curves import COLOURS, finish_times, line_style
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
 
 _Floats = NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float
         incoming, outgoing = (sum(heat for heat in flows.values() if heat * sign > 0.0) for sign in (1.0, -1.0))
         remark = (
             f"In {incoming / unit.size:.4g} {unit.symbol}, out {-outgoing / unit.size:.4g} {unit.symbol}, "
-            f"imbalance {imbalance:.2g} W (solver and rounding)."
+            f"imbalance {format_amount(imbalance, POWERS, 2)} (solver and rounding)."
         ).replace("-", "−")
         if below:
             remark += f" Zero within the imbalance: {shorten(', '.join(below), 60, placeholder=' …')}."

@@ -29,7 +29,7 @@ _MOST_PICTURES = 4
 # A field whose range is a smaller part of the range of all times has a scale for itself.
 _OWN_SCALE = 0.2
 # Isosurfaces are drawn at the last time whose range is at least this part of the largest.
-_INTERESTING = 0.5
+_INTERESTING = 0.2
 
 
 def field_pictures(
@@ -96,10 +96,15 @@ class Fields:
 
     @cached_property
     def chosen(self) -> Sequence[int]:
-        """The fields to draw: those nearest to the chosen times, or a few at equal distances."""
+        """The fields to draw: those nearest to the chosen times, or a few at equal distances.
+
+        A uniform field at the start is left out, if others show more.
+        """
         times = self.choice.times
         if not times:
-            return choose_times(len(self.reader), _MOST_PICTURES)
+            low, high = self.reader.range(0)
+            first = int(self.scale_of(low, high).uniform and len(self.reader) > _MOST_PICTURES)
+            return [first + index for index in choose_times(len(self.reader) - first, _MOST_PICTURES)]
         return sorted({int(np.abs(self.reader.times - time).argmin()) for time in times})
 
     def name(self, name: str, index: int) -> str:

@@ -1,94 +1,28 @@
 """A picture of a scenario before it runs: materials, sources, patches, layers, contacts, probes."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import AXES, Grid
+from heatsim.grid import AXES
 from heatsim.render import pictures
 from heatsim.render.figure import WIDTH, new_figure
 from heatsim.render.layout import Page, Panel, arrange
-from heatsim.render.legend import AREA, LINE, POINT, Entry, draw_point
-from heatsim.render.pictures import Caption, add_panel, add_view, length_unit, oriented
+from heatsim.render.legend import AREA, LINE, POINT, Entry
+from heatsim.render.part_sections import BEAM_COLOUR, CONTACT_COLOUR, draw_probe, draw_section, rectangle_colour
+from heatsim.render.parts import Geometry, Rectangle3D
+from heatsim.render.pictures import Caption, add_panel, add_view, length_unit
 from heatsim.render.scales import material_colour
 from heatsim.render.solids import SOURCE_COLOUR, SolidScene
 from heatsim.render.view import drawn_size
 from heatsim.storage.vtkhdf import VOID
 
-_Mask = NDArray[np.bool_]
 _Floats = NDArray[np.float64]
 
-CONTACT_COLOUR, BEAM_COLOUR = "#d500f9", "#ff6d00"
-_PATCH_COLOURS = ("#1b5e20", "#4527a0", "#0d47a1", "#bf360c", "#006064", "#827717")
-_EDGE = "#37474f"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A heat source: its text in the legend, and its cells, shape (nz, ny, nx)."""
-
-    text: str
-    cells: _Mask
-
-
-@dataclass(frozen=True)
-class Contact:
-    """A resistance between two parts: its text in the legend, and the cells of both, shape (nz, ny, nx)."""
-
-    text: str
-    one: _Mask
-    other: _Mask
-
-
-@dataclass(frozen=True)
-class Rectangle3D:
-    """A patch on a face, or a layer in a plane: its text, the axis normal to it, and two corners (x, y, z) in m."""
-
-    text: str
-    normal: int
-    low: tuple[float, float, float]
-    high: tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class Path3D:
-    """Points (x, y, z) in m with a text: a probe, or the path of a beam; shape (points, 3)."""
-
-    text: str
-    points: _Floats
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """What a scenario describes in space.
-
-    Attributes:
-        title: of the scenario.
-        grid: its cells.
-        materials: their names.
-        labels: the number of each cell's material, shape (nz, ny, nx).
-        sources: of heat, without beams.
-        contacts: resistances between parts.
-        rectangles: patches on faces, and layers in planes.
-        beams: the paths of beams.
-        probes: points and lines.
-        remarks: texts on conditions, and on probes of regions.
-    """
-
-    title: str
-    grid: Grid
-    materials: Sequence[str]
-    labels: NDArray[np.uint8]
-    sources: Sequence[Source]
-    contacts: Sequence[Contact]
-    rectangles: Sequence[Rectangle3D]
-    beams: Sequence[Path3D]
-    probes: Sequence[Path3D]
-    remarks: Sequence[str]
+_MOST_ALONE = 3  # sources or contacts with an entry each in the legend
 
 
 def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
@@ -101,7 +35,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     caption = Caption(
         f"{geometry.title} — geometry",
         geometry.materials,
-        pictures.remarks_of(grid, *geometry.remarks),
+        pictures.remarks_of(grid, *_remarks(geometry)),
         list(_entries(geometry)),
     )
     wide = sum(n > 1 for n in grid.cells)
@@ -115,7 +49,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
         for panel in page.panels:
             index = _section_of(geometry, panel.normal)
             axes = add_panel(figure, grid, panel)
-            _draw_section(axes, geometry, panel, index)
+            draw_section(axes, geometry, panel, index)
             unit = length_unit(grid)
             place = grid.centres(panel.normal)[index] / unit.size
             axes.set_title(f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"), pad=2.5)
@@ -135,7 +69,7 @@ def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
     panel = Panel(normal, level, upright, 0.5 * (WIDTH - across) + 40, below + 100.0, across, tall)
     with new_figure(path, caption.title, WIDTH, round(below + tall + 210)) as figure:
         axes = add_panel(figure, grid, panel)
-        _draw_section(axes, geometry, panel, 0)
+        draw_section(axes, geometry, panel, 0)
         if len(wide) < 2:
             axes.set_yticks([])
             axes.set_ylabel("")
@@ -143,24 +77,31 @@ def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
 
 
 def _entries(geometry: Geometry) -> Iterator[Entry]:
-    """The legend."""
+    """The legend; many things of a kind share an entry, and :func:`_remarks` has their names."""
     for number, name in enumerate(geometry.materials):
         if name != VOID:
             yield Entry(name, material_colour(number), AREA)
-    for source in geometry.sources:
-        yield Entry(source.text, SOURCE_COLOUR, LINE)
+    for name, kind, colour in (
+        ("sources", geometry.sources, SOURCE_COLOUR),
+        ("contacts", geometry.contacts, CONTACT_COLOUR),
+    ):
+        texts = [thing.text for thing in kind]
+        for text in texts if len(texts) <= _MOST_ALONE else [name]:
+            yield Entry(text, colour, LINE)
     for beam in geometry.beams:
         yield Entry(beam.text, BEAM_COLOUR, LINE)
-    for number, patch in enumerate(geometry.rectangles):
-        yield Entry(patch.text, _patch_colour(number), LINE)
-    for contact in geometry.contacts:
-        yield Entry(contact.text, CONTACT_COLOUR, LINE)
+    for number, rectangle in enumerate(geometry.rectangles):
+        yield Entry(rectangle.text, rectangle_colour(number), LINE)
     for number, probe in enumerate(geometry.probes, 1):
         yield Entry(probe.text, "black", POINT, str(number))
 
 
-def _patch_colour(number: int) -> str:
-    return _PATCH_COLOURS[number % len(_PATCH_COLOURS)]
+def _remarks(geometry: Geometry) -> Iterator[str]:
+    for name, kind in (("Sources", geometry.sources), ("Contacts", geometry.contacts)):
+        if len(kind) > _MOST_ALONE:
+            texts = (thing.text.removeprefix("source ").removeprefix("contact ") for thing in kind)
+            yield f"{name}: {', '.join(texts)}."
+    yield from geometry.remarks
 
 
 def _section_of(geometry: Geometry, axis: int) -> int:
@@ -181,98 +122,6 @@ def _section_of(geometry: Geometry, axis: int) -> int:
     return int(np.argmax(score - 1e-3 * from_centre - 0.2 * from_centre))
 
 
-def _draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> None:
-    """Draw what lies in one plane of cells."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgb
-
-    grid, unit = geometry.grid, length_unit(geometry.grid)
-    extent = (*axes.get_xlim(), *axes.get_ylim())
-    labels = _section(geometry.labels, panel, index)
-    colours = np.array(
-        [to_rgb("white" if name == VOID else material_colour(number)) for number, name in enumerate(geometry.materials)]
-    )
-    axes.imshow(colours[labels], extent=extent, origin="lower", aspect="auto", interpolation="nearest")
-
-    def add(segments: _Floats, colour: str, width: float) -> None:
-        """Add lines, given in cells."""
-        rows, columns = labels.shape
-        cell = np.array([(extent[1] - extent[0]) / columns, (extent[3] - extent[2]) / rows])
-        lines = np.array([extent[0], extent[2]]) + segments * cell
-        collection = LineCollection(list(lines), colors=colour, linewidths=width, capstyle="projecting")
-        axes.add_collection(collection, autolim=False)
-
-    add(_borders(labels[..., None] == np.arange(len(geometry.materials))), _EDGE, 0.4)
-    for source in geometry.sources:
-        cells = _section(source.cells, panel, index)
-        if cells.any():
-            shade = np.zeros((*cells.shape, 4))
-            shade[cells] = (*to_rgb(SOURCE_COLOUR), 0.25)
-            axes.imshow(shade, extent=extent, origin="lower", aspect="auto", interpolation="nearest")
-            add(_borders(np.pad(cells, 1)[..., None])[:] - 1.0, SOURCE_COLOUR, 1.0)
-    for contact in geometry.contacts:
-        one, other = (_section(mask, panel, index) for mask in (contact.one, contact.other))
-        add(_between(one, other), CONTACT_COLOUR, 1.4)
-    place = float(grid.centres(panel.normal)[index])
-    for number, patch in enumerate(geometry.rectangles):
-        _draw_patch(axes, patch, panel, place, unit.size, _patch_colour(number))
-    near = max(0.75 * grid.spacing[panel.normal], 0.01 * grid.size[panel.normal])
-    for beam in geometry.beams:
-        if np.abs(beam.points[:, panel.normal] - place).min() <= near:
-            axes.plot(*(beam.points[:, [panel.across, panel.up]] / unit.size).T, color=BEAM_COLOUR, linewidth=1.0)
-    for number, probe in enumerate(geometry.probes, 1):
-        close = np.abs(probe.points[:, panel.normal] - place) <= near
-        points = probe.points[close][:, [panel.across, panel.up]] / unit.size
-        _draw_probe(axes, points, number)
-    axes.set_xlim(*extent[:2])
-    axes.set_ylim(*extent[2:])
-
-
-def _section(cells: NDArray[Any], panel: Panel, index: int) -> NDArray[Any]:
-    """One plane of an array of shape (nz, ny, nx), as the panel shows it."""
-    plane: NDArray[Any] = np.take(cells, index, axis=2 - panel.normal)
-    return oriented(plane, panel)
-
-
-def _draw_probe(axes: Any, points: _Floats, number: int) -> None:
-    if len(points):
-        if len(points) > 1:
-            axes.plot(*points.T, color="black", linewidth=0.6, marker=".", markersize=1.5)
-        draw_point(axes, (float(points[0, 0]), float(points[0, 1])), str(number), axes.transData)
-
-
-def _draw_patch(axes: Any, patch: Rectangle3D, panel: Panel, place: float, unit: float, colour: str) -> None:
-    """Draw a patch or a layer as a line where the section meets it."""
-    if patch.normal == panel.normal or not patch.low[panel.normal] <= place <= patch.high[panel.normal]:
-        return
-    ends = np.array([patch.low, patch.high])[:, [panel.across, panel.up]] / unit
-    axes.plot(*ends.T, color=colour, linewidth=3.0, solid_capstyle="butt", clip_on=False, zorder=4)
-
-
-def _borders(masks: NDArray[np.bool_]) -> _Floats:
-    """Lines between cells that differ in a mask; ``masks`` has the shape (rows, columns, masks)."""
-    row, column = np.nonzero((masks[:, 1:] != masks[:, :-1]).any(axis=-1))
-    upright = _upright(row, column + 1)
-    row, column = np.nonzero((masks[1:] != masks[:-1]).any(axis=-1))
-    return np.concatenate([upright, _level(row + 1, column)])
-
-
-def _between(one: _Mask, other: _Mask) -> _Floats:
-    """Lines between cells of one part and cells of another."""
-    row, column = np.nonzero((one[:, 1:] & other[:, :-1]) | (other[:, 1:] & one[:, :-1]))
-    upright = _upright(row, column + 1)
-    row, column = np.nonzero((one[1:] & other[:-1]) | (other[1:] & one[:-1]))
-    return np.concatenate([upright, _level(row + 1, column)])
-
-
-def _upright(row: NDArray[np.intp], x: NDArray[np.intp]) -> _Floats:
-    return np.stack([np.stack([x, row], axis=1), np.stack([x, row + 1], axis=1)], axis=1).astype(np.float64)
-
-
-def _level(y: NDArray[np.intp], column: NDArray[np.intp]) -> _Floats:
-    return np.stack([np.stack([column, y], axis=1), np.stack([column + 1, y], axis=1)], axis=1).astype(np.float64)
-
-
 def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     """Draw the 3-D view, and on it patches, layers, beams and probes."""
     assert page.view is not None
@@ -288,12 +137,16 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     for number, patch in enumerate(geometry.rectangles):
         corners = project(_corners(patch))
         axes.fill(
-            *corners.T, facecolor=_patch_colour(number), alpha=0.35, edgecolor=_patch_colour(number), linewidth=1.0
+            *corners.T,
+            facecolor=rectangle_colour(number),
+            alpha=0.18,
+            edgecolor=rectangle_colour(number),
+            linewidth=1.0,
         )
     for beam in geometry.beams:
         axes.plot(*project(beam.points).T, color=BEAM_COLOUR, linewidth=1.2)
     for number, probe in enumerate(geometry.probes, 1):
-        _draw_probe(axes, project(probe.points), number)
+        draw_probe(axes, project(probe.points), number)
 
 
 def _corners(patch: Rectangle3D) -> _Floats:

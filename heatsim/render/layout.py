@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from heatsim.render.figure import WIDTH
 from heatsim.render.view import VIEW_MARGINS, View, outline
@@ -67,7 +68,7 @@ def arrange(size: _Size, with_view: bool = True, below: int = 0, with_bar: bool 
         below: room in pixels for a legend and remarks at the lower edge.
         with_bar: whether there is a colour bar.
     """
-    width, height = WIDTH - (_BAR if with_bar else 20), _LARGEST_HEIGHT - _HEADING - below
+    width, height = WIDTH - (_BAR if with_bar else 20), _LARGEST_HEIGHT - _HEADING
     if not with_view:
         return _finish(None, (0, 0), _fit(size, (20, below), (width - 20, height)), below)
     beside = [_beside(size, fraction, width, height, below) for fraction in (0.5, 0.56, 0.62)]
@@ -76,10 +77,10 @@ def arrange(size: _Size, with_view: bool = True, below: int = 0, with_bar: bool 
 
 
 def _usefulness(page: Page) -> float:
-    """How large the body is on a page: the product of the scales of view and sections, for the height they take."""
+    """How large the body is on a page: the view counts more than the sections, and a lower page is better."""
     assert page.view is not None
     area = sum(panel.width * panel.height for panel in page.panels)
-    return page.view.scale**2 * area / page.height
+    return page.view.scale**2 * sqrt(area) / page.height
 
 
 def _beside(size: _Size, fraction: float, width: float, height: float, below: int) -> Page:

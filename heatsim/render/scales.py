@@ -91,7 +91,8 @@ def format_time(time: float, unit: Unit, digits: int = 4) -> str:
 def format_amount(value: float, units: Sequence[Unit], digits: int = 3) -> str:
     """A number in SI as text in its most readable unit: ``"−4.2 kJ"``."""
     unit = choose_unit(units, value)
-    return f"{value / unit.size + 0.0:.{digits}g} {unit.symbol}".replace("-", "−")
+    rounded = float(f"{value / unit.size + 0.0:.{digits}g}")
+    return f"{rounded:g} {unit.symbol}".replace("-", "−")
 
 
 def _degrees(symbol: str) -> tuple[Unit, ...]:

@@ -26,7 +26,7 @@ from heatsim.study.responses import (
 )
 from heatsim.study.results import Row, read_curves
 
-_OWN_PICTURES = ("response_*.png", "map_*.png", "curves_*.png")
+_OWN_PICTURES = ("response_*", "map_*", "curves_*")
 _MOST_PANELS = 6
 _MOST_RESPONSES = 12
 _MOST_PROBES = 12
@@ -35,13 +35,14 @@ _MOST_NUMBERS_IN_MAP = 100
 _POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
 
 
-def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]:
-    """Draw a study's responses and probes into its folder figures/, replacing its earlier pictures.
+def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str = "png") -> list[Path]:
+    """Draw a study's responses and probes into its folder figures/, replacing its earlier pictures of the same format.
 
     Args:
         study: the study's folder.
         definition: the study.
         rows: its results.
+        suffix: of the pictures: "png", "pdf" or "svg".
 
     Returns:
         The paths of the pictures; none if no run is done.
@@ -51,28 +52,28 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Path]
     """
     done = finished_rows(rows)
     figures = study / study_folder.FIGURES
-    clear_pictures(figures, _OWN_PICTURES)
+    clear_pictures(figures, [f"{name}.{suffix}" for name in _OWN_PICTURES])
     if not done:
         return []
-    return list(_draw_all(study, figures, definition, done))
+    return list(_draw_all(study, figures, definition, done, f".{suffix}"))
 
 
-def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row]) -> Iterator[Path]:
+def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row], suffix: str) -> Iterator[Path]:
     title = str(definition.document.get("title", definition.path.stem))
     over = parameters_of(definition, done)
     for number, response in enumerate(responses_of(definition, done)[:_MOST_RESPONSES], 1):
         if not np.isfinite(response.values).any():
             continue
-        path = figures / f"response_{number}_{_plain(response.name)}.png"
+        path = figures / f"response_{number}_{_plain(response.name)}{suffix}"
         _draw_response(path, title, response, over, definition.table.method == GRID)
         yield path
         if len(over) == 2:
-            path = figures / f"map_{number}_{_plain(response.name)}.png"
+            path = figures / f"map_{number}_{_plain(response.name)}{suffix}"
             _draw_map(path, title, response, over[0], over[1], definition.table.method == GRID)
             yield path
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
-        path = figures / f"curves_{number}_{_plain(probe)}.png"
+        path = figures / f"curves_{number}_{_plain(probe)}{suffix}"
         if all(probe in curve for _, curve in curves):
             unit = definition.temperature_unit
             of_runs = [(times, unit.of(curve[probe])) for times, curve in curves]

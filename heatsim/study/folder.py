@@ -210,9 +210,9 @@ def _clear(study: Path) -> None:
                 forget_failure(folder)
             run_folder.prepare(folder, overwrite=True)
             system.calls.remove_folder(folder)
-        pictures = sorted((study / FIGURES).glob("*.png")) if (study / FIGURES).is_dir() else []
-        for path in pictures:
-            system.calls.remove(path)
+        for path in sorted((study / FIGURES).iterdir()) if (study / FIGURES).is_dir() else []:
+            if path.suffix in run_folder.SUFFIXES[run_folder.FIGURES]:
+                system.calls.remove(path)
         for name in (RUNS, FIGURES):
             if (study / name).is_dir():
                 system.calls.remove_folder(study / name)

@@ -7,6 +7,7 @@ import pytest
 import study_text
 from rich.console import Console
 
+from heatsim.cli import main
 from heatsim.storage.tables import TableWriter
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
@@ -149,3 +150,17 @@ def test_the_report_has_all_responses_and_curves_with_units(tmp_path: Path) -> N
     # Each finished run has a curve.
     assert text.count('"run ') == 5
     assert text.count("data:image/png;base64,") == len(list((tmp_path / "figures").iterdir()))
+
+
+def test_a_study_is_rendered_again_in_other_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    drawn = draw(tmp_path, definition, rows, "svg")
+    assert all(path.read_bytes().startswith(b"<?xml") for path in drawn)
+    # The runs have no summaries, so nothing is done when the folder is read again.
+    (tmp_path / "again").mkdir()
+    study_folder.open_study(tmp_path / "again", definition)
+    assert main(["render", str(tmp_path / "again"), "--format", "pdf"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / "again" / "report.html")]
+    assert "0 of 6 runs done" in (tmp_path / "again" / "report.html").read_text(encoding="utf-8")
+    for options in (["--animate"], ["--format", "gif"]):
+        assert main(["render", str(tmp_path / "again"), *options]) == 2

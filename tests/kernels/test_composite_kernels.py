@@ -153,13 +153,17 @@ def body(
     varying: bool = False,
     mixed: bool = False,
     layered: bool = False,
+    slabs: int | None = None,
     laws: bool = False,
 ) -> CompositeSteps:
-    """A random body with everything that there is."""
+    """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes."""
     rng = np.random.default_rng(seed)
     grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
     masks = [rng.random(grid.shape) < 0.3, None]
     material = blobs(cells, rng) if several else None
+    if slabs is not None:
+        material = (np.indices(grid.shape)[2 - slabs] // 2 % len(PALETTE)).astype(np.uint8)
+        masks = [material == 1, None]
     materials = cell_type_map.build(
         grid,
         PALETTE if several else PALETTE[:1],

@@ -68,6 +68,18 @@ def test_axes_with_one_cell_do_not_show(cells: tuple[int, int, int], precision: 
             on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
 
 
+@EVERY_VARIANT
+@pytest.mark.parametrize("cells", [(40, 150, 3), (60, 3, 12), (3, 60, 40)])
+@pytest.mark.parametrize("across", [0, 1, 2])
+def test_slabs_that_vary_with_temperature(
+    cells: tuple[int, int, int], across: int, precision: str, scheme: Scheme
+) -> None:
+    """Long rows and columns of cells beside another material, longer than what is done together."""
+    case = body(cells, (False, True, False), 400 + across, varying=True, slabs=across)
+    expected = on_cpu(ORACLE, case, precision, scheme)
+    on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
+
+
 def test_threads_and_calls_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in bodies((False, True, False), 50, steps=9):
         alone = on_cpu(NUMBA, case, "float32", "increments")

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu import composite_cells, composite_faces, linked_functions, march, plan, rows, surface_rises
-from heatsim.kernels.cpu.composite_cells import (
-    PLAN,
-    around,
-    look_up,
-    row_number,
-    sum_constant,
-    sum_dense,
-    sum_varying,
-    sum_varying_run,
+from heatsim.kernels.cpu import (
+    composite_cells,
+    composite_faces,
+    linked_functions,
+    march,
+    plan,
+    rows,
+    surface_rises,
+    varying_cells,
 )
+from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
@@ -45,15 +45,14 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
+from heatsim.kernels.cpu.varying_cells import SHORTEST_RUN, sum_varying_column, sum_varying_run
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 from heatsim.physics import mixed_cells, surface_balance
 
-# Cells beside another material that varies with temperature are done as vectors from this number on.
-_SHORTEST_RUN = 4
 _OTHER_SOURCES = source_key(
     (
-        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces),
+        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, varying_cells),
         *(mixed_cells, surface_balance),
     )
 )
@@ -63,7 +62,10 @@ _OTHER_SOURCES = source_key(
 def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     _sum_runs(plan, step, rows, T)
-    _sum_odd_cells(plan, step, rows, T)
+    if plan.potentials == 0:
+        _sum_odd_cells(plan, step, rows, T)
+    else:
+        _sum_varying_cells(plan, step, rows, T)
     if plan.surface_x:
         add_void(plan, tile, step, rows, T)
     add_faces(plan, tile, step, rows, T)
@@ -143,28 +145,56 @@ def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     """The same for cells with other stencils."""
     stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
     heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
-    xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
     for row in range(rows.size):
-        odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
-        while odd < end:
-            stencil, at, count = np.int64(stencils[odd]), row * stride + xs[odd], np.int64(1)
-            own = bytes_at(plan.own)[stencil]
+        for odd in range(first[first_row + row], first[first_row + row + 1]):
+            stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
             below, south, here, north, above = _moved(neighbours, at)
-            if plan.potentials == 0:
-                c = behind(reals_at(plan.c, T), 7 * stencil)
-                T[plan.sums + at] = sum_constant(c, T, here, south, north, below, above)
-            else:
-                beside = (here - 1, here + 1, south, north, below, above)
-                while odd + count < end and stencils[odd + count] == stencil and xs[odd + count] == xs[odd] + count:
-                    count += 1
-                if count >= _SHORTEST_RUN:
-                    sum_varying_run(plan, T, stencil, here, beside, plan.sums + at, count)
-                else:
-                    count = np.int64(1)
-                    T[plan.sums + at] = sum_varying(plan, T, stencil, here, beside)
-            if own >= plan.first_heated:
-                add_constant(heat[own], T, plan.sums + at, count)
+            total = sum_constant(behind(reals_at(plan.c, T), 7 * stencil), T, here, south, north, below, above)
+            own = bytes_at(plan.own)[stencil]
+            T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
+
+
+@compiled
+def _sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+    """The same if materials vary with temperature: cells in a row, or in a column of equal rows, together."""
+    first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
+    xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
+    heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
+    row = np.int64(0)
+    while row < rows.size:
+        odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
+        alike = _equal_rows(plan, first_row + row, rows.size - row)
+        while odd < end:
+            stencil, at, count = np.int64(stencils[odd]), row * plan.stride + xs[odd], np.int64(1)
+            while odd + count < end and stencils[odd + count] == stencil and xs[odd + count] == xs[odd] + count:
+                count += 1
+            # A long run in each row, or a column of cells across the rows.
+            columns = count if count < SHORTEST_RUN else np.int64(0)
+            own = bytes_at(plan.own)[stencil]
+            for column in range(columns):
+                sum_varying_column(plan, T, stencil, _moved(neighbours, at + column), plan.sums + at + column, alike)
+            for each in range(alike):
+                out = at + each * plan.stride
+                if columns == 0:
+                    sum_varying_run(plan, T, plan.potentials, stencil, _moved(neighbours, out), plan.sums + out, count)
+                if own >= plan.first_heated:
+                    add_constant(heat[own], T, plan.sums + out, count)
             odd += count
+        row += alike
+
+
+@compiled
+def _equal_rows(plan: Any, row: int, most: int) -> Any:
+    """How many rows from ``row`` on have the same odd cells; at most ``most``."""
+    first, xs, stencils = ints_at(plan.odd_first), ints_at(plan.odd_x), ints_at(plan.odd_stencil)
+    begin, count, alike = np.int64(first[row]), np.int64(first[row + 1] - first[row]), np.int64(1)
+    while alike < most and first[row + alike + 1] - first[row + alike] == count:
+        other = np.int64(first[row + alike])
+        for odd in range(count):
+            if xs[begin + odd] != xs[other + odd] or stencils[begin + odd] != stencils[other + odd]:
+                return alike
+        alike += 1
+    return alike
 
 
 @compiled

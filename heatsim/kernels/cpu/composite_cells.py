@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.march import RowBlock
-from heatsim.kernels.cpu.plan import MARCH, behind, bytes_at, constant, get, longs_at, put, reals_at
+from heatsim.kernels.cpu.plan import MARCH, behind, constant, get, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 
 # Fields of a plan besides those of march.py. Tables have the shapes of their classes; what changes from step to step
@@ -166,118 +166,6 @@ def sum_dense(c: Any, n: int, T: Any, neighbours: Any, stride: int, sums: int, c
             total += constant(c5, x) * (get(T, down + x) - centre)
             total += constant(c6, x) * (get(T, up + x) - centre)
             put(T, out + x, total)
-
-
-@compiled
-def sum_varying(plan: Any, T: Any, stencil: int, here: int, around: Any) -> Any:
-    """The same for a cell between materials that vary with temperature; ``around`` are x−, x+, …, z+."""
-    shift, between, own = plan.potentials, bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
-    c, centre = behind(reals_at(plan.c, T), 7 * stencil), T[here + shift]
-    degrees, conducting = state(plan, T, own, T[here])
-    total = -(centre - centre)
-    for side in range(6):
-        there = around[side]
-        if between >> side & 1:
-            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
-            contact = reals_at(plan.resistances, T)[own * plan.types + other]
-            contact *= reals_at(plan.weights, T)[6 * stencil + side]
-            half, _, gain = half_cell(plan, T, own, side // 2)
-            further, _, _ = half_cell(plan, T, other, side // 2)
-            total += _pass_between(plan, T, (half, gain, degrees, conducting), further, other, there, contact)
-        else:
-            total += c[1 + side] * (T[there + shift] - centre)
-    return total
-
-
-@compiled
-def sum_varying_run(plan: Any, T: Any, stencil: int, here: int, around: Any, sums: int, n: int) -> None:
-    """The same for n cells in a row with one stencil; their sums begin at ``sums``."""
-    shift, between, own = plan.potentials, bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
-    c = behind(reals_at(plan.c, T), 7 * stencil)
-    _clear(T, here + shift, sums, n)
-    for side in range(6):
-        there = around[side]
-        if between >> side & 1:
-            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
-            contact = reals_at(plan.resistances, T)[own * plan.types + other]
-            contact *= reals_at(plan.weights, T)[6 * stencil + side]
-            half, _, gain = half_cell(plan, T, own, side // 2)
-            further, _, _ = half_cell(plan, T, other, side // 2)
-            if half != 0 and further != 0:
-                _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, (sums, n))
-        else:
-            _add_within(c[1 + side], T, here + shift, there + shift, (sums, n))
-
-
-@compiled
-def _clear(T: Any, here: int, sums: int, n: int) -> None:
-    """Set sums to −0, or NaN where the potential is not finite."""
-    whole_vectors()
-    i, out = np.uint64(here), np.uint64(sums)
-    for x in range(np.uint64(n)):
-        T[out + x] = -(T[i + x] - T[i + x])
-
-
-@compiled
-def _add_within(c: Any, T: Any, here: int, there: int, some: Any) -> None:
-    """Add what neighbours of the same material give; ``some`` is the first sum and how many there are."""
-    whole_vectors()
-    i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
-    for x in range(np.uint64(some[1])):
-        T[out + x] += c * (T[j + x] - T[i + x])
-
-
-@compiled
-def _add_between(plan: Any, T: Any, cells: Any, neighbours: Any, contact: Any, some: Any) -> None:
-    """Add what neighbours of another material give; see :func:`_pass_between`.
-
-    Args:
-        plan: the plan.
-        T: the ring.
-        cells: their type, conductance and gain of their halves, and the place of the first.
-        neighbours: their type, conductance, and the place of the first.
-        contact: resistance of the contact.
-        some: the first sum, and how many there are.
-    """
-    whole_vectors()
-    (own, half, gain, here), (other, further, there), (sums, n) = cells, neighbours, some
-    table, one = reals_at(plan.states, T), type(half)(1.0)
-    places, bases = reals_at(plan.places, T), longs_at(plan.bases)
-    mine, its, base, its_base = behind(places, PLACE * own), behind(places, PLACE * other), bases[own], bases[other]
-    per_kelvin, first_step, last_step = mine[0], mine[1], mine[2]
-    its_per_kelvin, its_first_step, its_last_step = its[0], its[1], its[2]
-    i, j, out = np.uint64(here), np.uint64(there), np.uint64(sums)
-    for x in range(np.uint64(n)):
-        steps, its_steps = get(T, i + x) * per_kelvin, get(T, j + x) * its_per_kelvin
-        step, its_step = np.floor(steps), np.floor(its_steps)
-        step = step if step > first_step else first_step
-        step = step if step < last_step else last_step
-        its_step = its_step if its_step > its_first_step else its_first_step
-        its_step = its_step if its_step < its_last_step else its_last_step
-        entry, its_entry = np.uint64(4 * (base + np.int64(step))), np.uint64(4 * (its_base + np.int64(its_step)))
-        into, its_into = steps - step, its_steps - its_step
-        degrees = constant(table, entry) + constant(table, entry + np.uint64(1)) * into
-        conducting = constant(table, entry + np.uint64(2)) + constant(table, entry + np.uint64(3)) * into
-        degrees_there = constant(table, its_entry) + constant(table, its_entry + np.uint64(1)) * its_into
-        conducting_there = constant(table, its_entry + np.uint64(2))
-        conducting_there += constant(table, its_entry + np.uint64(3)) * its_into
-        resistance = one / (half * conducting) + one / (further * conducting_there) + contact
-        put(T, out + x, get(T, out + x) + gain / resistance * (degrees_there - degrees))
-
-
-@compiled
-def _pass_between(plan: Any, T: Any, cell: Any, further: Any, other: int, there: int, contact: Any) -> Any:
-    """The heat from a neighbour into a cell of another material, in K of the cell; see composite/varying.cuh.
-
-    ``cell``: conductance and gain of its half, T − T_ref, k(T)/k(T_ref). ``further`` is the neighbour's conductance.
-    """
-    half, gain, degrees, conducting = cell
-    if half == 0 or further == 0:
-        return half - half
-    degrees_there, conducting_there = state(plan, T, other, T[there])
-    one = type(half)(1.0)
-    resistance = one / (half * conducting) + one / (further * conducting_there) + contact
-    return gain / resistance * (degrees_there - degrees)
 
 
 @compiled

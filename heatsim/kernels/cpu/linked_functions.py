@@ -5,9 +5,6 @@ that call those, and so on. Of the fifty functions of a kernel Python calls one.
 their loops become vectors, and once more in the one that Python calls. That saves a third of the time to compile.
 """
 
-# mypy: disable-error-code="no-untyped-call"
-# numba has no annotations for its own parts.
-
 from secrets import token_hex
 from typing import Any
 

@@ -1,0 +1,127 @@
+"""Sums over the neighbours of cells between materials that vary with temperature, many cells at a time as vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.cpu.composite_cells import PLACE, half_cell
+from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.kernels.cpu.surface_rises import ROOM
+
+# A shorter run along x is done as columns across rows.
+SHORTEST_RUN = 4
+# Cells of a column that are done together: contents and potentials of them and their six neighbours, and the sums.
+_ARRAYS = 15
+_COLUMN = ROOM // _ARRAYS
+
+
+@compiled
+def sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: int, count: int) -> None:
+    """The same as :func:`sum_varying_run` for a column: ``count`` cells, each one row after the one before."""
+    below, south, here, north, above = neighbours
+    around, room, shift = (here, here - 1, here + 1, south, north, below, above), plan.surfaces, 7 * _COLUMN
+    for first in range(0, count, _COLUMN):
+        n, out = min(count - first, _COLUMN), room + 14 * _COLUMN
+        for number in range(7):
+            at, to = around[number] + first * plan.stride, room + number * _COLUMN
+            for j in range(n):
+                T[to + j] = T[at + j * plan.stride]
+                T[to + shift + j] = T[at + j * plan.stride + plan.potentials]
+        side = (room + _COLUMN, room + 2 * _COLUMN, room + 3 * _COLUMN, room + 4 * _COLUMN)
+        _sum_run(plan, T, shift, stencil, room, (*side, room + 5 * _COLUMN, room + 6 * _COLUMN), out, n)
+        for j in range(n):
+            T[sums + (first + j) * plan.stride] = T[out + j]
+
+
+@compiled
+def sum_varying_run(plan: Any, T: Any, shift: int, stencil: int, neighbours: Any, sums: int, n: int) -> None:
+    """c1·(φ(x−) − φ) + … + c6·(φ(z+) − φ) of n cells in a row with one stencil, beside other materials too.
+
+    Args:
+        plan: the plan.
+        T: contents of cells, and their potentials φ ``shift`` further on.
+        shift: see above.
+        stencil: of all cells.
+        neighbours: those of the first cell, from :func:`heatsim.kernels.cpu.composite_cells.around`.
+        sums: the place of the first sum.
+        n: the number of cells.
+    """
+    below, south, here, north, above = neighbours
+    _sum_run(plan, T, shift, stencil, here, (here - 1, here + 1, south, north, below, above), sums, n)
+
+
+@compiled
+def _sum_run(plan: Any, T: Any, shift: int, stencil: int, here: int, around: Any, sums: int, n: int) -> None:
+    """The same; ``around`` are the first neighbours in x−, x+, …, z+."""
+    between, own = bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
+    c = behind(reals_at(plan.c, T), 7 * stencil)
+    _clear(T, here + shift, sums, n)
+    for side in range(6):
+        there = around[side]
+        if between >> side & 1:
+            other = np.int64(bytes_at(plan.around)[6 * stencil + side])
+            contact = reals_at(plan.resistances, T)[own * plan.types + other]
+            contact *= reals_at(plan.weights, T)[6 * stencil + side]
+            half, _, gain = half_cell(plan, T, own, side // 2)
+            further, _, _ = half_cell(plan, T, other, side // 2)
+            if half != 0 and further != 0:
+                _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, (sums, n))
+        else:
+            _add_within(c[1 + side], T, here + shift, there + shift, (sums, n))
+
+
+@compiled
+def _clear(T: Any, here: int, sums: int, n: int) -> None:
+    """Set sums to −0, or NaN where the potential is not finite."""
+    whole_vectors()
+    i, out = np.uint64(here), np.uint64(sums)
+    for x in range(np.uint64(n)):
+        T[out + x] = -(T[i + x] - T[i + x])
+
+
+@compiled
+def _add_within(c: Any, T: Any, here: int, there: int, some: Any) -> None:
+    """Add what neighbours of the same material give; ``some`` is the first sum and how many there are."""
+    whole_vectors()
+    i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
+    for x in range(np.uint64(some[1])):
+        T[out + x] += c * (T[j + x] - T[i + x])
+
+
+@compiled
+def _add_between(plan: Any, T: Any, cells: Any, neighbours: Any, contact: Any, some: Any) -> None:
+    """Add what neighbours of another material give, in K of the cells; see composite/varying.cuh.
+
+    Args:
+        plan: the plan.
+        T: the ring.
+        cells: their type, conductance and gain of their halves, and the place of the first.
+        neighbours: their type, conductance, and the place of the first.
+        contact: resistance of the contact.
+        some: the first sum, and how many there are.
+    """
+    whole_vectors()
+    (own, half, gain, here), (other, further, there), (sums, n) = cells, neighbours, some
+    table, one = reals_at(plan.states, T), type(half)(1.0)
+    places, bases = reals_at(plan.places, T), longs_at(plan.bases)
+    mine, its, base, its_base = behind(places, PLACE * own), behind(places, PLACE * other), bases[own], bases[other]
+    per_kelvin, first_step, last_step = mine[0], mine[1], mine[2]
+    its_per_kelvin, its_first_step, its_last_step = its[0], its[1], its[2]
+    i, j, out = np.uint64(here), np.uint64(there), np.uint64(sums)
+    for x in range(np.uint64(n)):
+        steps, its_steps = get(T, i + x) * per_kelvin, get(T, j + x) * its_per_kelvin
+        step, its_step = np.floor(steps), np.floor(its_steps)
+        step = step if step > first_step else first_step
+        step = step if step < last_step else last_step
+        its_step = its_step if its_step > its_first_step else its_first_step
+        its_step = its_step if its_step < its_last_step else its_last_step
+        entry, its_entry = np.uint64(4 * (base + np.int64(step))), np.uint64(4 * (its_base + np.int64(its_step)))
+        into, its_into = steps - step, its_steps - its_step
+        degrees = constant(table, entry) + constant(table, entry + np.uint64(1)) * into
+        conducting = constant(table, entry + np.uint64(2)) + constant(table, entry + np.uint64(3)) * into
+        degrees_there = constant(table, its_entry) + constant(table, its_entry + np.uint64(1)) * its_into
+        conducting_there = constant(table, its_entry + np.uint64(2))
+        conducting_there += constant(table, its_entry + np.uint64(3)) * its_into
+        resistance = one / (half * conducting) + one / (further * conducting_there) + contact
+        put(T, out + x, get(T, out + x) + gain / resistance * (degrees_there - degrees))
